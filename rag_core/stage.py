@@ -1,0 +1,200 @@
+"""Stage and Pipeline: one signature, `Candidates → Candidates`, and `>>` for "then".
+
+A stage is a frozen dataclass whose fields are its settings, made with `setting(...)`; ranges and choices are checked
+when it is built. A filter says per hit a reason or nothing and this base moves the hits: no stage can lose a chunk in
+silence. What the stages decide is in filters/ and retrieve/; reading specs from files is in spec.py.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+from rag_core.errors import SpecError
+from rag_core.types import EMPTY, Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step
+
+
+def setting(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: Sequence[str] = (),
+    optional: bool = False,
+    factory: Any = MISSING,
+) -> Any:
+    """A stage setting: a dataclass field that carries its meaning, its closed range or its choices."""
+    metadata = {"help": help, "low": low, "high": high, "choices": tuple(choices), "optional": optional, "setting": True}
+    if factory is not MISSING:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def resource() -> Any:
+    """A field for a handle (index, look-up, client) that `spec.build` injects; no part of equality or of the spec."""
+    return field(default=None, compare=False, repr=False, metadata={"setting": False})
+
+
+def _check(stage: str, name: str, value: Any, type_: str, meta: Mapping[str, Any]) -> Any:
+    """The value as the setting's type, or a SpecError that names stage, setting, value and range."""
+
+    def refuse(expected: str) -> SpecError:
+        return SpecError(f"{stage}.{name} is {value!r}, expected {expected}")
+
+    if value is None and meta["optional"]:
+        return None
+    if meta["choices"]:
+        if value not in meta["choices"]:
+            raise refuse(f"one of {', '.join(meta['choices'])}")
+        return value
+    kind = type_.split(" |")[0]
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise refuse("true or false")
+        return value
+    if kind in ("int", "float"):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise refuse("a whole number" if kind == "int" else "a number")
+        if kind == "int" and value != int(value):
+            raise refuse("a whole number")
+        low, high = meta["low"], meta["high"]
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise refuse(f"{'at least ' + str(low) if high is None else f'{low} to {high}'}")
+        return int(value) if kind == "int" else float(value)
+    if kind == "str" and not isinstance(value, str):
+        raise refuse("text")
+    return value
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """One step of a pipeline. Subclasses give `apply`; calling a stage runs it and writes the step into the trace."""
+
+    kind: ClassVar[str] = "stage"  # rewrite | source | filter | rank | expand
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            if f.metadata.get("setting"):
+                checked = _check(self.name, f.name, getattr(self, f.name), str(f.type), f.metadata)
+                object.__setattr__(self, f.name, checked)
+
+    @property
+    def name(self) -> str:
+        """The stage's name in specs, traces and screens: its class name."""
+        return type(self).__name__
+
+    def settings(self) -> dict[str, Any]:
+        """All settings with their values, defaults filled in."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("setting")}
+
+    @abstractmethod
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """The list after this stage, and the facts for its step in the trace."""
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """Per parameter, the nearest value with which this stage alone would have kept the dropped hit."""
+        return ()
+
+    def __call__(self, candidates: Candidates) -> Candidates:
+        started = perf_counter()
+        after, facts = self.apply(candidates)
+        elapsed = (perf_counter() - started) * 1000
+        step = Step(self.name, len(candidates.hits), len(after.hits), facts, elapsed)
+        return replace(after, steps=(*after.steps, step))
+
+    def __rshift__(self, other: Stage) -> Pipeline:
+        return Pipeline((*flatten(self), *flatten(other)))
+
+
+@dataclass(frozen=True)
+class Pipeline(Stage):
+    """A tuple of stages, run in order; itself a stage. An empty pipeline returns the list as it came."""
+
+    stages: tuple[Stage, ...] = ()
+    label: str = field(default="", compare=False)
+
+    kind: ClassVar[str] = "pipeline"
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Not used: a pipeline's steps are those of its stages."""
+        return self(candidates), EMPTY
+
+    def __call__(self, candidates: Candidates) -> Candidates:
+        for stage in self.stages:
+            candidates = stage(candidates)
+        return candidates
+
+
+def flatten(stage: Stage) -> tuple[Stage, ...]:
+    """The stages of a pipeline, or the stage itself."""
+    return stage.stages if isinstance(stage, Pipeline) else (stage,)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a filter decided: per hit a reason to drop it or None, in the order of the hits, and facts about the whole."""
+
+    reasons: Sequence[Reason | None]
+    facts: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    notices: tuple[Notice, ...] = ()
+
+
+class Filter(Stage):
+    """A stage that only drops. It gives `judge`; this base moves the hits, in order, and conserves every one."""
+
+    kind: ClassVar[str] = "filter"
+
+    @abstractmethod
+    def judge(self, candidates: Candidates) -> Judgement:
+        """A reason or None for every hit, in the order of `candidates.hits`."""
+
+    def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
+        """The order in which the hits are judged and kept; the order they came in unless a filter re-orders."""
+        return hits
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Judge the hits and move those with a reason to the drops."""
+        candidates = replace(candidates, hits=self.arrange(candidates.hits, candidates))
+        judged = self.judge(candidates)
+        pairs = list(zip(candidates.hits, judged.reasons, strict=True))
+        kept = tuple(hit for hit, reason in pairs if reason is None)
+        drops = tuple(Drop(hit, self.name, reason) for hit, reason in pairs if reason is not None)
+        after = replace(
+            candidates,
+            hits=kept,
+            drops=candidates.drops + drops,
+            notices=candidates.notices + judged.notices,
+        )
+        return after, judged.facts
+
+
+class Source(Stage):
+    """A stage that brings hits. On a recorded list it is skipped, and the trace says so."""
+
+    kind: ClassVar[str] = "source"
+
+    @abstractmethod
+    def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """The candidates with this source's hits and reader, and the facts for the step."""
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Fetch, unless the list is recorded."""
+        if candidates.recorded:
+            return candidates, {"skipped": "recorded list: the source was not asked"}
+        return self.fetch(candidates)
+
+
+def counterfactuals(pipeline: Stage, candidates: Candidates) -> dict[tuple[str, str], tuple[Counterfactual, ...]]:
+    """For every hit that `pipeline` drops: what would have kept it, by the stage that dropped it, keyed by Hit.key."""
+    found: dict[tuple[str, str], tuple[Counterfactual, ...]] = {}
+    for stage in flatten(pipeline):
+        after = stage(candidates)
+        for drop in after.drops[len(candidates.drops) :]:
+            found[drop.hit.key] = stage.would_keep(candidates, drop)
+        candidates = after
+    return found

@@ -1,0 +1,180 @@
+"""The nouns of the field as frozen values: chunk, query, hit, drop, candidates, case.
+
+Imports nothing of ours. What decides (filters) and what measures (evaluate) lives elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Protocol
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class Metric(StrEnum):
+    """What a distance is; it fixes direction, range and which thresholds make sense."""
+
+    COSINE = "cosine"  # 1 − cos, in [0, 2]
+    L2 = "l2"  # squared Euclidean, in [0, ∞)
+    IP = "ip"  # 1 − inner product
+    UNKNOWN = "unknown"  # a recorded list that does not say
+
+
+class Order(StrEnum):
+    """What the order of a list means."""
+
+    DISTANCE = "distance"  # ascending distance (or the list's one score, best first)
+    FUSED = "fused"  # by a fused score; distances need not ascend
+
+
+SCORES = ("distance", "similarity", "bm25", "rrf", "score")
+"""The score kinds a hit may carry. `distance` is better when lower, the others when higher."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document. Its id is its identity: two chunks may share a title."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    type: str = ""
+    query_must: Any = None  # the rule as it was stored (mapping, JSON string or None); rag_core.rules reads it
+    ref_ids: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question. Rules read `text`; sources read `dense_text` / `lexical_text` where a rewrite set them."""
+
+    id: str
+    text: str
+    dense_text: str | None = None
+    lexical_text: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk in a ranked list: its 1-based rank in the list as it came, its scores and what stages noted."""
+
+    chunk: Chunk
+    rank: int
+    scores: Mapping[str, float] = EMPTY  # kind (see SCORES) → value
+    origin: str = ""  # "" from the source; else how it came ("expanded from c7, 1 step", "hop 2")
+    notes: Mapping[str, Any] = EMPTY  # what stages annotated (signals, decisions), by stage name
+
+    @property
+    def distance(self) -> float | None:
+        """Distance to the query, lower is nearer, or None where the list has none."""
+        return self.scores.get("distance")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What conservation counts: (chunk id, origin)."""
+        return (self.chunk.id, self.origin)
+
+    def noted(self, stage: str, value: Any) -> Hit:
+        """A copy that carries `value` under the stage's name."""
+        return replace(self, notes={**self.notes, stage: value})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a hit was dropped: a sentence, and the value and threshold it compares where there are any."""
+
+    text: str
+    value: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A hit that a stage took out, with the one reason."""
+
+    hit: Hit
+    stage: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """The nearest value of one parameter that would have kept a dropped hit, or that none would."""
+
+    parameter: str
+    value: Any  # None where no value would have kept it
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning of a stage: about one chunk, or about the list where `chunk_id` is empty."""
+
+    stage: str
+    text: str
+    chunk_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A stage could not do its work and says what it did instead."""
+
+    stage: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one stage did to the list: counts, and facts of its own (cut, rounds, tokens …)."""
+
+    stage: str
+    entered: int
+    left: int
+    facts: Mapping[str, Any] = EMPTY
+    milliseconds: float = field(default=0.0, compare=False)
+
+
+class Reader(Protocol):
+    """Reads further down one deep ranking; a handle on a source and a query."""
+
+    fingerprint: str
+
+    def read(self, start: int, stop: int) -> tuple[Hit, ...]:
+        """Hits at positions start…stop−1 (0-based) of the full ranking; fewer where it ends."""
+
+    def read_excluding(self, ids: Iterable[str], count: int) -> tuple[Hit, ...]:
+        """The nearest `count` hits whose chunk id is not among `ids`, asked of the source anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What travels through a pipeline: the query, the hits so far and the whole trace of what left and why."""
+
+    query: Query
+    hits: tuple[Hit, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
+    steps: tuple[Step, ...] = ()
+    metric: Metric = Metric.UNKNOWN
+    order: Order = Order.DISTANCE
+    recorded: bool = False  # a recorded list: sources are skipped with a note
+    reader: Reader | None = field(default=None, compare=False, repr=False)
+
+
+Grades = Mapping[str, int]
+"""Judged chunks of one query: chunk id → grade (0 irrelevant, 1 partly, 2 relevant, 3 answers it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A query with what is known about it: its labels and, where there is one, its recorded list."""
+
+    query: Query
+    grades: Grades = EMPTY
+    candidates: Candidates | None = None
+    relevant_total: int | None = None  # how many relevant chunks exist in all, where the file says so
