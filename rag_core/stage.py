@@ -29,7 +29,14 @@ def setting(
     factory: Any = MISSING,
 ) -> Any:
     """A stage setting: a dataclass field that carries its meaning, its closed range or its choices."""
-    metadata = {"help": help, "low": low, "high": high, "choices": tuple(choices), "optional": optional, "setting": True}
+    metadata = {
+        "help": help,
+        "low": low,
+        "high": high,
+        "choices": tuple(choices),
+        "optional": optional,
+        "setting": True,
+    }
     if factory is not MISSING:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -101,6 +108,7 @@ class Stage(ABC):
         return ()
 
     def __call__(self, candidates: Candidates) -> Candidates:
+        """Run the stage and write its step into the trace."""
         started = perf_counter()
         after, facts = self.apply(candidates)
         elapsed = (perf_counter() - started) * 1000
@@ -125,6 +133,7 @@ class Pipeline(Stage):
         return self(candidates), EMPTY
 
     def __call__(self, candidates: Candidates) -> Candidates:
+        """Run the stages one after the other."""
         for stage in self.stages:
             candidates = stage(candidates)
         return candidates
@@ -137,7 +146,7 @@ def flatten(stage: Stage) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a filter decided: per hit a reason to drop it or None, in the order of the hits, and facts about the whole."""
+    """What a filter decided: per hit, in order, a reason to drop it or None; and facts about the whole."""
 
     reasons: Sequence[Reason | None]
     facts: Mapping[str, Any] = field(default_factory=lambda: EMPTY)

@@ -14,6 +14,11 @@ from typing import Any, Protocol
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
+def _nothing() -> Any:
+    """A field whose default is the shared empty mapping."""
+    return field(default_factory=lambda: EMPTY)
+
+
 class Metric(StrEnum):
     """What a distance is; it fixes direction, range and which thresholds make sense."""
 
@@ -44,7 +49,7 @@ class Chunk:
     type: str = ""
     query_must: Any = None  # the rule as it was stored (mapping, JSON string or None); rag_core.rules reads it
     ref_ids: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = EMPTY
+    metadata: Mapping[str, Any] = _nothing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,9 @@ class Hit:
 
     chunk: Chunk
     rank: int
-    scores: Mapping[str, float] = EMPTY  # kind (see SCORES) → value
+    scores: Mapping[str, float] = _nothing()  # kind (see SCORES) → value
     origin: str = ""  # "" from the source; else how it came ("expanded from c7, 1 step", "hop 2")
-    notes: Mapping[str, Any] = EMPTY  # what stages annotated (signals, decisions), by stage name
+    notes: Mapping[str, Any] = _nothing()  # what stages annotated (signals, decisions), by stage name
 
     @property
     def distance(self) -> float | None:
@@ -134,7 +139,7 @@ class Step:
     stage: str
     entered: int
     left: int
-    facts: Mapping[str, Any] = EMPTY
+    facts: Mapping[str, Any] = _nothing()
     milliseconds: float = field(default=0.0, compare=False)
 
 
@@ -175,6 +180,6 @@ class Case:
     """A query with what is known about it: its labels and, where there is one, its recorded list."""
 
     query: Query
-    grades: Grades = EMPTY
+    grades: Mapping[str, int] = _nothing()
     candidates: Candidates | None = None
     relevant_total: int | None = None  # how many relevant chunks exist in all, where the file says so

@@ -1,0 +1,119 @@
+"""Read and write files safely: strict JSON and YAML, lines that break on the newline alone, whole-file writes.
+
+Every file a user brings is untrusted: duplicate keys, NaN, YAML aliases, deep nesting and oversize are refused with one
+sentence that says where. What the parsed values mean is for the callers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError
+
+MAX_YAML_BYTES = 1_000_000
+MAX_DEPTH = 50
+MAX_UPLOAD_BYTES = 50_000_000
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The JSON value, or an InputError naming `where` for bad syntax, duplicate keys, NaN or deep nesting."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where} is not valid JSON ({error.msg}, column {error.colno})") from None
+    except ValueError as error:
+        raise InputError(f"{where} is not valid JSON ({error})") from None
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"key {key[:80]!r} stands twice")
+        found[key] = value
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """The YAML 1.2 value of a small file; aliases, duplicate keys, deep nesting and over 1 MB are refused."""
+    if len(text) > MAX_YAML_BYTES:
+        raise InputError(f"{where} holds {len(text):,} characters, expected at most {MAX_YAML_BYTES:,}")
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
+
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        depth = 0
+        for event in yaml.parse(text):
+            if isinstance(event, AliasEvent):
+                raise InputError(f"{where} holds a YAML alias, expected plain values")
+            depth += isinstance(event, MappingStartEvent | SequenceStartEvent)
+            depth -= isinstance(event, MappingEndEvent | SequenceEndEvent)
+            if depth > MAX_DEPTH:
+                raise InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels")
+        return YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where} is not valid YAML ({_first_line(error)})") from None
+
+
+def _first_line(error: BaseException) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+
+
+def read_text(path: Path, limit: int = MAX_UPLOAD_BYTES) -> str:
+    """The file as UTF-8 text (a BOM is dropped), or an InputError: missing, a folder, too large, not text."""
+    if not path.is_file():
+        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'not there'}, expected a file")
+    size = path.stat().st_size
+    if size > limit:
+        raise InputError(f"{path} has {size:,} bytes, expected at most {limit:,}")
+    return decode(path.read_bytes(), str(path))
+
+
+def decode(data: bytes, where: str) -> str:
+    """The bytes as UTF-8 text without a BOM, or an InputError that names `where`."""
+    if b"\x00" in data[:8192]:
+        raise InputError(f"{where} looks like a binary file, expected UTF-8 text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not UTF-8 text (byte {error.start})") from None
+
+
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """(line number, line) of every line that is not blank; only the newline ends a line, U+0085 and U+2028 do not."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.rstrip("\r")
+
+
+def write_whole(path: Path, data: str | bytes) -> None:
+    """Write the file whole or not at all: a temporary name beside it, fsync, rename. A missing folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data.encode("utf-8") if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,182 @@
+"""AdaptiveGap: cut a ranked list at its semantic cliff. The rule itself is in cut.py; this is the stage around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from rag_core.errors import InputError, SpecError
+from rag_core.filters.cut import (
+    DEFAULT_OFFSET,
+    DEFAULT_RELATIVE_THRESHOLD,
+    DEFAULT_THRESHOLD,
+    POLICIES,
+    UNIT,
+    Cut,
+    cut,
+    units,
+)
+from rag_core.stage import Filter, Judgement, setting
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason
+
+__all__ = ["AdaptiveGap", "Cut", "cut", "units"]
+
+
+@dataclass(frozen=True)
+class AdaptiveGap(Filter):
+    """Cut the list at its largest gap in distance, else at an offset from the nearest chunk."""
+
+    gap_threshold: float | None = setting(
+        None,
+        "smallest gap that may end the list; a fraction of the span under policy relative",
+        low=0,
+        optional=True,
+    )
+    distance_offset: float = setting(DEFAULT_OFFSET, "without such a gap, keep all this near to the nearest", low=0)
+    min_results: int = setting(2, "never keep fewer", low=0, high=1000)
+    max_results: int = setting(15, "look at no more than this many", low=1, high=1000)
+    gap_policy: str = setting("largest", "which eligible gap ends the list", choices=POLICIES)
+    relative_offset: float | None = setting(
+        None, "offset as a fraction of the span, instead of distance_offset", low=0, optional=True
+    )
+
+    def __post_init__(self) -> None:
+        if self.gap_threshold is None:
+            relative = self.gap_policy == "relative"
+            object.__setattr__(self, "gap_threshold", DEFAULT_RELATIVE_THRESHOLD if relative else DEFAULT_THRESHOLD)
+        super().__post_init__()
+        if self.min_results > self.max_results:
+            raise SpecError(f"{self.name}.min_results is {self.min_results}, expected at most {self.max_results}")
+
+    def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
+        """By distance where the list is fused; hits the cut does not judge come after, in their order."""
+        if candidates.order is Order.DISTANCE:
+            return hits
+        cuttable = sorted((hit for hit in hits if _cuttable(hit)), key=lambda hit: (hit.distance, hit.rank))
+        return (*cuttable, *(hit for hit in hits if not _cuttable(hit)))
+
+    def judge(self, candidates: Candidates) -> Judgement:
+        """Drop what lies behind the cut; expansions, hops and hits without a distance pass and are counted."""
+        self._check_metric(candidates)
+        _require_distances(candidates)
+        judged = [hit for hit in candidates.hits if _cuttable(hit)]
+        made = cut([_distance(hit) for hit in judged], **self.settings())
+        reasons: dict[tuple[str, str], Reason | None] = {
+            hit.key: self._reason(position, hit, judged, made) for position, hit in enumerate(judged, 1)
+        }
+        passed = len(candidates.hits) - len(judged)
+        facts = {
+            "cut": made,
+            "distances": tuple(_distance(hit) for hit in judged[: made.looked]),
+            "passed_without_distance": passed,
+        }
+        return Judgement([reasons.get(hit.key) for hit in candidates.hits], facts)
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """Per parameter, the nearest value with which this stage would have kept the chunk."""
+        judged = [hit for hit in self.arrange(before.hits, before) if _cuttable(hit)]
+        distances = [_distance(hit) for hit in judged]
+        position = [hit.key for hit in judged].index(drop.hit.key) + 1
+        return tuple(
+            self._nearest(name, distances, position)
+            for name in ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
+        )
+
+    def _nearest(self, name: str, distances: Sequence[float], position: int) -> Counterfactual:
+        """The nearest change point of one parameter that keeps the chunk at `position` (1-based)."""
+        current = self.settings()[name]
+        for value in sorted(self._change_points(name, distances, position), key=lambda v: _farness(v, current)):
+            try:
+                kept = cut(distances, **{**self.settings(), name: value}).keep
+            except InputError:
+                continue
+            if kept >= position:
+                return Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
+        return Counterfactual(name, None, f"{name}: no value would have kept it")
+
+    def _change_points(self, name: str, distances: Sequence[float], position: int) -> Iterator[Any]:
+        """Values of one parameter at which the kept set can change."""
+        if name == "gap_policy":
+            yield from (policy for policy in POLICIES if policy != self.gap_policy)
+        elif name in ("min_results", "max_results"):
+            yield from {position, *range(1, min(len(distances), 200) + 1)}
+        elif name == "distance_offset":
+            yield from (_up(distance - distances[0]) for distance in distances[position - 1 : position])
+        else:
+            span = (distances[min(len(distances), self.max_results) - 1] - distances[0]) or 1.0
+            scale = span if self.gap_policy == "relative" else 1.0
+            for before, after in pairwise(distances):
+                gap = (units(after) - units(before)) * UNIT / scale
+                yield from (_up(gap), _up(gap + UNIT / scale))
+
+    def _reason(self, position: int, hit: Hit, judged: Sequence[Hit], made: Cut) -> Reason | None:
+        """Why the hit at `position` (1-based) is dropped, or None where it is kept."""
+        if position <= made.keep:
+            return None
+        distance = _distance(hit)
+        if position > made.looked:
+            return Reason(
+                f"position {position}, only the first {self.max_results} are looked at", position, self.max_results
+            )
+        if made.gap is not None:
+            rank = judged[made.keep - 1].rank
+            text = f"distance {distance:.4f}, cut after rank {rank}: gap {made.gap:.4f} ≥ {made.gap_threshold:.4f}"
+            return Reason(text, made.gap, made.gap_threshold)
+        first = _distance(judged[0])
+        reach = made.reach if made.reach is not None else first
+        text = f"distance {distance:.4f} > {reach:.4f} (nearest {first:.4f} + offset {reach - first:.4f})"
+        return Reason(text, distance, reach)
+
+    def _check_metric(self, candidates: Candidates) -> None:
+        """The default thresholds are cosine distances: refuse them for another metric."""
+        if candidates.metric in (Metric.COSINE, Metric.UNKNOWN):
+            return
+        gap_default = self.gap_policy != "relative" and self.gap_threshold == DEFAULT_THRESHOLD
+        offset_default = self.relative_offset is None and self.distance_offset == DEFAULT_OFFSET
+        if gap_default or offset_default:
+            raise SpecError(
+                f"AdaptiveGap has its default thresholds, made for cosine distances, on a list of "
+                f"{candidates.metric} distances; expected gap_threshold and distance_offset set for them, "
+                f"or gap_policy relative with relative_offset"
+            )
+
+
+def _cuttable(hit: Hit) -> bool:
+    """Whether the cut judges this hit: it came from the source and has a distance."""
+    return not hit.origin and hit.distance is not None
+
+
+def _distance(hit: Hit) -> float:
+    """The distance of a hit that is known to have one."""
+    return hit.scores["distance"]
+
+
+def _require_distances(candidates: Candidates) -> None:
+    """In a list ordered by distance every source hit must have one."""
+    if candidates.order is not Order.DISTANCE:
+        return
+    bare = next((hit for hit in candidates.hits if not hit.origin and hit.distance is None), None)
+    if bare is not None:
+        has = ", ".join(bare.scores) or "no score"
+        raise InputError(f"AdaptiveGap needs a distance on every candidate, rank {bare.rank} has {has}")
+
+
+def _up(value: float) -> float:
+    """The value rounded up to a whole unit, so that comparing it again holds."""
+    return max(0.0, round(math.ceil(round(value * 1e9, 3)) * UNIT, 9))
+
+
+def _farness(value: Any, current: Any) -> float:
+    """How far a change point is from the current value; names count as equally far."""
+    return abs(value - current) if isinstance(value, int | float) and isinstance(current, int | float) else 0.0
+
+
+def _shown(value: Any) -> str:
+    """A setting's value as a person reads it: four digits, more only where four would hide the step."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:.4f}"
+    return short if abs(float(short) - value) < UNIT / 2 else f"{value:.9f}"

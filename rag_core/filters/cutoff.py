@@ -1,0 +1,71 @@
+"""MinSimilarity and TopK: the two plain cutoffs every adaptive rule is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_core.stage import Filter, Judgement, setting
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Notice, Reason
+
+
+@dataclass(frozen=True)
+class TopK(Filter):
+    """Keep the first k of the list as it stands."""
+
+    k: int = setting(15, "how many are kept", low=1, high=1000)
+
+    def judge(self, candidates: Candidates) -> Judgement:
+        """Drop every hit behind position k."""
+        return Judgement(
+            [
+                Reason(f"position {position} > k {self.k}", position, self.k) if position > self.k else None
+                for position in range(1, len(candidates.hits) + 1)
+            ]
+        )
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """The k that reaches the chunk's position."""
+        position = [hit.key for hit in before.hits].index(drop.hit.key) + 1
+        return (Counterfactual("k", position, f"k {position} would have kept it"),)
+
+
+def cosine_similarity(hit: Hit, metric: Metric) -> float | None:
+    """The hit's cosine similarity: its own score, else 1 − distance where the distance is cosine, else None."""
+    if "similarity" in hit.scores:
+        return hit.scores["similarity"]
+    if metric is Metric.COSINE and hit.distance is not None:
+        return 1.0 - hit.distance
+    return None
+
+
+@dataclass(frozen=True)
+class MinSimilarity(Filter):
+    """Drop hits below a cosine similarity; where no similarity is known the floor is skipped and that is said."""
+
+    min_relevance: float = setting(0.45, "least cosine similarity", low=-1, high=1)
+
+    def judge(self, candidates: Candidates) -> Judgement:
+        """Compare each hit's cosine similarity; a hit without one passes."""
+        similarities = [cosine_similarity(hit, candidates.metric) for hit in candidates.hits]
+        reasons = [self._reason(similarity) for similarity in similarities]
+        unknown = sum(similarity is None for similarity in similarities)
+        text = (
+            f"similarity floor skipped for {unknown} of {len(similarities)} candidates: "
+            f"no similarity given and the metric is {candidates.metric}"
+        )
+        return Judgement(reasons, {"skipped": unknown}, (Notice(self.name, text),) if unknown else ())
+
+    def _reason(self, similarity: float | None) -> Reason | None:
+        # One unit of 1e-9 of slack: 1 − 0.55 is 0.44999999999999996 and counts as 0.45.
+        if similarity is None or similarity >= self.min_relevance - 1e-9:
+            return None
+        text = f"cosine similarity {similarity:.4f} < {self.min_relevance:.4f}"
+        return Reason(text, similarity, self.min_relevance)
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """The floor that lies at the chunk's own similarity."""
+        similarity = cosine_similarity(drop.hit, before.metric)
+        if similarity is None:
+            return ()
+        text = f"min_relevance {similarity:.4f} would have kept it"
+        return (Counterfactual("min_relevance", similarity, text),)

@@ -1,0 +1,199 @@
+"""Pipelines ⇄ files: read a spec (YAML, JSON, inline), write it with all defaults, inject what stages need.
+
+A spec is `{name, version: 1, stages: [{StageName: {setting: value}}, …]}`; a bare list of stages and a bare stage name
+are accepted. This is the only module that knows every stage by name; what they do is in filters/ and retrieve/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError, SpecError
+from rag_core.files import parse_json, parse_yaml, read_text
+from rag_core.stage import Pipeline, Stage
+
+VERSION = 1
+SHIPPED = Path(__file__).parent / "pipelines"
+
+STAGES: dict[str, str] = {
+    "Dense": "rag_core.retrieve.dense",
+    "Requery": "rag_core.retrieve.requery",
+    "QueryMust": "rag_core.filters.query_must",
+    "AdaptiveGap": "rag_core.filters.adaptive",
+    "EntityFilter": "rag_core.filters.entity",
+    "MinSimilarity": "rag_core.filters.cutoff",
+    "TopK": "rag_core.filters.cutoff",
+}
+"""Stage name → module; the class has the stage's name. Imported when first named, so that a page starts quickly."""
+
+
+def stage_class(name: str) -> type[Stage]:
+    """The class of a stage by its name, or a SpecError that lists what exists."""
+    if name not in STAGES:
+        raise SpecError(f"unknown stage {name[:80]!r}, expected one of {', '.join(sorted(STAGES))}")
+    found: type[Stage] = getattr(import_module(STAGES[name]), name)
+    return found
+
+
+def setting_fields(cls: type[Stage]) -> dict[str, Any]:
+    """The settings of a stage class: name → dataclass field."""
+    return {f.name: f for f in fields(cls) if f.metadata.get("setting")}
+
+
+def make_stage(name: str, settings: Mapping[str, Any] | None = None) -> Stage:
+    """A stage from its name and settings; an unknown setting or a value out of range is a SpecError."""
+    cls = stage_class(name)
+    settings = {} if settings is None else settings
+    if not isinstance(settings, Mapping):
+        raise SpecError(f"{name} has {settings!r}, expected a mapping of settings")
+    known = setting_fields(cls)
+    for key in settings:
+        if key not in known:
+            raise SpecError(
+                f"unknown setting {str(key)[:80]!r} of {name}, expected one of {', '.join(known) or 'none'}"
+            )
+    return cls(**{key: _nested(known[key], value) for key, value in settings.items()})
+
+
+def _nested(field: Any, value: Any) -> Any:
+    """A setting that is a stage itself, from its mapping of settings."""
+    nested = field.metadata.get("nested")
+    if nested is None or not isinstance(value, Mapping):
+        return value
+    return make_stage(nested.__name__, value)
+
+
+def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
+    """The pipeline of a parsed spec: a mapping with `stages`, or a bare list of stages."""
+    if isinstance(spec, Pipeline):
+        return spec
+    if isinstance(spec, list):
+        spec = {"stages": spec}
+    if not isinstance(spec, Mapping):
+        raise SpecError(
+            f"the pipeline spec is {type(spec).__name__}, expected a mapping with stages, or a list of stages"
+        )
+    unknown = set(spec) - {"name", "version", "stages", "description"}
+    if unknown:
+        raise SpecError(
+            f"unknown key {sorted(map(str, unknown))[0][:80]!r} in the spec, expected name, version, stages"
+        )
+    if spec.get("version", VERSION) != VERSION:
+        raise SpecError(f"the spec has version {spec['version']!r}, expected {VERSION}")
+    stages = spec.get("stages")
+    if not isinstance(stages, list):
+        raise SpecError(f"stages is {stages!r}, expected a list of stages")
+    label = spec.get("name") or name or "pipeline"
+    if not isinstance(label, str):
+        raise SpecError(f"name is {label!r}, expected text")
+    pipeline = Pipeline(tuple(_entry(entry) for entry in stages), label=label)
+    _check_order(pipeline.stages)
+    return pipeline
+
+
+def _entry(entry: Any) -> Stage:
+    """One element of `stages`: a name, or a mapping of one name to its settings."""
+    if isinstance(entry, Stage):
+        return entry
+    if isinstance(entry, str):
+        return make_stage(entry)
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        ((name, settings),) = entry.items()
+        return make_stage(str(name), settings)
+    raise SpecError(f"a stage is {str(entry)[:80]!r}, expected a stage name or a mapping of one name to its settings")
+
+
+def _check_order(stages: Sequence[Stage]) -> None:
+    """Rewrites stand before the source, and there is at most one source."""
+    kinds = [stage.kind for stage in stages]
+    if kinds.count("source") > 1:
+        raise SpecError(f"the pipeline has {kinds.count('source')} sources, expected at most one")
+    if "source" in kinds:
+        first = kinds.index("source")
+        for stage in stages[:first]:
+            if stage.kind != "rewrite":
+                raise SpecError(f"{stage.name} stands before the source, expected only query rewriting there")
+        for stage in stages[first + 1 :]:
+            if stage.kind == "rewrite":
+                raise SpecError(f"{stage.name} rewrites the query, expected it before the source")
+
+
+def read_pipeline(source: str) -> Pipeline:
+    """A pipeline from inline JSON, a YAML or JSON file, or the name of a shipped pipeline."""
+    text = source.strip()
+    if text.startswith(("{", "[")):
+        return parse_pipeline(parse_json(text, "the inline pipeline"))
+    path = Path(source)
+    if not path.exists():
+        shipped = SHIPPED / f"{source}.yaml"
+        if not source.replace("-", "").isalnum() or not shipped.is_file():
+            names = ", ".join(shipped_names())
+            raise InputError(
+                f"pipeline {source[:200]!r} is no file, expected a spec file, inline JSON or one of {names}"
+            )
+        path = shipped
+    parse = parse_json if path.suffix == ".json" else parse_yaml
+    return parse_pipeline(parse(read_text(path, limit=1_000_000), str(path)), name=path.stem)
+
+
+def shipped_names() -> list[str]:
+    """The names of the pipelines that come with the product."""
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def dump_stages(pipeline: Stage) -> list[dict[str, Any]]:
+    """The stages with all settings filled in, as plain JSON values."""
+    stages = pipeline.stages if isinstance(pipeline, Pipeline) else (pipeline,)
+    return [{stage.name: _plain(stage.settings())} for stage in stages]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Stage):
+        return _plain(value.settings())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def dump_pipeline(pipeline: Pipeline) -> dict[str, Any]:
+    """The whole spec as plain JSON values; `parse_pipeline` gives the same pipeline back."""
+    return {"name": pipeline.label or "pipeline", "version": VERSION, "stages": dump_stages(pipeline)}
+
+
+def fingerprint(pipeline: Stage) -> str:
+    """A short hash of what the pipeline does: equal for equal stages, whatever it is called."""
+    text = json.dumps(dump_stages(pipeline), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def with_settings(pipeline: Pipeline, stage: str, **changes: Any) -> Pipeline:
+    """The pipeline with some settings of its stage of that name changed; a SpecError where it holds none."""
+    if stage not in [held.name for held in pipeline.stages]:
+        held = ", ".join(held.name for held in pipeline.stages) or "none"
+        raise SpecError(f"pipeline {pipeline.label!r} has no stage {stage}, it has {held}")
+    stages = tuple(
+        make_stage(stage, {**held.settings(), **changes}) if held.name == stage else held for held in pipeline.stages
+    )
+    return replace(pipeline, stages=stages)
+
+
+def build(pipeline: Pipeline, resources: Mapping[str, Any]) -> Pipeline:
+    """The pipeline with handles injected: each stage field made with `resource()` takes the resource of its name."""
+
+    def injected(stage: Stage) -> Stage:
+        wanted = {
+            f.name: resources[f.name]
+            for f in fields(stage)
+            if f.metadata.get("setting") is False and f.name in resources
+        }
+        return replace(stage, **wanted) if wanted else stage
+
+    return replace(pipeline, stages=tuple(injected(stage) for stage in pipeline.stages))
