@@ -17,7 +17,8 @@ from rag_core.errors import InputError
 
 MAX_YAML_BYTES = 1_000_000
 MAX_DEPTH = 50
-MAX_UPLOAD_BYTES = 50_000_000
+MAX_UPLOAD_BYTES = 50_000_000  # what a page takes
+MAX_FILE_BYTES = 150_000_000  # what the command line reads
 
 
 def parse_json(text: str, where: str) -> Any:
@@ -76,7 +77,7 @@ def _first_line(error: BaseException) -> str:
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
 
 
-def read_text(path: Path, limit: int = MAX_UPLOAD_BYTES) -> str:
+def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
     """The file as UTF-8 text (a BOM is dropped), or an InputError: missing, a folder, too large, not text."""
     if not path.is_file():
         raise InputError(f"{path} is {'a folder' if path.is_dir() else 'not there'}, expected a file")

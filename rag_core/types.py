@@ -61,6 +61,7 @@ class Query:
     dense_text: str | None = None
     lexical_text: str | None = None
     tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = _nothing()
 
 
 @dataclass(frozen=True, slots=True)

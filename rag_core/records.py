@@ -1,0 +1,258 @@
+"""Recorded result lists (JSONL, one query a line) ⇄ cases: read and write what some retriever returned.
+
+Format version 1, described in docs/formats.md and by `SCHEMA`. A recorded list is as good as a live one: order in the
+file is the rank, unknown keys are kept as metadata, a rule that cannot be read is kept as it stands (the filter warns).
+Label files and eval-set folders are read elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError, RecordError
+from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_text
+from rag_core.types import SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
+
+VERSION = 1
+QUERY_KEYS = {"version", "id", "query", "candidates", "metric", "order", "relevant_total", "tags"}
+CANDIDATE_KEYS = {"id", "title", "text", "type", "query_must", "ref_ids", "relevant", *SCORES}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Recorded result list, one line of a JSONL file, version 1",
+    "type": "object",
+    "required": ["query", "candidates"],
+    "properties": {
+        "version": {"const": VERSION},
+        "id": {"type": "string", "minLength": 1, "description": "absent: q{line}"},
+        "query": {"type": "string", "pattern": r"\S"},
+        "metric": {"enum": [None, *(str(metric) for metric in Metric)], "description": "absent or null: unknown"},
+        "order": {"enum": [str(order) for order in Order], "description": "distance (default) is checked"},
+        "relevant_total": {"type": ["integer", "null"], "minimum": 0},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "candidates": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "anyOf": [{"required": [score]} for score in SCORES],
+                "properties": {
+                    "id": {"type": "string", "minLength": 1, "description": "absent: {query id}#{rank}"},
+                    "title": {"type": ["string", "null"]},
+                    "text": {"type": ["string", "null"]},
+                    "type": {"type": ["string", "null"]},
+                    "relevant": {"type": ["integer", "null"], "minimum": 0, "description": "grade; null: unjudged"},
+                    "ref_ids": {"type": "array", "items": {"type": "string"}},
+                    "query_must": {"description": "a rule; one that cannot be read keeps its chunk with a warning"},
+                    **{score: {"type": "number"} for score in SCORES},
+                },
+            },
+        },
+    },
+}
+
+
+def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
+    """The cases of a recorded-list file, or of its bytes (then `name` stands in messages).
+
+    RecordError names the line of the first thing that is wrong; nothing is returned then.
+    """
+    if isinstance(source, bytes):
+        if len(source) > MAX_UPLOAD_BYTES:
+            raise InputError(f"{name} has {len(source):,} bytes, expected at most {MAX_UPLOAD_BYTES:,}")
+        text, where = decode(source, name or "the file"), name or "the file"
+    else:
+        text, where = read_text(source), str(source)
+    cases = list(_cases(text, where))
+    if not cases:
+        raise RecordError(f"{where} holds no line, expected one query with its candidates a line")
+    return cases
+
+
+def _cases(text: str, where: str) -> Iterator[Case]:
+    """Line by line; ids are unique over the file."""
+    seen: dict[str, int] = {}
+    for number, line in lines(text):
+        place = f"{where} line {number}"
+        case = read_case(_object(parse_json_line(line, place), place), place, f"q{number}")
+        first = seen.setdefault(case.query.id, number)
+        if first != number:
+            raise RecordError(f"{place} has query id {case.query.id!r} again (line {first}), expected unique ids")
+        yield case
+
+
+def parse_json_line(line: str, place: str) -> Any:
+    """The JSON value of one line; a RecordError that names the line."""
+    try:
+        return parse_json(line, place)
+    except InputError as error:
+        raise RecordError(str(error)) from None
+
+
+def _object(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise RecordError(f"{place} is {type(value).__name__}, expected an object")
+    return value
+
+
+def read_case(record: Mapping[str, Any], place: str, default_id: str) -> Case:
+    """One parsed line as a case; a RecordError names `place` and the key."""
+    if record.get("version", VERSION) != VERSION:
+        raise RecordError(f"{place} has version {record['version']!r}, expected {VERSION}")
+    text = record.get("query")
+    if not isinstance(text, str) or not text.strip():
+        raise RecordError(f"{place} has query {text!r}, expected the text of the query")
+    query_id = _text(record, "id", place) or default_id
+    metric = _choice(record.get("metric"), Metric, Metric.UNKNOWN, "metric", place)
+    order = _choice(record.get("order"), Order, Order.DISTANCE, "order", place)
+    entries = record.get("candidates")
+    if not isinstance(entries, list):
+        raise RecordError(f"{place} has candidates {_kind(entries)}, expected a list")
+    pairs = [
+        _candidate(_object(entry, f"{place} candidate {rank}"), f"{place} candidate {rank}", rank, query_id, metric)
+        for rank, entry in enumerate(entries, 1)
+    ]
+    hits = tuple(hit for hit, _ in pairs)
+    _check_unique(hits, place)
+    if order is Order.DISTANCE:
+        _check_order(hits, place)
+    metadata = {key: value for key, value in record.items() if key not in QUERY_KEYS}
+    query = Query(query_id, text, tags=_texts(record, "tags", place), metadata=metadata)
+    grades = {hit.chunk.id: grade for hit, grade in pairs if grade is not None}
+    total = _count(record.get("relevant_total"), "relevant_total", place)
+    return Case(query, grades, Candidates(query, hits, metric=metric, order=order, recorded=True), total)
+
+
+def _candidate(
+    entry: Mapping[str, Any], place: str, rank: int, query_id: str, metric: Metric
+) -> tuple[Hit, int | None]:
+    """One candidate as a hit and its grade."""
+    scores = {kind: _score(entry[kind], kind, place) for kind in SCORES if entry.get(kind) is not None}
+    if not scores:
+        raise RecordError(f"{place} has no score, expected one of {', '.join(SCORES)}")
+    if "distance" not in scores and "similarity" in scores and metric is Metric.COSINE:
+        scores["distance"] = 1.0 - scores["similarity"]
+    chunk = Chunk(
+        id=_text(entry, "id", place) or f"{query_id}#{rank}",
+        title=_text(entry, "title", place),
+        text=_text(entry, "text", place),
+        type=_text(entry, "type", place),
+        query_must=entry.get("query_must"),
+        ref_ids=_texts(entry, "ref_ids", place),
+        metadata={key: value for key, value in entry.items() if key not in CANDIDATE_KEYS},
+    )
+    return Hit(chunk, rank, scores), _count(entry.get("relevant"), "relevant", place)
+
+
+def _score(value: Any, kind: str, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise RecordError(f"{place} has {kind} {_kind(value)}, expected a finite number")
+    return float(value)
+
+
+def _count(value: Any, key: str, place: str) -> int | None:
+    """A whole number of at least 0, or None where it is absent; true and false count as 1 and 0."""
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or value != value or value < 0 or value != int(value):
+        raise RecordError(f"{place} has {key} {_kind(value)}, expected a whole number of at least 0, or null")
+    return int(value)
+
+
+def _text(record: Mapping[str, Any], key: str, place: str) -> str:
+    value = record.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise RecordError(f"{place} has {key} {_kind(value)}, expected text")
+    return value.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break every later writer
+
+
+def _texts(record: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
+    value = record.get(key) or []
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise RecordError(f"{place} has {key} {_kind(value)}, expected a list of texts")
+    return tuple(value)
+
+
+def _choice(value: Any, kind: Any, default: Any, key: str, place: str) -> Any:
+    if value is None:
+        return default
+    if value not in list(kind):
+        raise RecordError(f"{place} has {key} {_kind(value)}, expected one of {', '.join(kind)}")
+    return kind(value)
+
+
+def _kind(value: Any) -> str:
+    """A short, safe picture of a wrong value: numbers as they are, anything long by its type."""
+    shown = json.dumps(value, ensure_ascii=True, default=str)
+    return shown if len(shown) <= 40 else f"of type {type(value).__name__}"
+
+
+def _check_unique(hits: Iterable[Hit], place: str) -> None:
+    seen: dict[str, int] = {}
+    for hit in hits:
+        first = seen.setdefault(hit.chunk.id, hit.rank)
+        if first != hit.rank:
+            raise RecordError(
+                f"{place} candidate {hit.rank} has id {hit.chunk.id[:80]!r} again (candidate {first}), "
+                "expected unique ids"
+            )
+
+
+def _check_order(hits: tuple[Hit, ...], place: str) -> None:
+    """The list must be ordered by the first score that all its candidates have."""
+    if not hits:
+        return
+    kind = next((kind for kind in SCORES if all(kind in hit.scores for hit in hits)), None)
+    if kind is None:
+        if any("distance" in hit.scores for hit in hits):
+            bare = next(hit for hit in hits if "distance" not in hit.scores)
+            raise RecordError(f"{place} candidate {bare.rank} has no distance, expected one as the others have")
+        raise RecordError(f"{place} has no score that all candidates share, expected one, or order: fused")
+    sign = 1 if kind == "distance" else -1
+    word = "ascending distances" if sign == 1 else f"descending {kind}"
+    for before, after in pairwise(hits):
+        if sign * after.scores[kind] < sign * before.scores[kind]:
+            raise RecordError(
+                f"{place} candidate {after.rank} has {kind} {after.scores[kind]!r} after {before.scores[kind]!r}, "
+                f"expected {word}, or order: fused"
+            )
+
+
+def dump_lists(cases: Iterable[Case]) -> Iterator[str]:
+    """The cases as JSONL lines without newline; `load_lists` gives the same cases back."""
+    for case in cases:
+        yield json.dumps(dump_case(case), ensure_ascii=False)
+
+
+def dump_case(case: Case) -> dict[str, Any]:
+    """One case as the plain values of its line."""
+    candidates = case.candidates or Candidates(case.query)
+    record: dict[str, Any] = {"version": VERSION, "id": case.query.id, "query": case.query.text}
+    if candidates.metric is not Metric.UNKNOWN:
+        record["metric"] = str(candidates.metric)
+    if candidates.order is not Order.DISTANCE:
+        record["order"] = str(candidates.order)
+    if case.relevant_total is not None:
+        record["relevant_total"] = case.relevant_total
+    if case.query.tags:
+        record["tags"] = list(case.query.tags)
+    record.update(case.query.metadata)
+    record["candidates"] = [_dump_hit(hit, case.grades.get(hit.chunk.id)) for hit in candidates.hits]
+    return record
+
+
+def _dump_hit(hit: Hit, grade: int | None) -> dict[str, Any]:
+    chunk = hit.chunk
+    entry: dict[str, Any] = {"id": chunk.id, "title": chunk.title, **hit.scores}
+    if grade is not None:
+        entry["relevant"] = grade
+    optional = {"text": chunk.text, "type": chunk.type, "query_must": chunk.query_must, "ref_ids": list(chunk.ref_ids)}
+    entry.update({key: value for key, value in optional.items() if value})
+    entry.update(chunk.metadata)
+    return entry
