@@ -1,0 +1,1 @@
+"""Embeddings, collections and exact or approximate search over them."""
