@@ -1,0 +1,91 @@
+"""Chromium from the system, and the real app on a free port with a workspace of its own."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+NO_BROWSER = "Chromium is not on the PATH: `apt-get install chromium` (Debian, Ubuntu) brings it"
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(item.path).parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.browser)
+
+
+def chromium_path():
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = chromium_path()
+    if path is None:
+        if os.environ.get("WINNOW_REQUIRE_BROWSER") == "1":
+            pytest.fail(NO_BROWSER)
+        pytest.skip(NO_BROWSER)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    opened = context.new_page()
+    opened.set_default_timeout(30_000)
+    yield opened
+    context.close()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_healthy(url, process, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            pytest.fail(f"the app ended with exit code {process.returncode} before it answered")
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the app did not answer at {url} within {seconds} s")
+
+
+def start_app(workspace, log):
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", "--server.port", str(port)]
+    environment = {**os.environ, "WINNOW_WORKSPACE": str(workspace)}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    url = f"http://127.0.0.1:{port}"
+    wait_until_healthy(url, process)
+    return process, url
+
+
+@pytest.fixture(scope="session")
+def app(browser, tmp_path_factory):
+    """The address of the running app."""
+    workspace = tmp_path_factory.mktemp("workspace")
+    with open(workspace / "app.log", "wb") as log:
+        process, url = start_app(workspace, log)
+        yield url
+        process.terminate()
+        process.wait(timeout=20)
