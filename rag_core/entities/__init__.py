@@ -1,0 +1,1 @@
+"""Entity filter: which entities of a large structure does a query name, and only their part of it."""
