@@ -1,0 +1,40 @@
+# Two commands matter: `make run` and `make test`. Both make .venv here on first use and install pinned, hashed packages.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PORT ?= 8501
+BIN := .venv/bin
+
+.PHONY: run test test-all lint bench lock clean
+
+run: .venv/run.stamp
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: .venv/dev.stamp
+	$(BIN)/python -m pytest -m "not slow" -n 2
+
+test-all: .venv/dev.stamp
+	$(BIN)/python -m pytest -n 2 --timeout=1800
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev.stamp
+	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+.venv/run.stamp: requirements.lock
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+.venv/dev.stamp: requirements-dev.lock .venv/run.stamp
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+# Rewrites both lock files after a change of requirements*.txt. Needs uv on the path: pip install uv.
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements.txt -o requirements.lock
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-dev.txt -o requirements-dev.lock
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,160 @@
+"""`replay`: run pipelines over recorded result lists and measure them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.output import emit
+from rag_core.errors import InputError
+
+Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
+
+
+def replay(
+    file: Path = typer.Argument(..., help="Recorded lists, JSONL, one query a line (docs/formats.md)."),
+    pipeline: list[str] = Pipelines,
+    qrels: Path | None = typer.Option(None, help="Labels beside the lists: TREC qrels or BEIR tsv."),
+    rules: Path | None = typer.Option(None, help="query_must templates by title pattern, YAML."),
+    gap_threshold: float | None = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold."),
+    distance_threshold: float | None = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset."),
+    k: int | None = typer.Option(None, "-k", help="TopK.k."),
+    max_chunks: int | None = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results."),
+    min_grade: int = typer.Option(1, "--min-grade", help="Relevant means this grade or more."),
+    measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
+    name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
+    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
+    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
+    debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
+    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+) -> None:
+    """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
+    from rag_core.evaluate.experiment import run_all
+    from rag_core.records import load_lists
+
+    cases = load_lists(file)
+    if rules is not None:
+        from rag_core.rules.templates import load_templates, with_rules
+
+        cases = with_rules(cases, load_templates(rules))
+    if qrels is not None:
+        from rag_core.evaluate.labels import with_qrels
+
+        cases = with_qrels(cases, qrels)
+    cases = chosen(cases, name, first)
+    short = {
+        "AdaptiveGap": {
+            "gap_threshold": gap_threshold,
+            "distance_offset": distance_threshold,
+            "max_results": max_chunks,
+        },
+        "TopK": {"k": k},
+    }
+    pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
+    reports = run_all(cases, pipelines, min_grade, measures_of(measure))
+    if debug:
+        show_traces(reports)
+    show(reports, compare_to_first(reports, seed), json)
+
+
+def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list[Any]:
+    """The cases of those ids, then the first N; an InputError where none is left."""
+    if names:
+        known = {case.query.id for case in cases}
+        missing = next((name for name in names if name not in known), None)
+        if missing is not None:
+            raise InputError(
+                f"there is no query {missing[:80]!r}, expected one of the {len(known)} query ids of the file"
+            )
+        cases = [case for case in cases if case.query.id in names]
+    return cases[:first] if first else cases
+
+
+def laid_over(source: str, short: dict[str, dict[str, Any]]) -> Any:
+    """The pipeline of a spec with the short options laid over it; one for a stage it lacks is an error."""
+    from rag_core.spec import read_pipeline, with_settings
+
+    pipeline = read_pipeline(source)
+    for stage, settings in short.items():
+        given = {name: value for name, value in settings.items() if value is not None}
+        if given:
+            pipeline = with_settings(pipeline, stage, **given)
+    return pipeline
+
+
+def measures_of(names: list[str] | None) -> Any:
+    """The measures of those names, or the default ones; the set measures always come first."""
+    from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
+
+    if not names:
+        return DEFAULT_MEASURES
+    asked = [parse_measure(name) for name in names]
+    return (*SET_MEASURES, *(measure for measure in asked if measure not in SET_MEASURES))
+
+
+def compare_to_first(reports: list[Any], seed: int) -> list[dict[str, Any]]:
+    """Each pipeline against the first, in SetF."""
+    from rag_core.evaluate.comparison import compare_reports
+
+    return compare_reports([(reports[0], other) for other in reports[1:]], seed=seed)
+
+
+def show_traces(reports: list[Any]) -> None:
+    """Write every trace to stderr."""
+    from rag_core.evaluate.report import trace_text
+
+    for report in reports:
+        sys.stderr.write(f"== {report.name}\n")
+        for outcome in report.outcomes:
+            sys.stderr.write("\n".join(trace_text(outcome.result)) + "\n")
+
+
+def show(reports: list[Any], comparison: list[dict[str, Any]], as_json: bool) -> None:
+    """The reports as JSON or as a short table."""
+    from rag_core.evaluate.report import report_json
+
+    if as_json:
+        emit(report_json(reports, comparison))
+        return
+    for report in reports:
+        typer.echo("\n".join(table(report)))
+    for row in comparison:
+        typer.echo(comparison_line(row))
+
+
+def table(report: Any) -> list[str]:
+    """A report as lines: one per query, then the macro means with their counts."""
+    lines = [f"{report.name} · relevant means grade ≥ {report.min_grade}"]
+    for outcome in report.outcomes:
+        scores = outcome.scores
+        figures = "  ".join(f"{name} {shown(scores.values[name])}" for name in ("SetP", "SetR", "SetF"))
+        lines.append(
+            f"  {outcome.case.query.id:<20.40} kept {scores.kept:>3} of {len(outcome.start.hits):>3}  {figures}"
+        )
+        lines.extend(f"    warning: {notice.text}" for notice in outcome.result.notices)
+    summary = report.summary
+    figures = "  ".join(f"{name} {shown(value)}" for name, value in summary.means.items())
+    lines.append(f"  macro mean over {summary.queries_scored} of {summary.queries_total} queries: {figures}")
+    judged = "-" if summary.judged is None else f"{summary.judged:.0%}"
+    lines.append(
+        f"  judged {judged} of kept chunks · empty {summary.queries_empty} · fallback {summary.queries_fallback}"
+    )
+    if any(outcome.case.relevant_total is None and outcome.scores.scored for outcome in report.outcomes):
+        lines.append("  recall: the labelled relevant chunks are taken as all there are")
+    return lines
+
+
+def shown(value: float | None) -> str:
+    """A measure with three digits, or a dash where it is unscored."""
+    return "  -  " if value is None else f"{value:.3f}"
+
+
+def comparison_line(row: dict[str, Any]) -> str:
+    """A comparison in one line."""
+    interval = "" if row["ci"] is None else f" [{row['ci'][0]:+.3f}, {row['ci'][1]:+.3f}]"
+    p = "" if row["p"] is None else f", p {row['p']:.3f}"
+    counts = f"{row['wins']} wins, {row['ties']} ties, {row['losses']} losses"
+    return f"{row['b']} − {row['a']}: {row['measure']} {row['delta']:+.3f}{interval}{p}; {counts}"

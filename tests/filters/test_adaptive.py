@@ -1,0 +1,113 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_core.errors import InputError, SpecError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.stage import counterfactuals
+from rag_core.types import Candidates, Chunk, Hit, Metric, Order, Query
+
+
+def listed(distances, **more):
+    hits = tuple(Hit(Chunk(f"c{rank}"), rank, {"distance": d}) for rank, d in enumerate(distances, 1))
+    return Candidates(Query("q", "a question"), hits, recorded=True, **more)
+
+
+def test_a_gap_cut_names_distance_rank_gap_and_threshold():
+    after = AdaptiveGap()(listed([0.5, 0.55, 0.7922, 0.8]))
+    assert after.drops[0].reason.text == "distance 0.7922, cut after rank 2: gap 0.2422 ≥ 0.1000"
+    assert (after.drops[0].reason.value, after.drops[0].reason.threshold) == (pytest.approx(0.2422), 0.1)
+
+
+def test_an_offset_cut_names_the_reach():
+    after = AdaptiveGap(gap_threshold=1, distance_offset=0.1)(listed([0.5, 0.55, 0.7]))
+    assert after.drops[0].reason.text == "distance 0.7000 > 0.6000 (nearest 0.5000 + offset 0.1000)"
+
+
+def test_behind_max_results_the_reason_says_so():
+    after = AdaptiveGap(max_results=2)(listed([0.5, 0.55, 0.6]))
+    assert after.drops[0].reason.text == "position 3, only the first 2 are looked at"
+
+
+def test_counterfactuals_of_a_gap_cut_hold_when_tried():
+    before = listed([0.5, 0.55, 0.7922, 0.8])
+    found = counterfactuals(AdaptiveGap(), before)["c3", ""]
+    by_name = {one.parameter: one.value for one in found}
+    assert by_name["gap_threshold"] == pytest.approx(0.2422, abs=1e-8)
+    assert by_name["min_results"] == 3
+    assert by_name["max_results"] is None  # looking at fewer never keeps more here
+    assert by_name["distance_offset"] is None
+    assert len(AdaptiveGap(gap_threshold=by_name["gap_threshold"])(before).hits) >= 3
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 300).map(lambda n: n / 100), min_size=1, max_size=12).map(sorted),
+    st.integers(0, 100).map(lambda n: n / 100),
+    st.integers(0, 100).map(lambda n: n / 100),
+    st.sampled_from(["largest", "first", "relative"]),
+)
+def test_every_counterfactual_value_really_keeps_the_chunk(distances, threshold, offset, policy):
+    stage = AdaptiveGap(gap_threshold=threshold, distance_offset=offset, gap_policy=policy, max_results=10)
+    before = listed(distances)
+    for (chunk, _), found in counterfactuals(stage, before).items():
+        for one in found:
+            if one.value is not None:
+                changed = AdaptiveGap(**{**stage.settings(), one.parameter: one.value})
+                assert chunk in [hit.chunk.id for hit in changed(before).hits], one
+
+
+def test_a_fused_list_is_cut_by_distance_and_hits_without_one_pass_and_are_counted():
+    hits = (
+        Hit(Chunk("far"), 1, {"distance": 0.9, "rrf": 0.03}),
+        Hit(Chunk("bm25"), 2, {"rrf": 0.02}),
+        Hit(Chunk("near"), 3, {"distance": 0.1, "rrf": 0.01}),
+        Hit(Chunk("close"), 4, {"distance": 0.15, "rrf": 0.01}),
+    )
+    after = AdaptiveGap()(Candidates(Query("q", "x"), hits, order=Order.FUSED, recorded=True))
+    assert [hit.chunk.id for hit in after.hits] == ["near", "close", "bm25"]
+    assert after.steps[0].facts["passed_without_distance"] == 1
+
+
+def test_expanded_chunks_are_not_cut():
+    hits = (
+        *listed([0.1, 0.15, 0.9]).hits,
+        Hit(Chunk("x"), 4, {"distance": 1.5}, origin="expanded from c1, 1 step"),
+    )
+    after = AdaptiveGap()(Candidates(Query("q", "x"), hits, recorded=True))
+    assert [hit.chunk.id for hit in after.hits] == ["c1", "c2", "x"]
+
+
+def test_a_missing_distance_in_a_distance_list_is_named():
+    hits = (Hit(Chunk("a"), 1, {"bm25": 3.0}),)
+    with pytest.raises(InputError, match="needs a distance on every candidate, rank 1 has bm25"):
+        AdaptiveGap()(Candidates(Query("q", "x"), hits, recorded=True))
+
+
+@pytest.mark.parametrize("metric", [Metric.L2, Metric.IP])
+def test_default_thresholds_refuse_distances_that_are_not_cosine(metric):
+    with pytest.raises(SpecError, match="made for cosine distances"):
+        AdaptiveGap()(listed([0.1, 0.2], metric=metric))
+
+
+def test_relative_settings_take_any_metric():
+    stage = AdaptiveGap(gap_policy="relative", relative_offset=0.5)
+    assert len(stage(listed([10.0, 11.0, 30.0], metric=Metric.L2)).hits) == 2
+
+
+def test_top_k_reason_and_counterfactual():
+    before = listed([0.1, 0.2, 0.3])
+    assert TopK(k=2)(before).drops[0].reason.text == "position 3 > k 2"
+    assert counterfactuals(TopK(k=2), before)["c3", ""][0].value == 3
+
+
+def test_min_similarity_uses_one_minus_a_cosine_distance():
+    after = MinSimilarity(min_relevance=0.45)(listed([0.5, 0.55, 0.56], metric=Metric.COSINE))
+    assert [drop.reason.text for drop in after.drops] == ["cosine similarity 0.4400 < 0.4500"]
+
+
+def test_min_similarity_is_skipped_and_said_where_the_metric_is_unknown():
+    after = MinSimilarity()(listed([0.5, 0.9]))
+    assert len(after.hits) == 2
+    assert "similarity floor skipped for 2 of 2 candidates" in after.notices[0].text

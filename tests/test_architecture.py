@@ -1,0 +1,72 @@
+"""Imports point one way, and only pages know Streamlit; read from the source, so that a lazy import counts too."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BASE = {"types", "text", "errors", "files", "rules", "workspace", "rag_core"}
+MAY = {
+    "errors": set(),
+    "types": set(),
+    "text": {"errors"},
+    "files": {"errors"},
+    "workspace": {"errors", "files"},
+    "rules": BASE,
+    "stage": BASE,
+    "records": BASE,
+    "filters": BASE | {"stage"},
+    "retrieve": BASE | {"stage", "filters"},
+    "corpus": BASE | {"records", "text"},
+    "index": BASE | {"llm", "corpus"},
+    "llm": BASE,
+    "entities": BASE,
+    "store": BASE,
+    "spec": BASE | {"stage", "filters", "retrieve"},
+    "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
+}
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module == "rag_core")
+
+
+def room(path):
+    parts = path.relative_to(ROOT / "rag_core").with_suffix("").parts
+    return parts[0]
+
+
+MODULES = sorted(
+    path for path in (ROOT / "rag_core").rglob("*.py") if room(path) not in ("__init__", "__main__", "cli")
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_what_its_room_may(path):
+    own = room(path)
+    assert own in MAY, f"{own} is a new room: say in ARCHITECTURE.md and here what it may import"
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "rag_core" and len(parts) > 1:
+            assert parts[1] in MAY[own] | {own}, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "rag_core").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_no_streamlit_below_rag_core(path):
+    assert not any(name.split(".")[0] in ("streamlit", "pages", "app") for name in imports(path))
+
+
+def test_nothing_unpickles():
+    for folder in ("rag_core", "pages"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert not {"pickle", "joblib", "diskcache", "shelve"} & {name.split(".")[0] for name in imports(path)}, (
+                path
+            )

@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+from rag_core.errors import InputError, SpecError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import TopK
+from rag_core.spec import (
+    dump_stages,
+    fingerprint,
+    parse_pipeline,
+    read_pipeline,
+    shipped_names,
+    with_settings,
+)
+
+
+def test_a_bare_list_and_bare_names_are_accepted():
+    assert parse_pipeline(["TopK", {"AdaptiveGap": None}]).stages == (TopK(), AdaptiveGap())
+
+
+def test_dumped_settings_have_all_defaults_filled_in():
+    assert dump_stages(parse_pipeline(["AdaptiveGap"])) == [
+        {
+            "AdaptiveGap": {
+                "gap_threshold": 0.1,
+                "distance_offset": 0.4,
+                "min_results": 2,
+                "max_results": 15,
+                "gap_policy": "largest",
+                "relative_offset": None,
+            }
+        }
+    ]
+
+
+def test_policy_relative_has_its_own_default_threshold():
+    assert parse_pipeline([{"AdaptiveGap": {"gap_policy": "relative"}}]).stages[0].gap_threshold == 0.25
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (["Nope"], "unknown stage 'Nope', expected one of AdaptiveGap"),
+        ([{"TopK": {"kk": 1}}], "unknown setting 'kk' of TopK, expected one of k"),
+        ([{"TopK": 3}], "TopK has 3, expected a mapping of settings"),
+        ([{"TopK": {}, "AdaptiveGap": {}}], "expected a stage name or a mapping of one name"),
+        ({"stages": {}}, "stages is {}, expected a list"),
+        ({"stages": [], "version": 2}, "version 2, expected 1"),
+        ({"stages": [], "extra": 1}, "unknown key 'extra'"),
+        ("text", "expected a mapping with stages"),
+    ],
+)
+def test_a_wrong_spec_is_one_sentence(spec, message):
+    with pytest.raises(SpecError, match=message):
+        parse_pipeline(spec)
+
+
+def test_reading_from_yaml_json_inline_and_shipped_name(tmp_path):
+    (tmp_path / "a.yaml").write_text("name: a\nstages:\n  - TopK: {k: 3}\n")
+    (tmp_path / "b.json").write_text(json.dumps({"stages": [{"TopK": {"k": 3}}]}))
+    assert (
+        read_pipeline(str(tmp_path / "a.yaml"))
+        == read_pipeline(str(tmp_path / "b.json"))
+        == read_pipeline('[{"TopK": {"k": 3}}]')
+    )
+    assert read_pipeline(str(tmp_path / "b.json")).label == "b"
+    assert all(read_pipeline(name).label == name for name in shipped_names())
+
+
+def test_a_missing_file_lists_the_shipped_pipelines():
+    with pytest.raises(InputError, match="unfiltered"):
+        read_pipeline("no-such-pipeline")
+
+
+def test_yaml_bombs_and_duplicate_keys_are_refused(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("a: &x [1]\nstages: [*x]\n")
+    with pytest.raises(InputError, match="alias"):
+        read_pipeline(str(path))
+    path.write_text("stages: []\nstages: []\n")
+    with pytest.raises(InputError, match="not valid YAML"):
+        read_pipeline(str(path))
+
+
+def test_fingerprint_ignores_the_name_and_sees_the_settings():
+    a, b = parse_pipeline({"name": "a", "stages": ["TopK"]}), parse_pipeline({"name": "b", "stages": ["TopK"]})
+    assert fingerprint(a) == fingerprint(b) != fingerprint(with_settings(a, "TopK", k=3))
+
+
+def test_a_short_option_for_a_stage_the_spec_lacks_names_the_stage():
+    with pytest.raises(SpecError, match="no stage AdaptiveGap, it has TopK"):
+        with_settings(parse_pipeline(["TopK"]), "AdaptiveGap", gap_threshold=0.2)
+
+
+def test_a_filter_before_the_source_is_refused():
+    with pytest.raises(SpecError, match="TopK stands before the source"):
+        parse_pipeline(["TopK", "Dense"])
