@@ -33,6 +33,7 @@ def replay(
 ) -> None:
     """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
     from rag_core.evaluate.experiment import run_all
+    from rag_core.evaluate.report import comparison_json
     from rag_core.records import load_lists
 
     cases = load_lists(file)
@@ -41,9 +42,10 @@ def replay(
 
         cases = with_rules(cases, load_templates(rules))
     if qrels is not None:
-        from rag_core.evaluate.labels import with_qrels
+        from rag_core.evaluate.experiment import with_labels
+        from rag_core.evaluate.sets import read_qrels
 
-        cases = with_qrels(cases, qrels)
+        cases = with_labels(cases, read_qrels(qrels))
     cases = chosen(cases, name, first)
     short = {
         "AdaptiveGap": {
@@ -57,7 +59,7 @@ def replay(
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
     if debug:
         show_traces(reports)
-    show(reports, compare_to_first(reports, seed), json)
+    show(reports, comparison_json(reports, seed), json)
 
 
 def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list[Any]:
@@ -93,13 +95,6 @@ def measures_of(names: list[str] | None) -> Any:
         return DEFAULT_MEASURES
     asked = [parse_measure(name) for name in names]
     return (*SET_MEASURES, *(measure for measure in asked if measure not in SET_MEASURES))
-
-
-def compare_to_first(reports: list[Any], seed: int) -> list[dict[str, Any]]:
-    """Each pipeline against the first, in SetF."""
-    from rag_core.evaluate.comparison import compare_reports
-
-    return compare_reports([(reports[0], other) for other in reports[1:]], seed=seed)
 
 
 def show_traces(reports: list[Any]) -> None:

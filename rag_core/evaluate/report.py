@@ -57,6 +57,17 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def comparison_json(reports: Sequence[PipelineReport], seed: int, every_pair: bool = False) -> list[dict[str, Any]]:
+    """Each pipeline against the first, or every pair, in SetF: difference, interval, corrected p, wins and losses."""
+    if len(reports) < 2:
+        return []
+    from rag_core.evaluate.significance import against_first, all_pairs
+
+    values = {report.name: [outcome.scores.values["SetF"] for outcome in report.outcomes] for report in reports}
+    compared = (all_pairs if every_pair else against_first)(values, "SetF", seed=seed)
+    return [{**one.to_json(), "seed": seed} for one in compared]
+
+
 def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:
     """A hit: identity, rank in the list as it came, scores and label."""
     origin = {"origin": hit.origin} if hit.origin else {}
