@@ -47,7 +47,7 @@ def replay(
 
         cases = with_labels(cases, read_qrels(qrels))
     cases = chosen(cases, name, first)
-    short = {
+    short: dict[str, dict[str, Any]] = {
         "AdaptiveGap": {
             "gap_threshold": gap_threshold,
             "distance_offset": distance_threshold,
