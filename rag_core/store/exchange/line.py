@@ -1,0 +1,109 @@
+"""One label as a line of a file, and the checks that every format shares.
+
+Every refusal is a RecordError of one sentence that names the file and the line. What the lines do to the store is
+planning.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rag_core.errors import InputError, RecordError
+from rag_core.store.events import Event, check_grade, check_text
+from rag_core.store.keys import chunk_key
+
+UNSURE = "unsure"
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
+HASH = re.compile(r"([0-9a-f]{64})?")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLine:
+    """A label in a file: the grade (None = unsure) one annotator gave a chunk for a query. '' is not known."""
+
+    query_id: str
+    chunk_id: str
+    grade: int | None
+    annotator: str = ""
+    note: str = ""
+    query_hash: str = ""
+    text_hash: str = ""
+    at: str = ""
+    number: int = field(default=0, compare=False)  # the line it stood on
+
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """Whose label on what: (annotator, query id, chunk key)."""
+        return (self.annotator, self.query_id, chunk_key(self.chunk_id, self.text_hash))
+
+
+def line_of(event: Event) -> LabelLine:
+    """A stored label as a line."""
+    names = ("query_id", "chunk_id", "grade", "annotator", "note", "query_hash", "text_hash", "at")
+    return LabelLine(**{name: getattr(event, name) for name in names})
+
+
+@contextmanager
+def at_line(source: str, number: int) -> Iterator[None]:
+    """Turn an InputError of the block into a RecordError that names file and line."""
+    try:
+        yield
+    except InputError as error:
+        raise RecordError(f"{source}, line {number}: {error}") from None
+
+
+def check_line(line: LabelLine) -> LabelLine:
+    """The line itself, or an InputError where the store could not hold it."""
+    for name in ("query_id", "chunk_id", "annotator", "note", "query_hash", "text_hash", "at"):
+        check_text(getattr(line, name), name)
+    if not line.query_id or not line.chunk_id:
+        raise InputError("an id is empty, expected a query id and a chunk id")
+    if not HASH.fullmatch(line.text_hash) or not HASH.fullmatch(line.query_hash):
+        raise InputError("a hash is not 64 hexadecimal digits, expected a SHA-256 or nothing")
+    _check_time(line.at)
+    check_grade(line.grade)
+    return line
+
+
+def _check_time(at: str) -> None:
+    if not at:
+        return
+    try:
+        datetime.fromisoformat(at)
+    except ValueError:
+        raise InputError(f"at is {at[:40]!r}, expected a time like 2026-01-31T12:00:00Z") from None
+
+
+def parse_grade(cell: str) -> int | None:
+    """The grade a text cell holds; -1 and `unsure` are unsure, anything but 0-3 besides is an InputError."""
+    if cell in (UNSURE, "-1"):
+        return None
+    if not WHOLE_NUMBER.fullmatch(cell):
+        raise InputError(f"grade is {cell[:40]!r}, expected a whole number from 0 to 3, or {UNSURE}")
+    check_grade(int(cell))
+    return int(cell)
+
+
+def one_grade_each(lines: Iterable[LabelLine], source: str) -> list[LabelLine]:
+    """The lines without repetitions; two grades of one annotator for one query and chunk are a RecordError."""
+    first: dict[tuple[str, str, str], LabelLine] = {}
+    for line in lines:
+        earlier = first.setdefault(line.about, line)
+        if (earlier.grade, earlier.note) != (line.grade, line.note):
+            raise RecordError(
+                f"{source}, line {line.number}: query {line.query_id[:80]!r} and chunk {line.chunk_id[:80]!r} "
+                f"are labelled otherwise on line {earlier.number}, expected one label each"
+            )
+    return list(first.values())
+
+
+def judged(lines: Iterable[LabelLine], format_name: str) -> Iterator[tuple[LabelLine, int]]:
+    """(line, grade) of every line; an unsure one is an InputError, since the format has no word for it."""
+    for line in lines:
+        if line.grade is None:
+            raise InputError(f"{format_name} cannot say unsure, expected grades only")
+        yield line, line.grade

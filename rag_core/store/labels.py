@@ -1,0 +1,217 @@
+"""The label store: add events, take them back, and say what counts now.
+
+Nothing is ever changed or deleted: a new label hides the older one of the same annotator, query and chunk, and an undo
+is an event as well. Opening the file is database.py, how labels meet chunks again is matching.py, files are exchange/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, TableClause, func, select, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+
+from rag_core.errors import StoreError
+from rag_core.store.database import Store
+from rag_core.store.events import LABEL, UNDO, Event, from_row, to_row, undo_of
+from rag_core.store.matching import grades_by_chunk
+from rag_core.store.schema import PAYLOAD, label_current, label_event, label_live
+
+AT_ONCE = 300  # rows per statement; SQLite takes 32,766 values
+
+
+@dataclass(frozen=True, slots=True)
+class LabelStats:
+    """How much has been labelled in one eval set: what counts now, and the events behind it."""
+
+    eval_set: str
+    labels: int
+    unsure: int
+    queries: int
+    grades: Mapping[int, int]
+    annotators: Mapping[str, int]
+    events: int
+    undone: int
+
+
+class LabelStore:
+    """Labels in an open store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def append(self, events: Sequence[Event]) -> tuple[int, ...]:
+        """Store the events, all or none, and return their seqs: once returned they are on disk.
+
+        An event that is there already is harmless. Another payload under its (session, seq), or an undo of what is not
+        there, is a StoreError, and then nothing of the call is stored.
+        """
+        if events:
+            with self.store.writing() as connection:
+                insert(connection, events)
+        return tuple(event.seq for event in events)
+
+    def undo_last(self, eval_set: str, annotator: str, session: str) -> Event | None:
+        """Take back the newest label of this annotator in this session; the label taken back, or None if there is none.
+
+        Takes the session's next seq itself. A client that numbers its own events sends undo_of(...) by append instead.
+        """
+        mine = {"eval_set": eval_set, "annotator": annotator, "session": session}
+        with self.store.writing() as connection:
+            newest = _where(label_live, mine).order_by(label_live.c.position.desc()).limit(1)
+            target = next(iter(_events(connection, newest)), None)
+            if target:
+                insert(connection, [undo_of(target, session, next_seq(connection, session))])
+        return target
+
+    def undo_batch(self, batch: str) -> int:
+        """Take back every label of an import that still stands; how many there were."""
+        with self.store.writing() as connection:
+            targets = _events(connection, _where(label_live, {"batch": batch}).order_by(label_live.c.position))
+            session = f"undo:{batch}"
+            first = next_seq(connection, session)
+            insert(connection, [undo_of(t, session, first + i, batch) for i, t in enumerate(targets)])
+        return len(targets)
+
+    def current(
+        self, eval_set: str, annotator: str | None = None, chunks: Mapping[str, str] | None = None
+    ) -> dict[str, dict[str, int]]:
+        """{query id: {chunk id: grade}} of what counts now; unsure is left out.
+
+        Without an annotator the newest label of anybody counts. `chunks` is {chunk id: text hash, '' if unknown} of the
+        corpus at hand: labels then meet chunks by text where both texts are known, else by id.
+        """
+        with self.store.reading() as connection:
+            labels = current_events(connection, eval_set, annotator)
+            names = {} if chunks is not None else recorded_ids(connection, eval_set)
+        return grades_by_chunk(labels, names, chunks)
+
+    def labels(self, eval_set: str, annotator: str | None = None) -> list[Event]:
+        """The label events that count now, one per annotator, query and chunk, oldest first."""
+        with self.store.reading() as connection:
+            return current_events(connection, eval_set, annotator)
+
+    def history(self, eval_set: str, query_id: str | None = None, chunk_id: str | None = None) -> list[Event]:
+        """Every event, in the order stored; `chunk_id` also finds what was said about the same text under other ids."""
+        wanted = {"eval_set": eval_set} | ({} if query_id is None else {"query_id": query_id})
+        query = _where(label_event, wanted).order_by(label_event.c.position)
+        if chunk_id is not None:
+            keys = _where(label_event, wanted | {"chunk_id": chunk_id}).with_only_columns(label_event.c.chunk_key)
+            query = query.where(label_event.c.chunk_key.in_(keys))
+        with self.store.reading() as connection:
+            return _events(connection, query)
+
+    def eval_sets(self) -> list[str]:
+        """The eval sets that hold an event, by name."""
+        with self.store.reading() as connection:
+            return list(connection.scalars(select(label_event.c.eval_set).distinct().order_by(label_event.c.eval_set)))
+
+    def stats(self, eval_set: str) -> LabelStats:
+        """Counts of one eval set."""
+        with self.store.reading() as connection:
+            labels = current_events(connection, eval_set)
+            undone = _count(connection, {"eval_set": eval_set, "kind": LABEL}, label_event) - _count(
+                connection, {"eval_set": eval_set}, label_live
+            )
+            events = _count(connection, {"eval_set": eval_set}, label_event)
+        return LabelStats(
+            eval_set=eval_set,
+            labels=len(labels),
+            unsure=sum(label.grade is None for label in labels),
+            queries=len({label.query_id for label in labels}),
+            grades={grade: sum(label.grade == grade for label in labels) for grade in range(4)},
+            annotators=_tally(label.annotator for label in labels),
+            events=events,
+            undone=undone,
+        )
+
+
+def insert(connection: Connection, events: Sequence[Event]) -> None:
+    """Add what is not there yet, inside a transaction of the caller; what is there must be the same."""
+    rows = [to_row(event) for event in events]
+    for start in range(0, len(rows), AT_ONCE):
+        connection.execute(insert_or_keep(connection.dialect.name), rows[start : start + AT_ONCE])
+    stored = _stored(connection, [event.key for event in events])
+    for row in rows:
+        _refuse_other_payload(stored[row["session"], row["seq"]], row)
+    _refuse_stray_undo(connection, [row for row in rows if row["kind"] == UNDO])
+
+
+def insert_or_keep(dialect: str) -> Any:
+    """INSERT … ON CONFLICT DO NOTHING in the words of SQLite or PostgreSQL."""
+    add = postgresql.insert(label_event) if dialect == "postgresql" else sqlite.insert(label_event)
+    return add.on_conflict_do_nothing(index_elements=["session", "seq"])
+
+
+def _refuse_other_payload(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+    differing = [name for name in PAYLOAD if stored[name] != sent[name]]
+    if differing:
+        raise StoreError(
+            f"event {sent['seq']} of session {sent['session']!r} is stored with another {', '.join(differing)}, "
+            "expected each (session, seq) to be used once; nothing of this call was stored"
+        )
+
+
+def _refuse_stray_undo(connection: Connection, undos: Sequence[Mapping[str, Any]]) -> None:
+    targets = _stored(connection, [(row["undoes_session"], row["undoes_seq"]) for row in undos])
+    for row in undos:
+        target = targets.get((row["undoes_session"], row["undoes_seq"]), {})
+        about = ("eval_set", "annotator", "query_id", "chunk_key")
+        if target.get("kind") != LABEL or any(target[name] != row[name] for name in about):
+            raise StoreError(
+                f"undo {row['seq']} of session {row['session']!r} names event {row['undoes_seq']} of session "
+                f"{row['undoes_session']!r}, expected a label of the same annotator on the same chunk"
+            )
+
+
+def _stored(connection: Connection, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Mapping[str, Any]]:
+    found: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for start in range(0, len(keys), AT_ONCE):
+        wanted = tuple_(label_event.c.session, label_event.c.seq).in_(keys[start : start + AT_ONCE])
+        for row in connection.execute(select(label_event).where(wanted)).mappings():
+            found[row["session"], row["seq"]] = dict(row)
+    return found
+
+
+def next_seq(connection: Connection, session: str) -> int:
+    """One more than the largest seq of a session, 0 for a new one."""
+    largest = connection.scalar(select(func.max(label_event.c.seq)).where(label_event.c.session == session))
+    return 0 if largest is None else int(largest) + 1
+
+
+def current_events(connection: Connection, eval_set: str, annotator: str | None = None) -> list[Event]:
+    """The label events that count now, oldest first."""
+    wanted = {"eval_set": eval_set} | ({} if annotator is None else {"annotator": annotator})
+    return _events(connection, _where(label_current, wanted).order_by(label_current.c.position))
+
+
+def recorded_ids(connection: Connection, eval_set: str) -> dict[tuple[str, str], set[str]]:
+    """{(query id, chunk key): every chunk id it was labelled under}."""
+    columns = (label_event.c.query_id, label_event.c.chunk_key, label_event.c.chunk_id)
+    found: dict[tuple[str, str], set[str]] = {}
+    for query_id, key, chunk_id in connection.execute(
+        select(*columns).distinct().where(label_event.c.eval_set == eval_set)
+    ):
+        found.setdefault((query_id, key), set()).add(chunk_id)
+    return found
+
+
+def _where(source: TableClause, wanted: Mapping[str, str]) -> Any:
+    return select(source).where(*(source.c[name] == value for name, value in wanted.items()))
+
+
+def _events(connection: Connection, query: Any) -> list[Event]:
+    return [from_row(dict(row)) for row in connection.execute(query).mappings()]
+
+
+def _count(connection: Connection, wanted: Mapping[str, str], source: TableClause) -> int:
+    return int(connection.scalar(_where(source, wanted).with_only_columns(func.count())) or 0)
+
+
+def _tally(names: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items()))

@@ -1,0 +1,47 @@
+"""The tables as SQLAlchemy sees them: one append-only table of label events, one view of what counts now.
+
+The migrations make them; a test holds the two together. The SQL is kept to what SQLite and PostgreSQL share.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint, column, table
+
+HEAD = "0002"
+"""The revision this code reads and writes; the newest one under migrations/versions."""
+
+metadata = MetaData()
+
+label_event = Table(
+    "label_event",
+    metadata,
+    # The order of commits, which no clock gives. (session, seq) is the key that makes a replay harmless.
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("session", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("eval_set", Text, nullable=False),
+    Column("query_id", Text, nullable=False),
+    Column("query_hash", Text, nullable=False),
+    Column("chunk_id", Text, nullable=False),
+    Column("text_hash", Text, nullable=False),
+    Column("chunk_key", Text, nullable=False),
+    Column("annotator", Text, nullable=False),
+    Column("grade", Integer),
+    Column("note", Text, nullable=False),
+    Column("batch", Text, nullable=False),
+    Column("undoes_session", Text),
+    Column("undoes_seq", BigInteger),
+    Column("at", Text, nullable=False),
+    UniqueConstraint("session", "seq", name="label_event_key"),
+    Index("label_event_about", "eval_set", "annotator", "query_id", "chunk_key"),
+    Index("label_event_undoes", "undoes_session", "undoes_seq"),
+    Index("label_event_batch", "batch"),
+    sqlite_autoincrement=True,
+)
+
+PAYLOAD = tuple(c.name for c in label_event.columns if c.name not in ("position", "at"))
+"""What two events under one (session, seq) must share; when they arrived is not part of it."""
+
+label_live = table("label_live", *(column(c.name, c.type) for c in label_event.columns))
+label_current = table("label_current", *(column(c.name, c.type) for c in label_event.columns))
