@@ -126,65 +126,64 @@ def attack_matrix(group: AttackGroup, armor_class: int) -> Record:
 
 
 @dataclass(frozen=True)
-class AttackMode:
-    """One psionic attack mode: base number, cost in points and what success does."""
+class Reach:
+    """One range of the psionic blast: how far, the number against the weakest minds, and what success does."""
 
     name: str
-    numeral: str
+    feet: str
     base: int
-    cost: int
     effect: str
 
 
-MODES = (
-    AttackMode("Psionic Blast", "II.A.", 10, 20, "Success stuns for 2d4 rounds; five over the number leaves the victim "
-               "an idiot until healed, ten over kills. The blast reaches all minds in a cone of sixty feet."),
-    AttackMode("Mind Lance", "II.B.", 8, 7, "One mind within ninety feet is pierced: d6 points of intelligence are gone "
-               "for a day, and a spell being cast is lost."),
-    AttackMode("Will Breaker", "II.C.", 12, 10, "The victim obeys one shouted order of three words. At seven over the "
-               "number he obeys until sunset and remembers it as his own idea."),
-    AttackMode("Dread Whisper", "II.D.", 9, 5, "Old terrors wake. The victim flees for as many rounds as the roll "
-               "exceeded the number, or crouches weeping when there is no way out."),
-    AttackMode("Psychic Hammer", "II.E.", 14, 15, "A blow upon the seat of thought, at thirty feet, for 3d6 hit points "
-               "that no armor lessens. The attacker has a headache till morning."),
+REACHES = (
+    Reach("short", "up to 30 feet", 6, "Success stuns for 2d4 rounds. Five over the number leaves the victim an idiot "
+          "until healed; ten over, and the heart stops."),
+    Reach("medium", "31 to 60 feet", 9, "The stricken drop what they hold and wander, asleep on their feet, for d6 "
+          "rounds. Eight over the number costs a point of wisdom for good."),
+    Reach("long", "61 to 120 feet", 12, "So far off the wave does no more than daze: no spell, no charge and no song "
+          "in this round or the next. It does reach all minds in a cone."),
 )  # fmt: skip
 TOTALS = (
-    (6, 11, "Ogres, brutes and the simple have minds like this, open as a barn."),
-    (12, 17, "Most soldiers and farmers fall here."),
-    (18, 21, "So does the ordinary adventurer, whose scores are nothing to boast of."),
-    (22, 25, "A sound, schooled mind; clerics and clever thieves are commonly found in this range."),
-    (26, 29, "Minds trained to hold still. Expect it of wizards and abbots."),
-    (30, 36, "Few mortals stand so high, and those who do are seldom taken twice by the same trick."),
+    (6, 10, "Ogres and the simple have minds like this, open as a barn."),
+    (11, 13, "Drunkards and tired watchmen belong here as well."),
+    (14, 16, "Most soldiers and farmers fall in this band."),
+    (17, 19, "An ordinary townsman, neither clever nor a fool."),
+    (20, 22, "Adventurers of middling gifts are commonly found here."),
+    (23, 25, "A sound, schooled mind, such as a chaplain's."),
+    (26, 28, "Minds trained to hold still. Expect it of abbots."),
+    (29, 32, "Wizards of note stand so high, and dragons past their youth."),
+    (33, 36, "Few mortals are here, and those few are seldom taken twice by the same trick."),
 )
 STRENGTHS = ("1-25", "26-50", "51-75", "76-100", "101-150", "151+")
 
 
 def psionic_tables() -> Iterator[Record]:
-    """30 chunks: five attack modes, six ranges of intelligence and wisdom added together."""
-    for mode in MODES:
+    """27 chunks: three ranges of the psionic blast, nine bands of intelligence and wisdom added together."""
+    for reach in REACHES:
         for step, (low, high, remark) in enumerate(TOTALS):
-            yield psionic_table(mode, step, low, high, remark)
+            yield psionic_table(reach, step, low, high, remark)
 
 
-def psionic_table(mode: AttackMode, step: int, low: int, high: int, remark: str) -> Record:
+def psionic_table(reach: Reach, step: int, low: int, high: int, remark: str) -> Record:
     """One table: the attacker's psionic strength and the roll it needs; a dash where no roll suffices."""
-    needed = [mode.base + 2 * step - 2 * band for band in range(len(STRENGTHS))]
+    needed = [reach.base + 2 * step - 2 * band for band in range(len(STRENGTHS))]
     cells = ["-" if number > 20 else max(2, number) for number in needed]
     text = "\n\n".join(
         [
-            f"{mode.name} used upon an ordinary mind whose intelligence and wisdom together make {low} to {high}: the "
-            f"d20 roll needed, by present psionic strength of the attacker. Cost {mode.cost} points.",
+            f"Psionic blast at {reach.name} range ({reach.feet}) upon an ordinary mind whose intelligence and wisdom "
+            f"together make {low} to {high}: d20 roll needed, by present psionic strength of the attacker.",
             table(("Psionic strength", "Roll"), list(zip(STRENGTHS, cells, strict=True))),
-            f"{mode.effect} {remark}",
+            f"{remark} {reach.effect}",
         ]
     )
     return {
-        "id": f"tables/psionic-{mode.name.lower().replace(' ', '-')}-{low}-{high}",
-        "title": f"{mode.numeral} PSIONIC ATTACK TABLE: {mode.name.upper()} - Intelligence and Wisdom Total {low}-{high}",
+        "id": f"tables/psionic-{reach.name}-{low}-{high}",
+        "title": f"II. PSIONIC BLAST ATTACK TABLE - {reach.name.title()} Range, "
+        f"Intelligence and Wisdom Total {low}-{high}",
         "text": text,
         "type": "table",
         "family": "psionic",
-        "attack_mode": mode.name.lower(),
+        "attack_range": reach.name,
         "total_min": low,
         "total_max": high,
     }
