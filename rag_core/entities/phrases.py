@@ -1,0 +1,153 @@
+"""Find phrases (aliases, team names) in a query: word by word the same, or misspelt.
+
+Misspelt is judged by two rules. A word of 4 or 5 letters: same length, same first letter, one letter different; the
+ratio says too much there ("works" is 89 like "orks", "orkz" only 75). A word of 6 letters and more: rapidfuzz's ratio
+at or above the threshold. Neither an ordinary word nor a word of the structure is ever taken as misspelt, so only words
+without an exact hit come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from rag_core.entities.reading import Reading, read
+
+SHORT_WORD = (4, 5)  # letters
+
+
+class Phrase(NamedTuple):
+    """A phrase to find, and whether it may be misspelt (initials may not)."""
+
+    text: str
+    fuzzy: bool = True
+
+
+class Hit(NamedTuple):
+    """A phrase that was found: its number, the query's words, the ratio (100 where exact) and whether it was exact."""
+
+    number: int
+    words: tuple[str, ...]
+    score: float
+    exact: bool
+
+
+def one_letter_off(word: str, name: str) -> bool:
+    """Whether two words of 4 or 5 letters share length and first letter and differ in exactly one letter."""
+    if len(word) != len(name) or len(word) not in SHORT_WORD or word[0] != name[0]:
+        return False
+    return sum(a != b for a, b in zip(word, name, strict=True)) == 1
+
+
+def ratio_bounds(length: int, threshold: float) -> tuple[int, int]:
+    """Lengths a string may have to reach `threshold` against one of `length`: 200 · shorter / (sum of both) bounds it."""
+    if threshold <= 0:
+        return 0, 1 << 30
+    return int(length * threshold / (200 - threshold)), int(length * (200 - threshold) / threshold) + 1
+
+
+class LengthBands:
+    """Strings sorted by length, so that a misspelt word is compared only with those that could reach the threshold."""
+
+    def __init__(self, strings: Sequence[tuple[int, str]]) -> None:
+        ordered = sorted(strings, key=lambda pair: (len(pair[1]), pair[0]))
+        self._numbers = [number for number, _ in ordered]
+        self._strings = [string for _, string in ordered]
+        longest = len(self._strings[-1]) if ordered else 0
+        self._starts = [0] * (longest + 2)  # position of the first string of each length or more
+        for string in self._strings:
+            self._starts[len(string) + 1] += 1
+        for length in range(1, longest + 2):
+            self._starts[length] += self._starts[length - 1]
+
+    def close(self, word: str, threshold: float) -> list[tuple[int, float]]:
+        """(number, ratio) of every string whose ratio to `word` is at least the threshold, by number."""
+        low, high = ratio_bounds(len(word), threshold)
+        last = len(self._starts) - 1
+        start, stop = self._starts[min(low, last)], self._starts[min(high + 1, last)]
+        found = process.extract(
+            word, self._strings[start:stop], scorer=fuzz.ratio, score_cutoff=threshold, limit=None
+        )
+        return sorted((self._numbers[start + position], score) for _, score, position in found)
+
+
+class PhraseFinder:
+    """Finds phrases in a reading; `misspelt` says which words may be misspelt names."""
+
+    def __init__(self, phrases: Sequence[Phrase], misspelt: Callable[[str], bool], threshold: float) -> None:
+        self._readings = [read(phrase.text) for phrase in phrases]
+        self._misspelt = misspelt
+        self._threshold = threshold
+        self._exact: dict[tuple[str, ...], list[int]] = {}
+        for number, reading in enumerate(self._readings):
+            self._exact.setdefault(reading.keys, []).append(number)
+        fuzzy = [number for number, phrase in enumerate(phrases) if phrase.fuzzy]
+        self._lengths = sorted({len(reading.words) for reading in self._readings})
+        self._short = self._short_words(fuzzy)
+        self._whole = LengthBands([(number, self._text(number)) for number in fuzzy])
+        self._runs = {
+            length: LengthBands([(n, self._text(n)) for n in fuzzy if len(self._readings[n].words) == length])
+            for length in self._lengths
+            if length > 1
+        }
+
+    def find(self, reading: Reading) -> list[Hit]:
+        """The best hit of every phrase in the query, by phrase number."""
+        best: dict[int, Hit] = {}
+        for hit in (*self._find_exact(reading), *self._find_misspelt(reading)):
+            if hit.number not in best or hit.score > best[hit.number].score:
+                best[hit.number] = hit
+        return [best[number] for number in sorted(best)]
+
+    def _text(self, number: int) -> str:
+        return " ".join(self._readings[number].words)
+
+    def _short_words(self, fuzzy: Sequence[int]) -> dict[tuple[int, str], list[int]]:
+        """Phrases of one word of 4 or 5 letters, by length and first letter."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for number in fuzzy:
+            words = self._readings[number].words
+            if len(words) == 1 and len(words[0]) in SHORT_WORD:
+                found.setdefault((len(words[0]), words[0][0]), []).append(number)
+        return found
+
+    def _find_exact(self, reading: Reading) -> Iterator[Hit]:
+        """Phrases whose words stand in the query side by side, singular or plural."""
+        for length in self._lengths:
+            for start in range(len(reading.words) - length + 1):
+                for number in self._exact.get(reading.keys[start : start + length], ()):
+                    yield Hit(number, reading.words[start : start + length], 100.0, True)
+
+    def _find_misspelt(self, reading: Reading) -> Iterator[Hit]:
+        odd = [self._misspelt(word) for word in reading.words]
+        for word in dict.fromkeys(word for word, is_odd in zip(reading.words, odd, strict=True) if is_odd):
+            yield from self._close_word(word)
+        for length in self._runs:
+            runs = range(len(reading.words) - length + 1)
+            starts = (start for start in runs if any(odd[start : start + length]))
+            for run in dict.fromkeys((reading.words[s : s + length], tuple(odd[s : s + length])) for s in starts):
+                yield from self._close_run(length, *run)
+
+    def _close_word(self, word: str) -> Iterator[Hit]:
+        """Phrases one word may be: short words by the rule of their own, long ones by ratio against the whole phrase."""
+        if len(word) in SHORT_WORD:
+            for number in self._short.get((len(word), word[0]), ()):
+                if one_letter_off(word, self._text(number)):
+                    yield Hit(number, (word,), fuzz.ratio(word, self._text(number)), False)
+        elif len(word) > SHORT_WORD[-1]:
+            for number, score in self._whole.close(word, self._threshold):
+                yield Hit(number, (word,), score, False)
+
+    def _close_run(self, length: int, words: tuple[str, ...], odd: tuple[bool, ...]) -> Iterator[Hit]:
+        """Phrases of as many words whose every word is the same or misspelt, and whose whole ratio is high enough."""
+        for number, score in self._runs[length].close(" ".join(words), self._threshold):
+            target = self._readings[number]
+            if all(map(self._same_or_misspelt, words, odd, target.words, target.keys)):
+                yield Hit(number, words, score, False)
+
+    def _same_or_misspelt(self, word: str, odd: bool, name: str, name_key: str) -> bool:
+        if read(word).keys == (name_key,):
+            return True
+        return odd and (fuzz.ratio(word, name) >= self._threshold or one_letter_off(word, name))

@@ -1,0 +1,235 @@
+"""A structure: entities with members and abilities, and the words that lead to them; read from YAML or JSON.
+
+Everything a person may set is data: aliases, synonyms, initials, role words, stop words. A malformed structure is one
+InputError that names the place. What a query means is left to the strategies; doubtful names are left to lint.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rag_core.entities.reading import read
+from rag_core.errors import InputError
+from rag_core.files import MAX_DEPTH, parse_json, parse_yaml, read_text
+
+VERSION = 1
+DEMO = Path(__file__).with_name("demo.yaml")
+DEFAULTS = Path(__file__).with_name("defaults.yaml")
+MAX_NAME = 200  # characters
+MAX_BYTES = 20_000_000  # of a structure file; YAML is held to 1 MB by its reader
+
+_TOP = ("name", "version", "description", "role_words", "stop_words", "aliases", "synonyms", "entities")
+_ENTITY = ("members", "abilities", "aliases", "initials", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One entity: its names of members and abilities, its own aliases and initials, and its data as it was given."""
+
+    name: str
+    members: tuple[str, ...]
+    abilities: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    initials: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """All entities and the shared words. `aliases`: alias → entity names; `synonyms`: word → alias, entity or item."""
+
+    entities: tuple[Entity, ...]
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    role_words: frozenset[str] = frozenset()
+    stop_words: frozenset[str] = frozenset()
+    name: str = "structure"
+
+    def with_alias(self, alias: str, teams: tuple[str, ...]) -> Structure:
+        """The structure with one more alias; an InputError where a team is unknown or the alias holds no word."""
+        names = {entity.name for entity in self.entities}
+        _name(alias, "the alias")
+        for team in teams:
+            if team not in names:
+                raise InputError(f"the alias {alias[:80]!r} names {team!r:.80}, expected an entity of the structure")
+        return replace(self, aliases={**self.aliases, alias: tuple(teams)})
+
+
+def load_structure(path: Path | None = None) -> Structure:
+    """The structure of a YAML or JSON file; the demo structure where no file is named."""
+    path = path or DEMO
+    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
+    return parse_structure(parse(read_text(path, limit=MAX_BYTES), str(path)), str(path))
+
+
+def structure_from_text(text: str, where: str = "the structure") -> Structure:
+    """The structure of an uploaded or typed text: JSON where it begins with a brace, else YAML."""
+    parse = parse_json if text.lstrip().startswith("{") else parse_yaml
+    return parse_structure(parse(text, where), where)
+
+
+def parse_structure(value: Any, where: str = "the structure") -> Structure:
+    """The structure of parsed data, or an InputError that names the place in it."""
+    top = _mapping(value, where, _TOP)
+    if top.get("version", VERSION) != VERSION:
+        raise _wrong(f"{where}: version", top["version"], str(VERSION))
+    if "entities" not in top:
+        raise InputError(f"{where} has no entities, expected a mapping of entity names to their members")
+    structure = Structure(
+        entities=tuple(_entities(top["entities"], f"{where}: entities")),
+        role_words=_single_words(top, "role_words", where),
+        stop_words=_single_words(top, "stop_words", where),
+        name=_text(top.get("name") or "structure", f"{where}: name"),
+    )
+    structure = replace(structure, aliases=dict(_aliases(top.get("aliases", {}), structure, f"{where}: aliases")))
+    return replace(structure, synonyms=dict(_synonyms(top.get("synonyms", {}), structure, f"{where}: synonyms")))
+
+
+@cache
+def default_words(name: str) -> frozenset[str]:
+    """The role_words or stop_words of a structure that names none of its own."""
+    return frozenset(parse_yaml(read_text(DEFAULTS), DEFAULTS.name)[name])
+
+
+def _wrong(place: str, got: Any, expected: str) -> InputError:
+    return InputError(f"{place} is {str(got)[:80]!r} ({type(got).__name__}), expected {expected}")
+
+
+def _mapping(value: Any, place: str, known: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(place, value, "a mapping")
+    for key in value:
+        if known and key not in known:
+            raise InputError(f"{place} has the unknown key {str(key)[:80]!r}, expected one of {', '.join(known)}")
+    return value
+
+
+def _list(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise _wrong(place, value, "a list")
+    return list(value)
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(place, value, "text (in quotes where it looks like a number)")
+    return value
+
+
+def _name(value: Any, place: str) -> str:
+    """A name that can be found: text of at most 200 characters that holds a word."""
+    name = _text(value, place)
+    if len(name) > MAX_NAME:
+        raise InputError(f"{place} has {len(name)} characters, expected at most {MAX_NAME}")
+    if not read(name).words:
+        raise _wrong(place, name, "a name with a letter or digit in it")
+    return name
+
+
+def _entities(value: Any, place: str) -> Iterator[Entity]:
+    entities = _mapping(value, place)
+    if not entities:
+        raise InputError(f"{place} is empty, expected at least one entity")
+    seen: dict[tuple[str, ...], str] = {}
+    for name, data in entities.items():
+        words = read(_name(name, f"{place}, an entity's name")).words
+        if words in seen:
+            raise InputError(f"{place}: {name!r} is the same name as {seen[words]!r}, expected one of them")
+        seen[words] = name
+        yield _entity(name, data, f"{place} → {name}")
+
+
+def _entity(name: str, data: Any, place: str) -> Entity:
+    known = _mapping(data, place, _ENTITY)
+    _plain(known, place)
+    if "members" not in known:
+        raise InputError(f"{place} has no members, expected a list of names")
+    members = tuple(_items(known["members"], f"{place} → members"))
+    if not members:
+        raise InputError(f"{place} → members is empty, expected at least one member")
+    abilities = tuple(_abilities(known.get("abilities", []), f"{place} → abilities"))
+    aliases = tuple(_names(known.get("aliases", []), f"{place} → aliases"))
+    initials = tuple(_names(known.get("initials", []), f"{place} → initials"))
+    _text(known.get("text", ""), f"{place} → text")
+    return Entity(name, members, abilities, aliases, initials, known)
+
+
+def _names(value: Any, place: str) -> Iterator[str]:
+    for position, item in enumerate(_list(value, place)):
+        yield _name(item, f"{place}[{position}]")
+
+
+def _items(value: Any, place: str) -> Iterator[str]:
+    """Names of a list whose elements are names or mappings with a name."""
+    for position, item in enumerate(_list(value, place)):
+        here = f"{place}[{position}]"
+        if isinstance(item, Mapping):
+            if "name" not in item:
+                raise InputError(f"{here} has no name, expected a mapping with name")
+            yield _name(item["name"], f"{here} → name")
+        else:
+            yield _name(item, here)
+
+
+def _abilities(value: Any, place: str) -> Iterator[str]:
+    """Names of one list, or of lists under headings (rules, ploys, equipment …)."""
+    if isinstance(value, Mapping):
+        for heading, items in value.items():
+            yield from _items(items, f"{place} → {_text(heading, place + ', a heading')}")
+    else:
+        yield from _items(value, place)
+
+
+def _aliases(value: Any, structure: Structure, place: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    names = {entity.name for entity in structure.entities}
+    for alias, target in _mapping(value, place).items():
+        here = f"{place} → {_name(alias, place + ', an alias')}"
+        targets = [target] if isinstance(target, str) else _list(target, here)
+        if not targets:
+            raise InputError(f"{here} is empty, expected the entities it stands for")
+        for position, team in enumerate(targets):
+            if _text(team, f"{here}[{position}]") not in names:
+                raise _wrong(f"{here}[{position}]", team, "the name of an entity, spelt as there")
+        yield alias, tuple(dict.fromkeys(targets))
+
+
+def _synonyms(value: Any, structure: Structure, place: str) -> Iterator[tuple[str, str]]:
+    known = {*structure.aliases}
+    for entity in structure.entities:
+        known |= {entity.name, *entity.aliases, *entity.members, *entity.abilities}
+    for word, target in _mapping(value, place).items():
+        here = f"{place} → {_name(word, place + ', a synonym')}"
+        if _text(target, here) not in known:
+            raise _wrong(here, target, "an alias, an entity or an item, spelt as there")
+        yield word, target
+
+
+def _single_words(top: Mapping[str, Any], name: str, where: str) -> frozenset[str]:
+    """The folded words of a list, each one word; the defaults where the structure has none."""
+    if name not in top:
+        return default_words(name)
+    found: set[str] = set()
+    for position, word in enumerate(_list(top[name], f"{where}: {name}")):
+        words = read(_name(word, f"{where}: {name}[{position}]")).words
+        if len(words) != 1:
+            raise _wrong(f"{where}: {name}[{position}]", word, "one word")
+        found.add(words[0])
+    return frozenset(found)
+
+
+def _plain(value: Any, place: str, depth: int = 0) -> None:
+    """Refuse what JSON cannot say (dates, sets) and nesting deeper than 50."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"{place[:200]} is nested too deeply, expected at most {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _plain(item, f"{place} → {_text(key, place + ', a key')}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for position, item in enumerate(value):
+            _plain(item, f"{place}[{position}]", depth + 1)
+    elif value is not None and not isinstance(value, str | bool | int | float):
+        raise _wrong(place, value, "text, a number, true, false, a list or a mapping")
