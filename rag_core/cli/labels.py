@@ -1,0 +1,205 @@
+"""`labels`: take labels out, bring them in, take an import back, count them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rag_core.cli.output import emit
+from rag_core.errors import InputError
+
+if TYPE_CHECKING:
+    from rag_core.store.exchange.line import LabelLine
+    from rag_core.store.exchange.planning import Imported, ImportPlan
+    from rag_core.store.labels import LabelStore
+
+labels_app = typer.Typer(help="Labels: export, import, undo an import, stats.", no_args_is_help=False)
+
+EvalSet = typer.Option(..., "--eval-set", help="Whose labels.")
+Workspace = typer.Option(None, "--workspace", help="Folder of the labels; else WINNOW_WORKSPACE, else .winnow")
+Json = typer.Option(False, "--json", help="One JSON document on stdout.")
+Raw = typer.Option(False, "--raw", help="CSV without the apostrophe that keeps a cell from running as a formula.")
+Format = typer.Option(None, "--format", help="jsonl, trec, beir or csv; else told by the file's ending.")
+
+
+@labels_app.command("export")
+def export_labels(
+    eval_set: str = EvalSet,
+    format_name: str | None = Format,
+    out: Path | None = typer.Option(None, "--out", help="File to write whole; stdout without it."),
+    annotator: str | None = typer.Option(None, "--annotator", help="Only this person's labels."),
+    raw: bool = Raw,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Write the labels that count now. JSONL keeps everything; trec and beir hold one grade per query and chunk.
+
+    Example: python -m rag_core labels export --eval-set demo --format trec --out demo.qrels
+    """
+    from rag_core.files import write_whole
+    from rag_core.store.exchange.formats import format_of, known_format, write_labels
+
+    if json and out is None:
+        raise InputError("--json and the labels both want stdout, expected --out FILE with --json")
+    chosen = known_format(format_name or (format_of(out.name) if out else "jsonl"))
+    with _opened(workspace) as labels:
+        lines, left_out = _lines_to_export(labels, _existing(labels, eval_set), annotator, chosen)
+    text = write_labels(lines, chosen, raw)
+    if out is None:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.flush()
+    else:
+        write_whole(out, text)
+    facts = {"eval_set": eval_set, "format": chosen, "out": str(out or ""), "labels": len(lines), "left_out": left_out}
+    note = f", {left_out} unsure left out" if left_out else ""
+    _say(facts, json, f"{len(lines)} labels{note}" + (f" → {out}" if out else ""), to_stderr=out is None)
+
+
+@labels_app.command("import")
+def import_labels(
+    file: Path = typer.Argument(..., help="The label file."),
+    eval_set: str = EvalSet,
+    format_name: str | None = Format,
+    annotator: str = typer.Option("import", "--annotator", help="Whose labels these are where the file does not say."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is new, equal and conflicting."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Let conflicting labels take the file's grade."),
+    raw: bool = Raw,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Bring labels in as one batch; conflicting ones stay as they are unless --overwrite is given.
+
+    Example: python -m rag_core labels import demo.qrels --eval-set demo --annotator expert --dry-run
+    """
+    from rag_core.files import read_text
+    from rag_core.store.exchange.formats import format_of, known_format, read_labels
+    from rag_core.store.exchange.planning import Imported, apply_import, plan_import
+
+    chosen = known_format(format_name or format_of(file.name))
+    lines = read_labels(read_text(file), chosen, file.name, raw)
+    with _opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
+        plan = plan_import(labels, eval_set, lines, annotator)
+        done = Imported("", 0, "") if dry_run else apply_import(labels, plan, overwrite)
+    _say(_import_facts(plan, done, dry_run), json, _import_words(plan, done))
+
+
+@labels_app.command("undo")
+def undo_import(
+    batch: str = typer.Argument(..., help="The batch that an import named."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Take an import back; labels it had overwritten count again.
+
+    Example: python -m rag_core labels undo import-2026-01-31T12:00:00.000000Z-1a2b3c4d
+    """
+    with _opened(workspace) as labels:
+        count = labels.undo_batch(batch)
+    if not count:
+        raise InputError(f"no label of batch {batch[:80]!r} still stands, expected the name an import gave")
+    _say({"batch": batch, "undone": count}, json, f"{count} labels taken back")
+
+
+@labels_app.command("stats")
+def label_stats(
+    eval_set: str | None = typer.Option(None, "--eval-set", help="Only this one; all without it."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Count labels by grade and annotator.
+
+    Example: python -m rag_core labels stats --json
+    """
+    from dataclasses import asdict
+
+    with _opened(workspace) as labels:
+        names = [_existing(labels, eval_set)] if eval_set is not None else labels.eval_sets()
+        found = [labels.stats(name) for name in names]
+    words = [
+        f"{stats.eval_set}: {stats.labels} labels on {stats.queries} queries "
+        f"(grades 0-3: {', '.join(str(stats.grades[grade]) for grade in range(4))}; unsure: {stats.unsure}); "
+        + ", ".join(f"{name} {count}" for name, count in stats.annotators.items())
+        for stats in found
+    ]
+    _say({"eval_sets": [asdict(stats) for stats in found]}, json, "\n".join(words) or "no labels yet")
+
+
+def _opened(workspace: Path | None, create: bool = False, stand_in: bool = False) -> Any:
+    """The label store as a context manager; `stand_in`: an empty one for the time being where there is none yet."""
+    from contextlib import contextmanager
+    from tempfile import TemporaryDirectory
+
+    from rag_core.store.database import FILE, open_store
+    from rag_core.store.labels import LabelStore
+    from rag_core.workspace import resolve_workspace
+
+    @contextmanager
+    def opened() -> Any:
+        place = resolve_workspace(workspace)
+        with TemporaryDirectory() as empty:
+            absent = stand_in and not (place / FILE).exists()
+            with open_store(Path(empty) if absent else place, create=create or absent) as store:
+                if store.unwritable:
+                    sys.stderr.write(f"winnow: {store.unwritable}\n")
+                yield LabelStore(store)
+
+    return opened()
+
+
+def _existing(labels: LabelStore, eval_set: str) -> str:
+    names = labels.eval_sets()
+    if eval_set not in names:
+        listed = ", ".join(name[:40] for name in names[:20]) or "none yet"
+        raise InputError(f"no labels of eval set {eval_set[:80]!r}, expected one of: {listed}")
+    return eval_set
+
+
+def _lines_to_export(
+    labels: LabelStore, eval_set: str, annotator: str | None, format_name: str
+) -> tuple[list[LabelLine], int]:
+    """The lines, and how many unsure labels the format has no place for."""
+    from rag_core.store.exchange.formats import GRADES_ONLY
+    from rag_core.store.exchange.line import LabelLine, line_of
+
+    events = labels.labels(eval_set, annotator)
+    if format_name not in GRADES_ONLY:
+        return [line_of(event) for event in events], 0
+    grades = labels.current(eval_set, annotator)
+    lines = [LabelLine(query, chunk, grade) for query, of in grades.items() for chunk, grade in of.items()]
+    return lines, sum(event.grade is None for event in events)
+
+
+def _import_facts(plan: ImportPlan, done: Imported, dry_run: bool) -> dict[str, Any]:
+    conflicts = [
+        {"line": line.number, "query_id": line.query_id, "chunk_id": line.chunk_id, "annotator": line.annotator}
+        | {"grade": line.grade, "stored_grade": there.grade}
+        for line, there in plan.conflicting
+    ]
+    return {
+        "eval_set": plan.eval_set,
+        "dry_run": dry_run,
+        "new": len(plan.new),
+        "equal": len(plan.equal),
+        "conflicting": len(plan.conflicting),
+        "conflicts": conflicts,
+        "written": done.written,
+        "batch": done.batch,
+        "back_up": done.back_up,
+    }
+
+
+def _import_words(plan: ImportPlan, done: Imported) -> str:
+    counts = (
+        f"{len(plan.new)} new, {len(plan.equal)} equal, {len(plan.conflicting)} conflicting; {done.written} written"
+    )
+    return f"{counts} as batch {done.batch}" if done.batch else counts
+
+
+def _say(facts: dict[str, Any], json: bool, words: str, to_stderr: bool = False) -> None:
+    if json:
+        emit(facts)
+    else:
+        typer.echo(words, err=to_stderr)
