@@ -1,0 +1,19 @@
+"""Chunk-side rules: what a query must hold for a chunk to be returned. Decided by words and numbers, never by a model."""
+
+from rag_core.rules.explain import chip_text, reason_text, would_stay_text
+from rag_core.rules.match import MODES, Part, Verdict, decide
+from rag_core.rules.model import NumberIn, Rule, parse_rule, read_rule
+
+__all__ = [
+    "MODES",
+    "NumberIn",
+    "Part",
+    "Rule",
+    "Verdict",
+    "chip_text",
+    "decide",
+    "parse_rule",
+    "read_rule",
+    "reason_text",
+    "would_stay_text",
+]

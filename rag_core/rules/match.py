@@ -1,0 +1,95 @@
+"""Deciding a rule against a query: a verdict that names, for each part of the rule, what matched and where.
+
+`decide` is the plain evaluation; index.py is its fast twin for a whole corpus. Sentences about a verdict are in
+explain.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rag_core.errors import InputError
+from rag_core.rules.model import Group, NumberIn, Rule
+from rag_core.rules.numbers import in_range
+from rag_core.rules.reading import Reading, Spans, find_substring, find_term, read_query
+
+MODES = ("token", "substring")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One condition of a rule and what the query gave for it.
+
+    `key` is the rule's key, `terms` the alternatives (one of them is enough). `term` and `spans` name the term that
+    matched and its places in the query; both are empty where none did. `number` is the condition of `number_in`,
+    `given` the numbers (or sums) the query gave for it.
+    """
+
+    key: str
+    terms: Group
+    term: str | None = None
+    spans: Spans = ()
+    number: NumberIn | None = None
+    given: tuple[float, ...] = ()
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether the query holds it."""
+        return self.term is not None
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """From the first to the last matched character of the query, or None."""
+        if not self.spans:
+            return None
+        return min(start for start, _ in self.spans), max(end for _, end in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a query satisfies a rule: every part must."""
+
+    satisfied: bool
+    parts: tuple[Part, ...]
+    mode: str
+
+    @property
+    def missing(self) -> tuple[Part, ...]:
+        """The parts the query does not hold."""
+        return tuple(part for part in self.parts if not part.satisfied)
+
+
+def conditions(rule: Rule) -> Iterator[Part]:
+    """The rule's parts in the order of its keys, not yet decided."""
+    for group in rule.contain_one_of:
+        yield Part("contain_one_of", group)
+    for term in rule.contain_all_of:
+        yield Part("contain_all_of", (term,))
+    if rule.contain is not None:
+        yield Part("contain", (rule.contain,))
+    for element in rule.number_in:
+        yield Part("number_in", tuple(term for group in element.labels for term in group), number=element)
+
+
+def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
+    """The verdict of a rule on the user's original query; numbers are read by tokens in both modes."""
+    if mode not in MODES:
+        raise InputError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
+    query = read_query(query_text)
+    find = find_term if mode == "token" else find_substring
+    parts = tuple(_decided(part, query, find) for part in conditions(rule))
+    return Verdict(all(part.satisfied for part in parts), parts, mode)
+
+
+def _decided(part: Part, query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
+    if part.number is not None:
+        hit, given = in_range(part.number, query)
+        if hit is None:
+            return Part(part.key, part.terms, number=part.number, given=given)
+        return Part(part.key, part.terms, hit.term, hit.spans, part.number, given)
+    for term in part.terms:
+        spans = find(term, query)
+        if spans is not None:
+            return Part(part.key, part.terms, term, spans)
+    return part

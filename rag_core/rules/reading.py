@@ -1,0 +1,196 @@
+"""A query read once for all rules, and where a term stands in it: in token mode and in substring mode.
+
+Both modes answer with spans in the original query, ready to be highlighted. Which terms a rule needs is in match.py,
+numbers that belong to a label are in numbers.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from rag_core.text import FILLERS, Token, tokenize
+
+Span = tuple[int, int]
+Spans = tuple[Span, ...]
+
+JOINING_WORDS = ("and", "or")
+_WHITE_SPACE = re.compile(r"\s+")
+
+
+def is_number(token: Token) -> bool:
+    """Whether the token is a plain number (an ordinal is not)."""
+    return token.value is not None and not token.ordinal
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of a rule, tokenised. `before_number` is the place of the word that a number list may make plural."""
+
+    texts: tuple[str, ...]
+    breaks: tuple[bool, ...]  # whether a sentence ends before each token inside the term itself
+    ends_in_number: bool
+    plural_at: int = -1
+
+    @cached_property
+    def starts(self) -> tuple[str, ...]:
+        """The words an occurrence may begin with."""
+        return plurals(self.texts[0]) if self.plural_at == 0 else self.texts[:1]
+
+    def fits(self, index: int, text: str) -> bool:
+        """Whether a word of the query is the term's word at `index`, or its plural where that is allowed."""
+        return text == self.texts[index] or (index == self.plural_at and text in plurals(self.texts[index]))
+
+
+@lru_cache(maxsize=16384)
+def plurals(word: str) -> tuple[str, ...]:
+    """The word and its regular English plurals."""
+    if len(word) < 2:
+        return (word,)
+    return (word, word + "s", word + "es") + ((word[:-1] + "ies",) if word.endswith("y") else ())
+
+
+@lru_cache(maxsize=65536)
+def compiled(term: str) -> Term:
+    """The term in tokens; a term "armor class 6" also stands in "armor classes 3 and 6"."""
+    tokens = tokenize(term)
+    breaks = tuple(at > 0 and token.sentence != tokens[at - 1].sentence for at, token in enumerate(tokens))
+    number = bool(tokens) and is_number(tokens[-1])
+    plural_at = len(tokens) - 2 if number else -1
+    return Term(tuple(token.text for token in tokens), breaks, number, plural_at)
+
+
+@lru_cache(maxsize=16384)
+def compiled_label(term: str) -> Term:
+    """A number's label in tokens; its last word may be plural ("levels 3 and 4")."""
+    plain = compiled(term)
+    return Term(plain.texts, plain.breaks, ends_in_number=False, plural_at=len(plain.texts) - 1)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A query with its tokens, where each word stands, and its text for substring mode."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Word → positions of the tokens that are it."""
+        found: dict[str, list[int]] = {}
+        for at, token in enumerate(self.tokens):
+            found.setdefault(token.text, []).append(at)
+        return found
+
+    @cached_property
+    def solid(self) -> list[int]:
+        """For each position, and the end, the first position from there on that is no filler."""
+        found = [len(self.tokens)] * (len(self.tokens) + 1)
+        for at in range(len(self.tokens) - 1, -1, -1):
+            found[at] = found[at + 1] if self.tokens[at].text in FILLERS else at
+        return found
+
+    @cached_property
+    def squeezed(self) -> tuple[str, list[Span]]:
+        """The lower-cased text with each run of white space as one space, and each character's original span."""
+        spans = [(at, at + 1) for at, character in enumerate(self.text) for _ in character.lower()]
+        lowered = self.text.lower()
+        pieces: list[str] = []
+        kept: list[Span] = []
+        end = 0
+        for run in _WHITE_SPACE.finditer(lowered):
+            pieces += [lowered[end : run.start()], " "]
+            kept += [*spans[end : run.start()], (spans[run.start()][0], spans[run.end() - 1][1])]
+            end = run.end()
+        return "".join(pieces) + lowered[end:], kept + spans[end:]
+
+
+@lru_cache(maxsize=256)
+def read_query(text: str) -> Reading:
+    """The query read once, however many rules look at it."""
+    return Reading(text, tokenize(text))
+
+
+@lru_cache(maxsize=65536)
+def _squeezed_term(term: str) -> str:
+    return _WHITE_SPACE.sub(" ", term.lower())
+
+
+def find_substring(term: str, query: Reading) -> Spans | None:
+    """Where the lower-cased term stands in the lower-cased query, or None: the literal rule of the original design."""
+    text, spans = query.squeezed
+    wanted = _squeezed_term(term)
+    at = text.find(wanted)
+    return None if at < 0 else ((spans[at][0], spans[at + len(wanted) - 1][1]),)
+
+
+def find_term(term: str, query: Reading) -> Spans | None:
+    """Where the term's tokens stand in a row in the query (fillers between them skipped), or None."""
+    positions = next(occurrences(compiled(term), query), None)
+    return None if positions is None else spans_of(positions, query.tokens)
+
+
+def occurrences(term: Term, query: Reading) -> Iterator[list[int]]:
+    """The token positions of every occurrence of the term, by where it begins."""
+    for word in term.starts:
+        for start in query.places.get(word, ()):
+            positions = _row(term, query, start)
+            if positions is not None:
+                yield positions
+
+
+def _row(term: Term, query: Reading, start: int) -> list[int] | None:
+    """The positions of the term's tokens from `start` on; fillers are skipped, sentence ends are not crossed."""
+    tokens = query.tokens
+    found = [start]
+    for index in range(1, len(term.texts)):
+        at = _next_place(term, index, query, found[-1] + 1)
+        if at == len(tokens) or (tokens[at].sentence != tokens[found[-1]].sentence and not term.breaks[index]):
+            return None
+        if not term.fits(index, tokens[at].text):
+            listed = _listed(term, index, tokens, at)
+            if listed is None:
+                return None
+            at = listed
+        found.append(at)
+    return found
+
+
+def _next_place(term: Term, index: int, query: Reading, at: int) -> int:
+    """The first position from `at` on that is no filler, or is the filler the term itself has there."""
+    solid = query.solid[at]
+    if term.texts[index] not in FILLERS:
+        return solid
+    return next((place for place in range(at, solid) if query.tokens[place].text == term.texts[index]), solid)
+
+
+def _listed(term: Term, index: int, tokens: Sequence[Token], at: int) -> int | None:
+    """Where the term's closing number stands in the list of numbers that begins at `at`, or None."""
+    if not term.ends_in_number or index != len(term.texts) - 1 or not is_number(tokens[at]):
+        return None
+    return next((place for place in number_list(tokens, at) if tokens[place].text == term.texts[-1]), None)
+
+
+def number_list(tokens: Sequence[Token], at: int) -> list[int]:
+    """The positions of the numbers joined by and, or, comma, slash or as a range, from the one at `at` on."""
+    found = [at]
+    while True:
+        next_at = found[-1] + 1
+        while next_at < len(tokens) and tokens[next_at].text in JOINING_WORDS:
+            next_at += 1
+        if next_at == len(tokens) or not is_number(tokens[next_at]):
+            return found
+        joined = next_at > found[-1] + 1 or tokens[next_at].joint
+        if not joined or tokens[next_at].sentence != tokens[at].sentence:
+            return found
+        found.append(next_at)
+
+
+def spans_of(positions: Sequence[int], tokens: Sequence[Token]) -> Spans:
+    """The spans of an occurrence: one, or two where its number stands further on in a list of numbers."""
+    if len(positions) > 1 and any(is_number(token) for token in tokens[positions[-2] + 1 : positions[-1]]):
+        head, last = tokens[positions[0]], tokens[positions[-1]]
+        return (head.start, tokens[positions[-2]].end), (last.start, last.end)
+    return ((tokens[positions[0]].start, tokens[positions[-1]].end),)

@@ -1,0 +1,230 @@
+"""Rules from titles, without a model: families of chunks described in YAML, a title pattern with captures → a rule.
+
+The families that ship are in families.yaml, which also explains the format. Patterns are compiled by RE2 alone, so a
+pattern of anyone's cannot run away. What a rule means is in model.py; checking proposals against labels is left to
+whoever stores them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import re2
+
+from rag_core.errors import InputError, RuleError
+from rag_core.files import MAX_YAML_BYTES, parse_yaml, read_text
+from rag_core.rules.model import Rule, parse_rule
+from rag_core.text import tokenize
+
+VERSION = 1
+SHIPPED = Path(__file__).parent / "families.yaml"
+MAX_PATTERN = 2_000  # characters
+_KEYS = {"name", "about", "title", "details", "terms", "rule"}
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family: its patterns (the first matching title pattern decides, details add captures) and its rule."""
+
+    name: str
+    title: tuple[Any, ...]
+    details: tuple[Any, ...]
+    terms: Mapping[str, Mapping[str, Sequence[str]]]
+    rule: Mapping[str, Any]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A rule that a family's template proposes for a title, and what the pattern captured."""
+
+    family: str
+    rule: Rule
+    captures: Mapping[str, str]
+
+
+def propose(title: str, families: Sequence[Family] | None = None) -> Proposal | None:
+    """The rule of the first family whose title pattern matches, or None where none does or nothing is left to ask."""
+    for family in shipped_families() if families is None else families:
+        captures = _captures(family, title)
+        if captures is None:
+            continue
+        filled = _filled(family.rule, captures, family.terms)
+        if filled:
+            return Proposal(family.name, parse_rule(filled, f"family {family.name}"), captures)
+    return None
+
+
+@lru_cache(maxsize=1)
+def shipped_families() -> tuple[Family, ...]:
+    """The families that come with the product."""
+    return read_families(SHIPPED)
+
+
+def read_families(path: Path) -> tuple[Family, ...]:
+    """The families of a template file, or an InputError that says what is wrong and where."""
+    return parse_families(read_text(path, limit=MAX_YAML_BYTES), path.name)
+
+
+def parse_families(text: str, where: str) -> tuple[Family, ...]:
+    """The families of a template text: checked whole, every pattern compiled, every example title tried."""
+    raw = parse_yaml(text, where)
+    if not isinstance(raw, Mapping) or set(raw) != {"version", "families"}:
+        raise RuleError(f"{where} has other keys, expected version and families")
+    if raw["version"] != VERSION:
+        raise RuleError(f"{where} has version {raw['version']!r}, expected {VERSION}")
+    if not isinstance(raw["families"], list) or not raw["families"]:
+        raise RuleError(f"{where}: families is no list with elements, expected at least one family")
+    families = tuple(_family(entry, where) for entry in raw["families"])
+    names = [family.name for family in families]
+    if len(set(names)) < len(names):
+        raise RuleError(f"{where}: two families share a name, expected different names")
+    return families
+
+
+def _family(entry: Any, where: str) -> Family:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise RuleError(f"{where}: a family is {type(entry).__name__} without a name, expected a mapping with name")
+    place = f"{where}: family {entry['name'][:80]!r}"
+    for key in entry:
+        if key not in _KEYS:
+            raise RuleError(f"{place} has unknown key {str(key)[:80]!r}, expected {', '.join(sorted(_KEYS))}")
+    family = Family(
+        name=entry["name"],
+        title=_patterns(entry.get("title"), f"{place}, title"),
+        details=_patterns(entry.get("details", []), f"{place}, details"),
+        terms=_terms(entry.get("terms", {}), place),
+        rule=_mapping(entry.get("rule"), f"{place}, rule"),
+        about=str(entry.get("about", "")),
+    )
+    if not family.title:
+        raise RuleError(f"{place} has no title pattern, expected at least one")
+    _try_out(family, place)
+    return family
+
+
+def _mapping(raw: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping) or not raw:
+        raise RuleError(f"{place} is {type(raw).__name__}, expected a mapping")
+    return raw
+
+
+def _patterns(raw: Any, place: str) -> tuple[Any, ...]:
+    """RE2 patterns, case-insensitive, from one pattern or a list of them."""
+    listed = [raw] if isinstance(raw, str) else raw
+    if not isinstance(listed, list):
+        raise RuleError(f"{place} is {type(raw).__name__}, expected a pattern or a list of patterns")
+    return tuple(_compiled(pattern, place) for pattern in listed)
+
+
+def _compiled(pattern: Any, place: str) -> Any:
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
+        raise RuleError(f"{place} holds no pattern of at most {MAX_PATTERN:,} characters")
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        raise RuleError(f"{place} holds a pattern that RE2 refuses ({_said(error)})") from None
+
+
+def _said(error: BaseException) -> str:
+    """RE2's own words, which come as bytes."""
+    first = error.args[0] if error.args else ""
+    return (first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first))[:120]
+
+
+def _terms(raw: Any, place: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Per capture: each value it may have → the terms it stands for, with the values folded."""
+    if not isinstance(raw, Mapping) or not all(isinstance(values, Mapping) for values in raw.values()):
+        raise RuleError(f"{place}: terms is {type(raw).__name__}, expected capture → value → list of terms")
+    for values in raw.values():
+        for terms in values.values():
+            if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
+                raise RuleError(f"{place}: terms holds {terms!r:.80}, expected a list of texts")
+    return {name: {_canonical(str(value)): list(terms) for value, terms in raw[name].items()} for name in raw}
+
+
+def _try_out(family: Family, place: str) -> None:
+    """Fill the rule once with every capture as "1": a template that cannot give a rule is refused when it is read."""
+    names = {name for pattern in (*family.title, *family.details) for name in pattern.groupindex}
+    unknown = set(_placeholders(family.rule)) - names
+    if unknown:
+        raise RuleError(f"{place} uses {{{min(unknown)}}}, expected a capture of its patterns")
+    parse_rule(_filled(family.rule, dict.fromkeys(names, "1"), {}), place)
+
+
+def _placeholders(value: Any) -> Iterable[str]:
+    """The names of all placeholders in a part of a rule."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [name for item in value for name in _placeholders(item)]
+    if not isinstance(value, str):
+        return []
+    try:
+        return [name for _, name, _, _ in Formatter().parse(value) if name is not None]
+    except ValueError:
+        raise InputError(f"the template text {value[:80]!r} has a brace too many or too few") from None
+
+
+def _captures(family: Family, title: str) -> dict[str, str] | None:
+    """What the family's patterns capture from a title, or None where no title pattern matches."""
+    first = next((match for pattern in family.title if (match := pattern.search(title))), None)
+    if first is None:
+        return None
+    found = dict(first.groupdict())
+    for pattern in family.details:
+        match = pattern.search(title)
+        for name, value in match.groupdict().items() if match else ():
+            found[name] = found.get(name) or value
+    return {name: _canonical(value) for name, value in found.items() if value}
+
+
+def _canonical(value: str) -> str:
+    """A captured text as its words and numbers: "−7" and "–7" become "-7", "Rough  Hills" becomes "rough hills"."""
+    return " ".join(token.text for token in tokenize(value))
+
+
+def _filled(value: Any, captures: Mapping[str, str], terms: Mapping[str, Mapping[str, Sequence[str]]]) -> Any:
+    """A part of a rule with its placeholders filled; what names a missing capture is left out, emptied parts too."""
+    if isinstance(value, Mapping):
+        return _filled_mapping(value, captures, terms)
+    if isinstance(value, list):
+        filled = [part for item in value for part in _filled_item(item, captures, terms)]
+        return filled or None
+    if not isinstance(value, str):
+        return value
+    names = list(_placeholders(value))
+    return value.format(**captures) if all(name in captures for name in names) else None
+
+
+def _filled_mapping(value: Mapping[str, Any], captures: Mapping[str, str], terms: Any) -> dict[str, Any] | None:
+    """A mapping filled; `min` and `max` become numbers, and a number condition that lost both is left out."""
+    filled = {key: _filled(item, captures, terms) for key, item in value.items()}
+    kept = {key: _limit(item) if key in ("min", "max") else item for key, item in filled.items() if item is not None}
+    if {"label", "sum_of"} & set(value) and not {"min", "max"} & set(kept):
+        return None
+    return kept or None
+
+
+def _filled_item(item: Any, captures: Mapping[str, str], terms: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Any]:
+    """An element of a list filled: nothing, one element, or all terms that a captured value stands for."""
+    if isinstance(item, str) and item.startswith("{") and item.endswith("}") and item[1:-1] in terms:
+        captured = captures.get(item[1:-1])
+        known = terms[item[1:-1]]
+        return [] if captured is None else list(known.get(captured, [captured]))
+    filled = _filled(item, captures, terms)
+    return [] if filled is None else [filled]
+
+
+def _limit(value: Any) -> Any:
+    """A captured limit as a number."""
+    number = tokenize(value)[0].value if isinstance(value, str) and tokenize(value) else value
+    return int(number) if isinstance(number, float) and number == int(number) else number
