@@ -1,0 +1,139 @@
+"""JSONL → chunks: one object a line with text, and optionally id, title, type, ref_ids, query_must and any metadata.
+
+Strict, because what is stored here is searched later: a line that cannot be stored as it is refuses the whole file,
+naming the line. BEIR's `_id` and `metadata` are understood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rag_core.corpus.names import Names, document_name
+from rag_core.errors import RecordError
+from rag_core.files import lines, parse_json
+from rag_core.rules.model import parse_rule
+from rag_core.types import Chunk
+
+MAX_TEXT = 1_000_000
+MAX_ID = 500
+OWN = ("id", "_id", "title", "text", "type", "ref_ids", "query_must", "metadata")
+
+
+def read_jsonl(text: str, source: str) -> list[Chunk]:
+    """The chunks of a JSONL file, or a RecordError or RuleError naming the line; ids are unique in the file.
+
+    A line without an id gets one from the file's name and its own content, the same on every run. Only the newline
+    ends a line. Unknown keys become metadata.
+    """
+    names = Names()
+    seen: dict[str, int] = {}
+    found: list[Chunk] = []
+    for number, line in lines(text):
+        where = f"{source} line {number}"
+        try:
+            chunk = _chunk(parse_json(line, where), where, source, names, len(found) + 1)
+        except RecursionError:
+            raise RecordError(f"{where} is nested too deeply") from None
+        if chunk.id in seen:
+            raise RecordError(f"{where} has the id {chunk.id[:80]!r} of line {seen[chunk.id]}, expected each id once")
+        seen[chunk.id] = number
+        found.append(chunk)
+    return found
+
+
+def _chunk(value: Any, where: str, source: str, names: Names, position: int) -> Chunk:
+    if not isinstance(value, dict):
+        raise RecordError(f"{where} is {_kind(value)}, expected an object with a text")
+    text = _text(value, "text", where)
+    title = _text(value, "title", where)
+    if not text.strip():
+        raise RecordError(f"{where} has {'an empty' if 'text' in value else 'no'} text, expected the chunk's text")
+    return Chunk(
+        id=_id(value, where) or names.of(_derived(source, title, text)),
+        title=title,
+        text=text,
+        type=_text(value, "type", where),
+        query_must=_rule(value, where),
+        ref_ids=_ref_ids(value, where),
+        metadata={"source": source, "position": position, **_metadata(value, where)},
+    )
+
+
+def _kind(value: Any) -> str:
+    names = {list: "a list", str: "text", int: "a number", float: "a number", bool: "true or false", dict: "an object"}
+    return names.get(type(value), "null")
+
+
+def _text(value: Mapping[str, Any], key: str, where: str) -> str:
+    """A text field; null and absent are empty, lone surrogates become U+FFFD (they cannot be stored or sent)."""
+    found = value.get(key)
+    if found is None:
+        return ""
+    if not isinstance(found, str):
+        raise RecordError(f"{where} has {key} as {_kind(found)}, expected text")
+    if len(found) > MAX_TEXT:
+        raise RecordError(f"{where} has a {key} of {len(found):,} characters, expected at most {MAX_TEXT:,}")
+    return str(cleaned(found))
+
+
+def cleaned(value: Any) -> Any:
+    """A text, or every text inside a JSON value, with lone surrogates and NUL replaced by U+FFFD."""
+    if isinstance(value, str):
+        return re.sub("[\x00\ud800-\udfff]", "\ufffd", value)
+    if isinstance(value, list):
+        return [cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned(item) for key, item in value.items()}
+    return value
+
+
+def _id(value: Mapping[str, Any], where: str) -> str:
+    """The id as text, or nothing where the line has none; white space inside would break TREC files."""
+    if "id" in value and "_id" in value:
+        raise RecordError(f"{where} has both id and _id, expected one of them")
+    found = value.get("id", value.get("_id"))
+    if found is None:
+        return ""
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        raise RecordError(f"{where} has its id as {_kind(found)}, expected text or a whole number")
+    identity = str(cleaned(str(found)))
+    if not identity.strip() or len(identity) > MAX_ID or any(ord(letter) < 32 for letter in identity):
+        raise RecordError(f"{where} has an id that is empty, over {MAX_ID} characters or holds control characters")
+    return identity
+
+
+def _derived(source: str, title: str, text: str) -> str:
+    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
+    return f"{document_name(source)}#{digest[:12]}"
+
+
+def _rule(value: Mapping[str, Any], where: str) -> dict[str, Any] | None:
+    """The chunk's rule in its strict form, from an object or its JSON text, or None; a wrong one is a RuleError."""
+    raw = value.get("query_must")
+    if raw is None or raw == "":
+        return None
+    named = f"{where} ({str(value.get('id', value.get('_id', 'no id')))[:80]})"
+    if isinstance(raw, str):
+        raw = parse_json(raw, f"query_must of {named}")
+    return parse_rule(raw, named).as_mapping()
+
+
+def _ref_ids(value: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    found = value.get("ref_ids")
+    if found is None:
+        return ()
+    if not isinstance(found, list) or not all(isinstance(item, str) and item for item in found):
+        raise RecordError(f"{where} has ref_ids as {_kind(found)}, expected a list of ids")
+    return tuple(dict.fromkeys(map(cleaned, found)))
+
+
+def _metadata(value: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What is left: the keys of `metadata` and every key that is not ours."""
+    nested = value.get("metadata")
+    if nested is not None and not isinstance(nested, dict):
+        raise RecordError(f"{where} has metadata as {_kind(nested)}, expected an object")
+    found = {**(nested or {}), **{key: item for key, item in value.items() if key not in OWN}}
+    return {str(key): item for key, item in cleaned(found).items()}

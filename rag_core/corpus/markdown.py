@@ -1,0 +1,131 @@
+"""Markdown → chunks at header levels 2…n, by the parser's token tree: a `#` in a fence or a table is no header.
+
+Every character of the document is in exactly one chunk, in order. What a chunk's text means is nobody's business here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from rag_core.corpus.names import Names, document_name, slug
+from rag_core.errors import InputError
+from rag_core.types import Chunk
+
+LEVELS = (2, 3, 4)
+FIRST_LEVEL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header at the top of the document's tree: its lines (0-based, `stop` excluded), level and plain text."""
+
+    line: int
+    stop: int
+    level: int
+    text: str
+
+
+def split_markdown(text: str, source: str, level: int = 3) -> list[Chunk]:
+    """Chunks of a document: one per header of level 2…`level`, with its text up to the next such header.
+
+    What stands before the first one is a chunk of its own, unless it is only the document's title: that goes with the
+    first. A title (level 1) further down begins a part, so it cuts as well. A document without such a header is one
+    chunk, a blank one none. The texts joined are the document. `source` is the document's path inside its folder;
+    ids are `source#header/sub-header`.
+    """
+    if level not in LEVELS:
+        raise InputError(f"the header level is {level}, expected one of 2, 3, 4")
+    lines, headers, names = _lines(text), find_headers(text), Names()
+    starts = _starts(lines, headers, level) if text.strip() else []
+    stops = [*starts[1:], len(lines)]
+    return [
+        _chunk("".join(lines[start:stop]), _path(headers, start, stop, level), source, names, position)
+        for position, (start, stop) in enumerate(zip(starts, stops, strict=False), 1)
+    ]
+
+
+def find_headers(text: str) -> list[Header]:
+    """The headers at the top of the tree, in order; those inside quotes, lists, fences and front matter are none."""
+    skipped = _front_matter(text)
+    body = "".join(_lines(text)[skipped:])
+    tokens = _parser().parse(body)
+    return [
+        Header(token.map[0] + skipped, token.map[1] + skipped, int(token.tag[1:]), _plain(tokens[position + 1]))
+        for position, token in enumerate(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map is not None
+    ]
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")
+
+
+def _plain(inline: Any) -> str:
+    """The words of a header without its markup."""
+    parts = [child.content or (" " if child.type.endswith("break") else "") for child in inline.children or ()]
+    return " ".join("".join(parts).split())
+
+
+def _front_matter(text: str) -> int:
+    """How many lines a leading `---` … `---` block takes; Markdown itself would read its end as a header."""
+    lines = _lines(text)
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
+    return 0 if end is None or not re.match(r"[\w\-]+\s*:|#", lines[1]) else end + 1
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends, broken where the parser breaks them: CR LF, CR or LF and nothing else."""
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
+
+
+def _starts(lines: list[str], headers: list[Header], level: int) -> list[int]:
+    """The first line of each chunk: the cuts, less those whose piece before holds nothing but titles."""
+    first = next((header.line for header in headers if FIRST_LEVEL <= header.level <= level), len(lines))
+    cuts = [header.line for header in headers if header.level <= level and header.line >= first]
+    titles = {line for header in headers if header.level == 1 for line in range(header.line, header.stop)}
+    bounds = [0, *(cut for cut in cuts if cut > 0)]
+    kept = [0]
+    for start, stop in itertools.pairwise(bounds):
+        if any(line not in titles and lines[line].strip() for line in range(start, stop)):
+            kept.append(stop)
+    return kept
+
+
+def _path(headers: list[Header], start: int, stop: int, level: int) -> tuple[Header, ...]:
+    """The headers that lead to a chunk: the last cutting one inside it under those above it, else its title."""
+    path: tuple[Header, ...] = ()
+    for header in headers:
+        if header.line >= stop:
+            break
+        if header.level <= level:
+            path = (*(above for above in path if above.level < header.level), header)
+    below_title = tuple(header for header in path if header.level > 1)
+    return below_title or path
+
+
+def _chunk(piece: str, path: tuple[Header, ...], source: str, names: Names, position: int) -> Chunk:
+    document = document_name(source)
+    anchor = "/".join(slug(header.text) for header in path)
+    is_preamble = position == 1 and (not path or path[-1].level == 1)
+    title = (path[-1].text if path else "") or source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    return Chunk(
+        id=names.of(document if is_preamble else f"{document}#{anchor}"),
+        title=title,
+        text=piece,
+        metadata={
+            "header": title,
+            "headers": [header.text for header in path],
+            "level": path[-1].level if path else 0,
+            "position": position,
+            "source": source,
+        },
+    )
