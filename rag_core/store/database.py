@@ -15,10 +15,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from rag_core.errors import StoreError
@@ -151,36 +150,31 @@ def _damage(path: Path, busy_seconds: float) -> str:
 
 
 def _engine(path: Path, busy_seconds: float, mode: str = "") -> Engine:
-    url = f"sqlite+pysqlite:///file:{quote(str(path.absolute()))}?{mode or 'mode=rwc'}&uri=true"
+    """`mode` is '' for a connection that may write, else the URI parameter of one that may not."""
+    uri = f"file:{quote(str(path.absolute()))}?{mode or 'mode=rwc'}"
+
+    def connect() -> sqlite3.Connection:
+        # isolation_level: the driver begins nothing by itself; _begin does. The pool hands connections to any thread.
+        connection = sqlite3.connect(uri, busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
+        if not mode:
+            _write_ahead(connection, time.monotonic() + busy_seconds)
+            connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
     # hide_parameters: an error must never carry a note or an id's text.
-    engine = create_engine(url, hide_parameters=True, connect_args={"timeout": busy_seconds})
-    event.listen(engine, "connect", _prepare_for_reading if mode else _prepare(busy_seconds))
+    engine = create_engine("sqlite+pysqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
     event.listen(engine, "begin", _begin)
     return engine
 
 
-def _prepare_for_reading(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # the driver begins nothing by itself; _begin does
-
-
-def _prepare(busy_seconds: float) -> Any:
-    def prepare(connection: Any, record: object) -> None:
-        _prepare_for_reading(connection, record)
-        _write_ahead(connection, time.monotonic() + busy_seconds)
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
-
-    return prepare
-
-
-def _write_ahead(connection: Any, deadline: float) -> None:
+def _write_ahead(connection: sqlite3.Connection, deadline: float) -> None:
     """Set WAL; that step alone does not wait for others by itself, so wait here."""
     while True:
         try:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode=WAL")
             return
-        except connection.OperationalError:
+        except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
@@ -197,12 +191,14 @@ def back_up(engine: Engine, workspace: Path, reason: str) -> Path:
     folder.mkdir(exist_ok=True)
     final = folder / f"winnow-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}-{reason}.db"
     partial = final.with_suffix(".partial")
-    with closing(engine.raw_connection()) as connection:
-        connection.cursor().execute("VACUUM INTO ?", (str(partial),))
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    partial.replace(final)
-    return final
+    try:
+        with closing(engine.raw_connection()) as connection:
+            connection.cursor().execute("VACUUM INTO ?", (str(partial),))
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        return partial.replace(final)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 @contextmanager
