@@ -7,6 +7,7 @@ are nobody else's and no word; they are never guessed from a misspelling.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,12 @@ class AliasStrategy:
         self._aliases = list(all_aliases(structure))
         phrases = [Phrase(alias.phrase, fuzzy=alias.kind != "initials") for alias in self._aliases]
         self._finder = PhraseFinder(phrases, lambda word: vocabulary.misspelt(word, settings), settings.threshold)
+
+    def at(self, threshold: float) -> AliasStrategy:
+        """The same strategy with another threshold for misspelt names."""
+        other = copy.copy(self)
+        other._finder = self._finder.at(threshold)
+        return other
 
     def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
         """One match per team of every alias in the query; stop words belong to aliases, so the whole query is read."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from rag_core.entities.ability import AbilityStrategy
 from rag_core.entities.alias import AliasStrategy
-from rag_core.entities.match import Match, Settings, Strategy
+from rag_core.entities.match import Match, Settings, Strategy, Tunable
 from rag_core.entities.operative import OperativeStrategy
 from rag_core.entities.reading import read
 from rag_core.entities.structure import Structure, parse_structure
@@ -28,6 +28,7 @@ from rag_core.errors import InputError
 from rag_core.text import fold
 
 REMEMBERED = 512  # queries
+THRESHOLDS = 64
 _log = logging.getLogger(__name__)
 
 
@@ -64,9 +65,7 @@ class TeamFilter:
         self.strategies = tuple(strategies) if strategies is not None else self._four_strategies()
         self.teams = tuple(entity.name for entity in self.structure.entities)
         self._data = {entity.name: entity.data for entity in self.structure.entities}
-        self._given = strategies
-        self._remembered = lru_cache(maxsize=REMEMBERED)(self._explain)
-        self._at = lru_cache(maxsize=8)(self._with_threshold)
+        self._forget()
         self._full_tokens = structure_tokens(self._data)
         items = len(self._vocabulary.members) + len(self._vocabulary.abilities)
         facts = {"entities": len(self.teams), "items": items, "milliseconds": (perf_counter() - started) * 1000}
@@ -106,7 +105,16 @@ class TeamFilter:
         return self if threshold == self.settings.threshold else self._at(threshold)
 
     def _with_threshold(self, threshold: float) -> TeamFilter:
-        return TeamFilter(self.structure, replace(self.settings, threshold=threshold), self._given)
+        other = copy.copy(self)
+        other.settings = replace(self.settings, threshold=threshold)
+        other.strategies = tuple(s.at(threshold) if isinstance(s, Tunable) else s for s in self.strategies)
+        other._forget()
+        return other
+
+    def _forget(self) -> None:
+        """Start with an empty memory of past queries."""
+        self._remembered = lru_cache(maxsize=REMEMBERED)(self._explain)
+        self._at = lru_cache(maxsize=THRESHOLDS)(self._with_threshold)
 
     def filter_structure(self, teams: Iterable[str]) -> dict[str, Any]:
         """The entities of those teams as they were given, in the structure's order; all of them for no teams."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rag_core.errors import InputError
 
@@ -50,3 +50,11 @@ class Strategy(Protocol):
 
     def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
         """The matches in a lower-cased query; `query_words` are its words without stop words, in order."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A strategy whose threshold for misspelt names can be moved without building it again."""
+
+    def at(self, threshold: float) -> Strategy:
+        """The same strategy with another threshold."""

@@ -8,12 +8,13 @@ without an exact hit come here.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from rag_core.entities.reading import Reading, read
+from rag_core.entities.reading import Reading, key, read
 
 SHORT_WORD = (4, 5)  # letters
 
@@ -42,7 +43,7 @@ def one_letter_off(word: str, name: str) -> bool:
 
 
 def ratio_bounds(length: int, threshold: float) -> tuple[int, int]:
-    """Lengths a string may have to reach `threshold` against one of `length`: 200 · shorter / (sum of both) bounds it."""
+    """Lengths a string may have to reach `threshold`: the ratio is at most 200 · shorter / (sum of both lengths)."""
     if threshold <= 0:
         return 0, 1 << 30
     return int(length * threshold / (200 - threshold)), int(length * (200 - threshold) / threshold) + 1
@@ -67,9 +68,7 @@ class LengthBands:
         low, high = ratio_bounds(len(word), threshold)
         last = len(self._starts) - 1
         start, stop = self._starts[min(low, last)], self._starts[min(high + 1, last)]
-        found = process.extract(
-            word, self._strings[start:stop], scorer=fuzz.ratio, score_cutoff=threshold, limit=None
-        )
+        found = process.extract(word, self._strings[start:stop], scorer=fuzz.ratio, score_cutoff=threshold, limit=None)
         return sorted((self._numbers[start + position], score) for _, score, position in found)
 
 
@@ -92,6 +91,12 @@ class PhraseFinder:
             for length in self._lengths
             if length > 1
         }
+
+    def at(self, threshold: float) -> PhraseFinder:
+        """The same finder with another threshold; the index is shared."""
+        other = copy.copy(self)
+        other._threshold = threshold
+        return other
 
     def find(self, reading: Reading) -> list[Hit]:
         """The best hit of every phrase in the query, by phrase number."""
@@ -131,7 +136,7 @@ class PhraseFinder:
                 yield from self._close_run(length, *run)
 
     def _close_word(self, word: str) -> Iterator[Hit]:
-        """Phrases one word may be: short words by the rule of their own, long ones by ratio against the whole phrase."""
+        """Phrases one word may be: short words by their own rule, long ones by ratio against the whole phrase."""
         if len(word) in SHORT_WORD:
             for number in self._short.get((len(word), word[0]), ()):
                 if one_letter_off(word, self._text(number)):
@@ -148,6 +153,6 @@ class PhraseFinder:
                 yield Hit(number, words, score, False)
 
     def _same_or_misspelt(self, word: str, odd: bool, name: str, name_key: str) -> bool:
-        if read(word).keys == (name_key,):
+        if key(word) == name_key:
             return True
         return odd and (fuzz.ratio(word, name) >= self._threshold or one_letter_off(word, name))

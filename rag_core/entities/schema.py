@@ -11,7 +11,10 @@ from typing import Any
 _NAME = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": r"\S"}
 _NAMES = {"type": "array", "items": _NAME}
 _ITEM = {
-    "anyOf": [_NAME, {"type": "object", "required": ["name"], "properties": {"name": _NAME, "text": {"type": "string"}}}],
+    "anyOf": [
+        _NAME,
+        {"type": "object", "required": ["name"], "properties": {"name": _NAME, "text": {"type": "string"}}},
+    ],
     "description": "a name, or a mapping with name and whatever else the prompt should say about it",
 }
 _ITEMS = {"type": "array", "items": _ITEM}

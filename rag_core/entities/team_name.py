@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 from rag_core.entities.match import Match, Settings
@@ -20,6 +21,12 @@ class TeamNameStrategy:
         self._teams = [entity.name for entity in structure.entities]
         phrases = [Phrase(team) for team in self._teams]
         self._finder = PhraseFinder(phrases, lambda word: vocabulary.misspelt(word, settings), settings.threshold)
+
+    def at(self, threshold: float) -> TeamNameStrategy:
+        """The same strategy with another threshold for misspelt names."""
+        other = copy.copy(self)
+        other._finder = self._finder.at(threshold)
+        return other
 
     def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
         """The entities the query names; stop words belong to names, so the whole query is read."""

@@ -1,0 +1,121 @@
+"""How well a filter finds the teams that labelled queries mean: precision and recall, together and per strategy.
+
+Two means stand side by side. Macro: per query, then the mean; a query that means no team and finds none counts 1, one
+that finds nothing it should counts precision 0. Micro: over all (query, team) pairs. A query that means eight teams
+weighs eight times in micro, once in macro.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from rag_core.entities.filter import TeamFilter
+from rag_core.errors import InputError, RecordError
+from rag_core.files import lines, parse_json, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A query and the teams it means; `half` is dev or test where the file says so."""
+
+    id: str
+    query: str
+    teams: tuple[str, ...]
+    kind: str = ""
+    half: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A labelled query that went wrong: teams found that are not meant, and meant that were not found."""
+
+    labelled: Labelled
+    extra: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A labelled query whose teams changed: those that came and those that went."""
+
+    labelled: Labelled
+    came: tuple[str, ...]
+    went: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Macro and micro precision and recall over `queries` labelled queries; None where nothing was found or meant."""
+
+    queries: int
+    precision: float | None
+    recall: float | None
+    micro_precision: float | None
+    micro_recall: float | None
+    misses: tuple[Miss, ...]
+
+
+def read_labelled(path: Path) -> list[Labelled]:
+    """The labelled queries of a JSONL file with `query` and `teams` (optional `id`, `kind`, `half`)."""
+    found = []
+    for number, line in lines(read_text(path)):
+        where = f"{path} line {number}"
+        row = parse_json(line, where)
+        if not isinstance(row, dict) or not isinstance(row.get("query"), str):
+            raise RecordError(f"{where} has no query, expected an object with query and teams")
+        teams = row.get("teams")
+        if not isinstance(teams, list) or not all(isinstance(team, str) for team in teams):
+            raise RecordError(f"{where}: teams is {str(teams)[:80]!r}, expected a list of entity names")
+        texts = {key: str(row.get(key, "")) for key in ("kind", "half")}
+        found.append(Labelled(str(row.get("id", f"q{number}")), row["query"], tuple(sorted(set(teams))), **texts))
+    return found
+
+
+def agreement(team_filter: TeamFilter, labelled: Sequence[Labelled], strategy: str | None = None) -> Agreement:
+    """Precision and recall of the teams found by all strategies, or by one alone."""
+    if not labelled:
+        raise InputError("there are no labelled queries, expected at least one")
+    pairs = [(frozenset(_found(team_filter, row.query, strategy)), frozenset(row.teams)) for row in labelled]
+    right = sum(len(found & meant) for found, meant in pairs)
+    misses = tuple(
+        Miss(row, tuple(sorted(found - meant)), tuple(sorted(meant - found)))
+        for row, (found, meant) in zip(labelled, pairs, strict=True)
+        if found != meant
+    )
+    return Agreement(
+        queries=len(pairs),
+        precision=mean(len(found & meant) / len(found) if found else float(not meant) for found, meant in pairs),
+        recall=mean(len(found & meant) / len(meant) if meant else 1.0 for found, meant in pairs),
+        micro_precision=_share(right, sum(len(found) for found, _ in pairs)),
+        micro_recall=_share(right, sum(len(meant) for _, meant in pairs)),
+        misses=misses,
+    )
+
+
+def changes(before: TeamFilter, after: TeamFilter, labelled: Iterable[Labelled]) -> list[Change]:
+    """The labelled queries whose teams change from one filter to the other: what came and what went."""
+    changed = []
+    for row in labelled:
+        old, new = set(_found(before, row.query)), set(_found(after, row.query))
+        if old != new:
+            changed.append(Change(row, tuple(sorted(new - old)), tuple(sorted(old - new))))
+    return changed
+
+
+def threshold_curve(
+    team_filter: TeamFilter, labelled: Sequence[Labelled], thresholds: Iterable[float]
+) -> list[tuple[float, Agreement]]:
+    """The agreement at each threshold for misspelt names, to tune on the dev half."""
+    return [(threshold, agreement(team_filter.at(threshold), labelled)) for threshold in thresholds]
+
+
+def _found(team_filter: TeamFilter, query: str, strategy: str | None = None) -> Collection[str]:
+    explanation = team_filter.explain(query)
+    return explanation.teams if strategy is None else explanation.by_strategy().get(strategy, ())
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

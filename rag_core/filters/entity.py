@@ -1,0 +1,134 @@
+"""EntityFilter: drop or mark hits whose metadata names an entity that the query does not mean.
+
+Which entities a query means is asked of a finder that is injected (an entities.TeamFilter has this form); hits without
+the field, or with values the finder does not know, always stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rag_core.errors import SpecError
+from rag_core.stage import Filter, Judgement, resource, setting
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason
+
+SCAN_FROM = 50.0  # below this a ratio says nothing; counterfactual thresholds are looked for from here
+
+
+class Evidence(Protocol):
+    """Why a team was found: what a counterfactual needs of it."""
+
+    @property
+    def team(self) -> str:
+        """The team."""
+
+    @property
+    def score(self) -> float:
+        """0 to 100; under 100 it is a misspelt name's ratio."""
+
+
+class Explained(Protocol):
+    """What a query was found to mean."""
+
+    @property
+    def teams(self) -> Sequence[str]:
+        """The teams, sorted."""
+
+    @property
+    def matches(self) -> Sequence[Evidence]:
+        """Why."""
+
+
+class TeamFinder(Protocol):
+    """Says which teams a query means."""
+
+    @property
+    def teams(self) -> Sequence[str]:
+        """All teams there are."""
+
+    def at(self, threshold: float) -> TeamFinder:
+        """The same finder with another threshold for misspelt names."""
+
+    def explain(self, query: str) -> Explained:
+        """The teams of a query and why."""
+
+
+@dataclass(frozen=True)
+class EntityFilter(Filter):
+    """Keep the chunks of the entities the query names, and those that belong to no entity."""
+
+    field: str = setting("team", "the metadata key that names a chunk's entity, or a list of them")
+    on_none: str = setting(
+        "keep", "what becomes of entities' chunks where the query names none", choices=("keep", "drop")
+    )
+    action: str = setting("drop", "drop such chunks, or only mark them", choices=("drop", "mark"))
+    threshold: float = setting(80.0, "least likeness of a misspelt name", low=0, high=100)
+    entities: TeamFinder | None = resource()
+
+    def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
+        """The order they came in; under action `mark` each hit that would go carries its reason as a note."""
+        if self.action != "mark":
+            return hits
+        meant = self._meant(candidates)
+        reasons = [(hit, self._reason(hit, meant)) for hit in hits]
+        return tuple(hit if reason is None else hit.noted(self.name, reason.text) for hit, reason in reasons)
+
+    def judge(self, candidates: Candidates) -> Judgement:
+        """A reason for every hit that belongs only to entities the query does not mean."""
+        meant = self._meant(candidates)
+        reasons = [self._reason(hit, meant) for hit in candidates.hits]
+        facts = {"teams": meant, "would_drop": sum(reason is not None for reason in reasons)}
+        notices = tuple(self._unknown(candidates.hits))
+        return Judgement([None] * len(reasons) if self.action == "mark" else reasons, facts, notices)
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """Marking, keeping where no entity is named, or the threshold at which the query names the chunk's entity."""
+        found = [Counterfactual("action", "mark", "action mark would have kept it")]
+        if not self._meant(before):
+            found.append(Counterfactual("on_none", "keep", "on_none keep would have kept it"))
+        return (*found, self._nearest_threshold(before, self._owners(drop.hit)))
+
+    def _finder(self) -> TeamFinder:
+        if self.entities is None:
+            raise SpecError(f"{self.name} has no structure, expected one (--structure or the Entities page)")
+        return self.entities
+
+    def _meant(self, candidates: Candidates) -> tuple[str, ...]:
+        return tuple(self._finder().at(self.threshold).explain(candidates.query.text).teams)
+
+    def _owners(self, hit: Hit) -> frozenset[str]:
+        """The known entities a chunk names, as the structure spells them."""
+        spelt = {team.casefold(): team for team in self._finder().teams}
+        return frozenset(spelt[value] for value in _values(hit.chunk.metadata, self.field) if value in spelt)
+
+    def _reason(self, hit: Hit, meant: Sequence[str]) -> Reason | None:
+        owners = self._owners(hit)
+        if not owners or owners & set(meant) or (not meant and self.on_none == "keep"):
+            return None
+        wanted = f"it means {', '.join(meant)}" if meant else "it names no entity"
+        return Reason(f"belongs to {', '.join(sorted(owners))}, which the query does not name: {wanted}")
+
+    def _unknown(self, hits: Iterable[Hit]) -> Iterable[Notice]:
+        """A notice per hit whose field names something the structure does not have."""
+        known = {team.casefold() for team in self._finder().teams}
+        for hit in hits:
+            strange = [value for value in _values(hit.chunk.metadata, self.field) if value not in known]
+            if strange:
+                text = f"{self.field} {strange[0][:80]!r} is no entity of the structure: the chunk was not judged by it"
+                yield Notice(self.name, text, hit.chunk.id)
+
+    def _nearest_threshold(self, before: Candidates, owners: frozenset[str]) -> Counterfactual:
+        matches = self._finder().at(SCAN_FROM).explain(before.query.text).matches
+        reached = [match.score for match in matches if match.team in owners and match.score < self.threshold]
+        if not reached:
+            return Counterfactual("threshold", None, "threshold: no value would have kept it")
+        return Counterfactual("threshold", max(reached), f"threshold {max(reached):.1f} would have kept it")
+
+
+def _values(metadata: Mapping[str, Any], field: str) -> list[str]:
+    """The field's texts, case folded; a list gives each of its texts, anything else none."""
+    value = metadata.get(field)
+    values = value if isinstance(value, list | tuple) else [value]
+    return [item.casefold() for item in values if isinstance(item, str) and item.strip()]
