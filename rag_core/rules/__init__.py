@@ -1,4 +1,4 @@
-"""Chunk-side rules: what a query must hold for a chunk to be returned. Decided by words and numbers, never by a model."""
+"""Chunk-side rules: what a query must hold for a chunk to be returned, decided by words and numbers alone."""
 
 from rag_core.rules.explain import chip_text, reason_text, would_stay_text
 from rag_core.rules.match import MODES, Part, Verdict, decide

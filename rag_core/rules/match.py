@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rag_core.errors import InputError
 from rag_core.rules.model import Group, NumberIn, Rule
@@ -72,6 +73,7 @@ def conditions(rule: Rule) -> Iterator[Part]:
         yield Part("number_in", tuple(term for group in element.labels for term in group), number=element)
 
 
+@lru_cache(maxsize=4096)
 def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
     """The verdict of a rule on the user's original query; numbers are read by tokens in both modes."""
     if mode not in MODES:

@@ -1,0 +1,234 @@
+"""Requery: check the rules round by round and read further down the ranking for what was dropped.
+
+It stands where QueryMust would and contains it. On a recorded list the list is all there is; live, the reader of the
+candidates is asked for more. What was never read ends as a drop "not read", so that every hit is accounted for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+from rag_core.errors import SpecError
+from rag_core.filters.query_must import QueryMust
+from rag_core.stage import Stage, setting
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Order, Reason
+
+STRATEGIES = ("deepen", "exclude")
+NOT_READ = Reason("not read")
+_RULES = {"low": None, "high": None, "choices": (), "optional": False, "setting": True, "nested": QueryMust}
+
+
+@dataclass
+class _Walk:
+    """The candidates of one run, one round after the other: those in hand first, then what the reader brings."""
+
+    candidates: Candidates
+    strategy: str
+    at: int = 0
+    store_queries: int = 0
+    milliseconds: float = 0.0
+    seen: set[str] = field(default_factory=set)  # ids a round took from the hits in hand
+    repeated: list[Hit] = field(default_factory=list)
+    known: set[str] = field(init=False)  # ids the reader need not bring again, earlier drops included
+    position: int = field(init=False)  # how far the ranking was read, 0-based
+
+    def __post_init__(self) -> None:
+        had = [*(drop.hit for drop in self.candidates.drops), *self.candidates.hits]
+        self.known = {hit.chunk.id for hit in had}
+        self.position = sum(not hit.origin for hit in had)
+
+    def next_round(self, k: int) -> tuple[Hit, ...]:
+        """The next k hits that were not seen before; fewer only where the ranking ends."""
+        batch = list(self._in_hand(k))
+        if len(batch) < k and self.candidates.reader is not None and not self.candidates.recorded:
+            started = perf_counter()
+            batch += self._deeper(k - len(batch)) if self.strategy == "deepen" else self._anew(k - len(batch))
+            self.milliseconds += (perf_counter() - started) * 1000
+        return tuple(batch)
+
+    def _in_hand(self, k: int) -> Iterator[Hit]:
+        taken = 0
+        while taken < k and self.at < len(self.candidates.hits):
+            hit = self.candidates.hits[self.at]
+            self.at += 1
+            if hit.chunk.id in self.seen:
+                self.repeated.append(hit)
+                continue
+            self.seen.add(hit.chunk.id)
+            taken += 1
+            yield hit
+
+    def _deeper(self, count: int) -> list[Hit]:
+        """Walk further down the same ranking."""
+        reader = self.candidates.reader
+        found: list[Hit] = []
+        while reader is not None and len(found) < count:
+            wanted = count - len(found)
+            more = reader.read(self.position, self.position + wanted)
+            self.store_queries += 1
+            self.position += wanted
+            found += self._unknown(more)
+            if len(more) < wanted:
+                break
+        return found
+
+    def _anew(self, count: int) -> list[Hit]:
+        """Query again without any chunk that was seen, kept or dropped."""
+        reader = self.candidates.reader
+        if reader is None:
+            return []
+        self.store_queries += 1
+        more = self._unknown(reader.read_excluding(sorted(self.known), count))
+        ranked = [replace(hit, rank=self.position + place) for place, hit in enumerate(more, 1)]
+        self.position += len(ranked)
+        return ranked
+
+    def _unknown(self, hits: Sequence[Hit]) -> list[Hit]:
+        fresh = []
+        for hit in hits:
+            if hit.chunk.id not in self.known:
+                self.known.add(hit.chunk.id)
+                fresh.append(hit)
+        return fresh
+
+    @property
+    def unread(self) -> tuple[Hit, ...]:
+        """The hits in hand that no round came to."""
+        return self.candidates.hits[self.at :]
+
+
+@dataclass
+class _Outcome:
+    """What the rounds gave."""
+
+    kept: list[Hit] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    rounds: int = 0
+    read: int = 0
+    stop: str = ""
+
+
+@dataclass(frozen=True)
+class Requery(Stage):
+    """Keep up to k chunks whose rules the query satisfies, reading on for those that were dropped."""
+
+    k: int = setting(15, "how many are wanted, and how many a round reads", low=1, high=1000)
+    max_iterations: int = setting(3, "most rounds", low=1, high=100)
+    strategy: str = setting(
+        "deepen", "deepen: walk down a longer list; exclude: query again without what was seen", choices=STRATEGIES
+    )
+    rules: QueryMust = field(default_factory=QueryMust, metadata={"help": "the settings of QueryMust", **_RULES})
+
+    kind: ClassVar[str] = "filter"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rules, Mapping):
+            object.__setattr__(self, "rules", _query_must(self.rules))
+        if not isinstance(self.rules, QueryMust):
+            raise SpecError(f"Requery.rules is {self.rules!r:.80}, expected a mapping of QueryMust's settings")
+        super().__post_init__()
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Run the rounds; the facts are rounds, read, store_queries, stop and the milliseconds the refill added."""
+        walk = _Walk(candidates, self.strategy)
+        outcome = self._rounds(walk)
+        kept = _in_order(outcome.kept, candidates.order)
+        beyond = [Drop(hit, self.name, self._beyond(place)) for place, hit in enumerate(kept, 1) if place > self.k]
+        repeated = [Drop(hit, self.name, Reason("the chunk came before in this list")) for hit in walk.repeated]
+        unread = [Drop(hit, self.name, NOT_READ) for hit in walk.unread]
+        after = replace(
+            candidates,
+            hits=tuple(kept[: self.k]),
+            drops=(*candidates.drops, *outcome.drops, *repeated, *beyond, *unread),
+            notices=(*candidates.notices, *outcome.notices),
+        )
+        facts = {"rounds": outcome.rounds, "read": outcome.read, "store_queries": walk.store_queries}
+        return after, {**facts, "stop": outcome.stop, "milliseconds": walk.milliseconds}
+
+    def _beyond(self, place: int) -> Reason:
+        return Reason(f"position {place} of those that pass > k {self.k}", place, self.k)
+
+    def _rounds(self, walk: _Walk) -> _Outcome:
+        """Rounds go on while fewer than k survive, the last one dropped something, results and rounds remain."""
+        outcome = _Outcome()
+        while not outcome.stop:
+            batch = walk.next_round(self.k)
+            dropped = self._check(batch, walk.candidates, outcome) if batch else 0
+            outcome.rounds += bool(batch)
+            outcome.stop = self._stop(len(outcome.kept), dropped, len(batch), outcome.rounds)
+        return outcome
+
+    def _check(self, batch: tuple[Hit, ...], candidates: Candidates, outcome: _Outcome) -> int:
+        """Judge one round and add it to the outcome; how many it dropped."""
+        judged, _ = self.rules.apply(replace(candidates, hits=batch, drops=(), notices=()))
+        outcome.kept += judged.hits
+        outcome.drops += [replace(drop, stage=self.name) for drop in judged.drops]
+        outcome.notices += judged.notices
+        outcome.read += len(batch)
+        return len(judged.drops)
+
+    def _stop(self, kept: int, dropped: int, read: int, rounds: int) -> str:
+        """Why the rounds end here, or nothing where they go on."""
+        if kept >= self.k:
+            return f"k {self.k} found"
+        if read < self.k:
+            return "the list ended"
+        if not dropped:
+            return "the last round dropped nothing"
+        return f"max_iterations {self.max_iterations} reached" if rounds == self.max_iterations else ""
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """What would keep it: words, where its rule drops it; else the nearest k and max_iterations."""
+        by_rule = self.rules.would_keep(before, drop)
+        if by_rule:
+            return by_rule
+        keys = [hit.key for hit in before.hits]
+        if drop.hit.key not in keys:
+            return ()
+        verdicts = [self.rules.verdict(hit, before.query.text) for hit in before.hits]
+        passes = [verdict is None or verdict.satisfied for verdict in verdicts]
+        place = keys.index(drop.hit.key)
+        return (
+            _nearest("k", range(self.k + 1, len(keys) + 1), lambda k: _reaches(passes, place, k, self.max_iterations)),
+            _nearest(
+                "max_iterations", range(self.max_iterations + 1, 101), lambda n: _reaches(passes, place, self.k, n)
+            ),
+        )
+
+
+def _query_must(settings: Mapping[str, Any]) -> QueryMust:
+    """QueryMust from its settings, or a SpecError that lists what it has."""
+    for key in settings:
+        if key != "mode":
+            raise SpecError(f"unknown setting {str(key)[:80]!r} of Requery.rules, expected mode")
+    return QueryMust(**settings)
+
+
+def _in_order(hits: Sequence[Hit], order: Order) -> list[Hit]:
+    """Survivors by distance where the list is in that order: an approximate index may find a nearer one late."""
+    if order is Order.DISTANCE and all(hit.distance is not None for hit in hits):
+        return sorted(hits, key=lambda hit: hit.distance if hit.distance is not None else 0.0)
+    return list(hits)
+
+
+def _reaches(passes: Sequence[bool], place: int, k: int, max_iterations: int) -> bool:
+    """Whether the rounds over a list with these verdicts keep the hit at a place (0-based)."""
+    kept = 0
+    for start in range(0, min(len(passes), k * max_iterations), k):
+        batch = passes[start : start + k]
+        if place < start + k:
+            return passes[place] and kept + sum(batch[: place - start]) < k
+        kept += sum(batch)
+        if kept >= k or all(batch):
+            return False
+    return False
+
+
+def _nearest(parameter: str, values: range, keeps: Any) -> Counterfactual:
+    found = next((value for value in values if keeps(value)), None)
+    text = f"no {parameter} would have kept it" if found is None else f"{parameter} {found} would have kept it"
+    return Counterfactual(parameter, found, text)
