@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
 from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_text
+from rag_core.rules.templates import Family, propose
 from rag_core.types import SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 VERSION = 1
@@ -222,6 +224,23 @@ def _check_order(hits: tuple[Hit, ...], place: str) -> None:
                 f"{place} candidate {after.rank} has {kind} {after.scores[kind]!r} after {before.scores[kind]!r}, "
                 f"expected {word}, or order: fused"
             )
+
+
+def with_rules(cases: Iterable[Case], families: Sequence[Family]) -> list[Case]:
+    """The cases with the templates' rules on every candidate that carries none and whose title a family matches."""
+    return [replace(case, candidates=_ruled(case.candidates, families)) for case in cases]
+
+
+def _ruled(candidates: Candidates | None, families: Sequence[Family]) -> Candidates | None:
+    if candidates is None:
+        return None
+    hits = []
+    for hit in candidates.hits:
+        proposal = propose(hit.chunk.title, families) if hit.chunk.query_must is None else None
+        if proposal is not None:
+            hit = replace(hit, chunk=replace(hit.chunk, query_must=proposal.rule.as_mapping()))
+        hits.append(hit)
+    return replace(candidates, hits=tuple(hits))
 
 
 def dump_lists(cases: Iterable[Case]) -> Iterator[str]:

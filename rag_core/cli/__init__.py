@@ -50,6 +50,7 @@ def _register() -> None:
 
     app.command("replay")(replay.replay)
     app.command("doctor")(status.doctor)
+    app.command("stages")(status.stages)
     app.add_typer(labels.labels_app, name="labels")
 
 

@@ -38,9 +38,10 @@ def replay(
 
     cases = load_lists(file)
     if rules is not None:
-        from rag_core.rules.templates import load_templates, with_rules
+        from rag_core.records import with_rules
+        from rag_core.rules.templates import read_families
 
-        cases = with_rules(cases, load_templates(rules))
+        cases = with_rules(cases, read_families(rules))
     if qrels is not None:
         from rag_core.evaluate.experiment import with_labels
         from rag_core.evaluate.sets import read_qrels

@@ -98,7 +98,7 @@ def read_set(folder: Path) -> EvalSet:
 
 
 def read_queries(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> list[Case]:
-    """The queries of a JSONL file (id, query, tags, split) with their labels; a label of an unknown query is an error."""
+    """The queries of a JSONL file (id, query, tags, split) with their labels; one of an unknown query is refused."""
     cases: dict[str, Case] = {}
     for number, line in lines(read_text(path)):
         place = f"{path} line {number}"
