@@ -166,9 +166,13 @@ function tell(state, element) {
   state.tip.hidden = false;
   const marker = element.querySelector(".marker").getBoundingClientRect();
   const box = state.host.getBoundingClientRect();
-  const left = Math.min(Math.max(marker.left - box.left - 60, 0), Math.max(0, box.width - state.tip.offsetWidth));
-  state.tip.style.left = `${left}px`;
-  state.tip.style.top = `${marker.bottom - box.top + 12}px`;
+  // Distances rise to the right, so the room beside and below a marker is free of other markers.
+  const chart = element.closest("svg").getBoundingClientRect();
+  const onTheLeft = marker.left < chart.left + chart.width / 2;
+  const left = onTheLeft ? marker.right + 14 : marker.left - state.tip.offsetWidth - 14;
+  const room = Math.max(0, box.width - state.tip.offsetWidth);
+  state.tip.style.left = `${Math.min(Math.max(left - box.left, 0), room)}px`;
+  state.tip.style.top = `${marker.top - box.top + (onTheLeft ? 0 : 22)}px`;
 }
 
 /** Pointer: hover tells, click selects, a grip drags. */

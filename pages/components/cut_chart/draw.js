@@ -2,8 +2,8 @@
 // Every text from data is set as textContent: nothing here parses markup.
 
 const SVG = "http://www.w3.org/2000/svg";
-const HEIGHT = 300;
-const MARGIN = { top: 44, right: 16, bottom: 44, left: 62 };
+const HEIGHT = 316;
+const MARGIN = { top: 60, right: 16, bottom: 44, left: 62 };
 
 /** An SVG element with attributes, and text where given. */
 function make(name, attributes, text) {
@@ -39,6 +39,12 @@ function ticks(low, high, count) {
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i += 1) found.push(i * step);
   return { values: found, digits: Math.min(6, Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (step / power === 2.5 ? 1 : 0))) };
+}
+
+/** Ranks to write on the axis: all of a short list, round ones of a long list. */
+function ranks(last) {
+  if (last <= 16) return Array.from({ length: last }, (_, i) => i + 1);
+  return ticks(1, last, 10).values.filter((rank) => Number.isInteger(rank));
 }
 
 /** Four digits, as every distance on every screen. */
@@ -108,8 +114,7 @@ function limitLine(name, text, value, y, width, view, used) {
   group.append(make("rect", { class: "grip", x: grip - 9, y: at - 8, width: 18, height: 16, rx: 4 }));
   for (const dy of [-3, 0, 3]) group.append(make("line", { class: "ridge", x1: grip - 4, x2: grip + 4, y1: at + dy, y2: at + dy }));
   const label = inside ? text : `${text} ${value > y.high ? "▲ above this chart" : "▼ below this chart"}`;
-  const below = at < MARGIN.top + 16;
-  group.append(make("text", { class: "limit-text", x: grip - 16, y: below ? at + 15 : at - 6, "text-anchor": "end" }, label));
+  group.append(make("text", { class: "limit-text", x: grip - 16, y: at - 6, "text-anchor": "end" }, label));
   return group;
 }
 
@@ -120,7 +125,7 @@ function distancePanel(width, view) {
   const last = Math.max(...points.map((p) => p.rank), 2);
   const x = scale(1, last, MARGIN.left + 14, width - MARGIN.right - 40);
   const svg = frame(width, view.scoreKind === "distance" ? "Distance by rank" : "Score by rank", "rank", view.scoreTitle, y);
-  for (const rank of ticks(1, last, Math.min(last, 10)).values.filter((r) => Number.isInteger(r))) {
+  for (const rank of ranks(last)) {
     svg.append(make("text", { class: "tick", x: x(rank), y: HEIGHT - MARGIN.bottom + 16, "text-anchor": "middle" }, rank));
   }
   svg.append(make("polyline", { class: "trail", points: points.map((p) => `${x(p.rank)},${y(p.score)}`).join(" ") }));
@@ -144,8 +149,8 @@ function cutMarks(width, x, y, view) {
   if (cut.keep > 0 && cut.keep < reaching.length) {
     const at = (x(reaching[cut.keep - 1].rank) + x(reaching[cut.keep].rank)) / 2;
     const flip = at > width * 0.6;
-    marks.push(make("line", { class: "cut", x1: at, x2: at, y1: MARGIN.top - 8, y2: HEIGHT - MARGIN.bottom }));
-    marks.push(make("text", { class: "cut-text", x: at, y: MARGIN.top - 13, "text-anchor": flip ? "end" : "start" }, view.cutWord));
+    marks.push(make("line", { class: "cut", x1: at, x2: at, y1: MARGIN.top - 18, y2: HEIGHT - MARGIN.bottom }));
+    marks.push(make("text", { class: "cut-text", x: at, y: MARGIN.top - 23, "text-anchor": flip ? "end" : "start" }, view.cutWord));
   }
   return marks;
 }
@@ -157,7 +162,7 @@ function gapPanel(width, view) {
   const y = scale(0, view.gapRange, HEIGHT - MARGIN.bottom, MARGIN.top);
   const svg = frame(width, "Gap to the next", "gap after rank", `difference of ${view.scoreName}`, y);
   svg.append(hatch());
-  const slot = (width - MARGIN.left - MARGIN.right - 34) / Math.max(gaps.length, 3);
+  const slot = Math.min(64, (width - MARGIN.left - MARGIN.right - 34) / Math.max(gaps.length, 1));
   const every = Math.ceil(gaps.length / 15);
   gaps.forEach((gap, i) => {
     const left = MARGIN.left + 6 + i * slot;

@@ -1,0 +1,1 @@
+"""The pages of the app: thin scripts that choose, call rag_core and draw with components/."""

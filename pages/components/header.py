@@ -1,0 +1,13 @@
+"""The first line of every page: its name, the question it answers, and help on demand."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+
+def show(name: str, question: str, help_text: str) -> None:
+    """Name and question on the left, `?` on the right."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        st.markdown(f"### {name} :small[:gray[{question}]]")
+        with st.popover("?", help="Keys, and what the numbers on this page mean"):
+            st.markdown(help_text)

@@ -1,0 +1,91 @@
+"""Labels on a page: what people said laid over what the eval set says, and giving, changing and taking back a label.
+
+Every label is one event in the store, kept before the page is drawn again; nothing is kept in the session alone but the
+number of the next event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from uuid import uuid4
+
+import streamlit as st
+
+from rag_core.evaluate.experiment import with_labels
+from rag_core.store.database import Store
+from rag_core.store.events import Event, undo_of
+from rag_core.store.keys import chunk_key, text_hash
+from rag_core.store.labels import LabelStore
+from rag_core.types import Case, Hit
+
+ANNOTATOR = "me"
+STREAM = "labels.stream"
+NEXT = "labels.next"
+
+CHOICES: tuple[tuple[str, int | None], ...] = (
+    ("0 irrelevant", 0),
+    ("1 partly", 1),
+    ("2 relevant", 2),
+    ("3 answers it", 3),
+    ("unsure", None),
+)
+"""What a person can say of a chunk; unsure counts as unjudged."""
+
+
+def overlaid(store: Store, eval_set: str, cases: Sequence[Case]) -> list[Case]:
+    """The cases with this store's labels laid over their own; a label meets its chunk by text, else by id."""
+    events = LabelStore(store).labels(eval_set)
+    if not events:
+        return list(cases)
+    said: dict[tuple[str, str], Event] = {(event.query_id, event.chunk_key): event for event in events}
+    overlay = {case.query.id: _grades(case, said) for case in cases}
+    return with_labels(cases, overlay)
+
+
+def _grades(case: Case, said: dict[tuple[str, str], Event]) -> dict[str, int | None]:
+    """Chunk id → grade (None: unsure) for one case."""
+    hits = case.candidates.hits if case.candidates else ()
+    pairs = ((hit.chunk.id, said.get((case.query.id, key_of(hit)))) for hit in hits)
+    return {chunk_id: event.grade for chunk_id, event in pairs if event is not None}
+
+
+def key_of(hit: Hit) -> str:
+    """What a label of this chunk is stored under."""
+    return chunk_key(hit.chunk.id, text_hash(hit.chunk.text))
+
+
+def standing(store: Store, eval_set: str, query_id: str, hit: Hit) -> Event | None:
+    """This person's label of a chunk that counts now."""
+    events: Iterable[Event] = LabelStore(store).labels(eval_set, ANNOTATOR)
+    key = key_of(hit)
+    return next((e for e in reversed(list(events)) if (e.query_id, e.chunk_key) == (query_id, key)), None)
+
+
+def give(store: Store, eval_set: str, case: Case, hit: Hit, grade: int | None) -> None:
+    """Store a label; when this returns it is on disk."""
+    stream, number = _stamp()
+    event = Event(
+        session=stream,
+        seq=number,
+        eval_set=eval_set,
+        query_id=case.query.id,
+        chunk_id=hit.chunk.id,
+        annotator=ANNOTATOR,
+        grade=grade,
+        query_hash=text_hash(case.query.text),
+        text_hash=text_hash(hit.chunk.text),
+    )
+    LabelStore(store).append([event])
+
+
+def take_back(store: Store, label: Event) -> None:
+    """Undo a label; what counted before it counts again."""
+    LabelStore(store).append([undo_of(label, *_stamp())])
+
+
+def _stamp() -> tuple[str, int]:
+    """This session's stream and the next number in it; a number is used once, whatever becomes of its event."""
+    stream: str = st.session_state.setdefault(STREAM, uuid4().hex)
+    number: int = st.session_state.get(NEXT, 0)
+    st.session_state[NEXT] = number + 1
+    return stream, number

@@ -1,0 +1,50 @@
+"""The line of measures: precision, recall and F of the kept list beside the unfiltered list, and what they rest on."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components.reading import figure
+from rag_core.evaluate.experiment import Outcome
+
+HELP = {
+    "SetP": "Precision of the kept list: relevant kept chunks ÷ kept chunks.",
+    "SetR": "Recall of the kept list: relevant kept chunks ÷ all relevant chunks.",
+    "SetF": "F₁ of the two: 2PR ÷ (P + R).",
+}
+
+
+def show(outcome: Outcome, before: Outcome) -> None:
+    """The measures of this query, each with its value without any filter."""
+    with st.container(horizontal=True, key="measures"):
+        for name, text in HELP.items():
+            now, was = figure(outcome.scores.values, name), figure(before.scores.values, name)
+            _metric(name, now, "as without filter" if now == was else f"was {was}", text)
+        total = len(outcome.start.hits)
+        dropped = len(outcome.result.drops)
+        _metric("kept", f"{outcome.scores.kept} of {total}", f"{dropped} dropped", "Chunks that are left.")
+        judged = f"{outcome.scores.judged_kept} of {outcome.scores.kept}"
+        _metric("judged", judged, "of the kept chunks", "Kept chunks that have a label.")
+
+
+def _metric(label: str, value: str, note: str, text: str) -> None:
+    st.metric(label, value, note, delta_color="off", delta_arrow="off", help=text, border=True)
+
+
+def footnote(outcome: Outcome, min_grade: int) -> str:
+    """What the figures rest on, in words of ours."""
+    scores = outcome.scores
+    parts = [f"Relevant means grade ≥ {min_grade} (min_grade)."]
+    if scores.unjudged:
+        parts.append("This query has no labels: it is run, not scored. Label a chunk below to see measures.")
+    elif scores.without_relevant:
+        parts.append("No chunk is labelled relevant: precision and recall are not defined.")
+    else:
+        known = "known to exist" if outcome.case.relevant_total is not None else "labelled in this list, taken as all"
+        parts.append(f"{scores.relevant_total} relevant {known}.")
+        if scores.low["SetF"] != scores.high["SetF"]:
+            low, high = scores.low["SetF"], scores.high["SetF"]
+            parts.append(f"With unjudged chunks either way SetF lies in {low:.3f}–{high:.3f}.")
+    if scores.empty:
+        parts.append("Nothing is kept: precision is 0 by convention.")
+    return " ".join(parts)

@@ -1,0 +1,207 @@
+"""What a run means for the page: one row per chunk, the numbers of the chart, the waterfall in words.
+
+Pure functions from an outcome of rag_core.evaluate to values that components draw. Nothing here draws or decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pages.components.cut_chart import ChartData, Point
+from pages.components.view import View
+from rag_core.evaluate.experiment import Outcome
+from rag_core.filters.cut import DEFAULT_THRESHOLD
+from rag_core.rules.match import decide
+from rag_core.rules.model import Rule, read_rule
+from rag_core.stage import Filter, flatten
+from rag_core.types import SCORES, Candidates, Counterfactual, Drop, Grades, Hit, Metric
+
+SCORE_NAMES = {
+    "similarity": "similarity",
+    "bm25": "BM25 score",
+    "rrf": "fused score (RRF)",
+    "score": "score",
+}
+DISTANCE_NAMES = {
+    Metric.COSINE: "cosine distance",
+    Metric.L2: "squared L2 distance",
+    Metric.IP: "inner-product distance",
+    Metric.UNKNOWN: "distance",
+}
+STAGE_NAMES = {"QueryMust": "query_must", "AdaptiveGap": "adaptive", "TopK": "top-k"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One chunk of the list as it came: its label, what became of it and why."""
+
+    hit: Hit
+    grade: int | None
+    label: str  # relevant | irrelevant | unjudged
+    drop: Drop | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the pipeline kept it."""
+        return self.drop is None
+
+    @property
+    def verdict(self) -> str:
+        """"kept", or by which filter it was dropped."""
+        return "kept" if self.drop is None else f"dropped by {self.drop.stage}"
+
+    @property
+    def reason(self) -> str:
+        """Why it was dropped, '' where it was kept."""
+        return "" if self.drop is None else self.drop.reason.text
+
+
+def label_of(grade: int | None, min_grade: int) -> str:
+    """relevant (grade ≥ min_grade), irrelevant or unjudged."""
+    if grade is None:
+        return "unjudged"
+    return "relevant" if grade >= min_grade else "irrelevant"
+
+
+def rows_of(outcome: Outcome, min_grade: int) -> list[Row]:
+    """One row per chunk of the list as it came, in its order."""
+    drops = {drop.hit.key: drop for drop in outcome.result.drops}
+    grades: Grades = outcome.case.grades
+    return [
+        Row(hit, grade := grades.get(hit.chunk.id), label_of(grade, min_grade), drops.get(hit.key))
+        for hit in outcome.start.hits
+    ]
+
+
+def score_kind(hits: Sequence[Hit]) -> str:
+    """The score that is drawn: distance where any chunk has one, else the first kind that is there."""
+    return next((kind for kind in SCORES if any(kind in hit.scores for hit in hits)), "distance")
+
+
+def score_name(kind: str, metric: Metric) -> str:
+    """The score in words: "cosine distance", or "distance" where the metric is not known."""
+    return DISTANCE_NAMES[metric] if kind == "distance" else SCORE_NAMES[kind]
+
+
+def score_title(kind: str, metric: Metric) -> str:
+    """The axis title: name, and metric or direction."""
+    if kind != "distance":
+        return f"{SCORE_NAMES[kind]} (higher is better)"
+    return "distance (metric unknown)" if metric is Metric.UNKNOWN else f"{DISTANCE_NAMES[metric]} (lower is nearer)"
+
+
+def reaching(outcome: Outcome) -> tuple[Hit, ...]:
+    """The chunks that come to the adaptive filter, or would, in its order: those it can judge."""
+    candidates = outcome.start
+    for stage in flatten(outcome.pipeline):
+        if stage.name in ("AdaptiveGap", "TopK"):
+            break
+        candidates = stage(candidates)
+    judged = [hit for hit in candidates.hits if hit.distance is not None and not hit.origin]
+    return tuple(sorted(judged, key=lambda hit: (hit.distance, hit.rank)))
+
+
+def padded(values: Sequence[float]) -> tuple[float, float]:
+    """A range around values with room for a marker below and a label above."""
+    if not values:
+        return (0.0, 1.0)
+    low, high = min(values), max(values)
+    span = (high - low) or max(abs(high), 1.0) * 0.1
+    return (low - span * 0.08, high + span * 0.16)
+
+
+def gap_top(gaps: Sequence[float], metric: Metric) -> float:
+    """The top of the gap axis: room above the largest gap, and the usual threshold in sight where it is near enough."""
+    largest = max(gaps, default=0.0)
+    usual = DEFAULT_THRESHOLD if metric in (Metric.COSINE, Metric.UNKNOWN) and largest * 12 > DEFAULT_THRESHOLD else 0.0
+    return max(largest * 1.2, usual * 1.15) or DEFAULT_THRESHOLD * 1.15
+
+
+def limits_of(distances: Sequence[float], view: View) -> tuple[dict[str, float], dict[str, float]]:
+    """Largest values and steps of the limits' sliders for a list: made for its scale, never below the value set."""
+    span = (max(distances) - min(distances)) if distances else 1.0
+    small = not distances or max(distances) <= 2.0
+    step = 0.001 if small and span >= 0.02 else 10.0 ** math.floor(math.log10(max(span, 1e-6) / 100))
+    widest = 1.0 if small else float(f"{span:.1g}") * 2
+    relative = view.gap_policy == "relative"
+    most = {"gap_threshold": 1.0 if relative else widest / 2, "distance_offset": widest, "relative_offset": 1.0}
+    now = {"gap_threshold": view.gap_threshold, "distance_offset": view.distance_offset,
+           "relative_offset": view.relative_offset or 0.0}  # fmt: skip
+    steps = {"gap_threshold": 0.005 if relative else step, "distance_offset": step, "relative_offset": 0.005}
+    return {name: max(most[name], now[name]) for name in most}, steps
+
+
+def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str) -> ChartData:
+    """All the chart draws for this run."""
+    metric, kind = outcome.start.metric, score_kind(outcome.start.hits)
+    drawn = [row for row in rows if kind in row.hit.scores]
+    before = reaching(outcome) if kind == "distance" else ()
+    distances = [hit.scores["distance"] for hit in before]
+    gaps = [later - earlier for earlier, later in zip(distances, distances[1:], strict=False)]
+    adaptive_ran = any(step.stage == "AdaptiveGap" for step in outcome.result.steps)
+    largest, steps = limits_of([row.hit.scores[kind] for row in drawn], view)
+    return ChartData(
+        points=tuple(_point(row, kind) for row in drawn),
+        reaching=tuple(hit.chunk.id for hit in before),
+        total=len(rows),
+        score_kind=kind,
+        score_name=score_name(kind, metric),
+        score_title=score_title(kind, metric),
+        score_range=padded([row.hit.scores[kind] for row in drawn]),
+        gap_range=gap_top(gaps, metric),
+        limit_maximum=largest,
+        step=steps,
+        adaptive=view.adaptive if adaptive_ran else None,
+        keep_at_most=view.k if view.top_on else None,
+        kept_elsewhere=sum(row.kept for row in rows) - sum(row.kept for row in drawn),
+        gap_panel=kind == "distance",
+        selected=selected,
+    )
+
+
+def _point(row: Row, kind: str) -> Point:
+    hit = row.hit
+    return Point(
+        hit.chunk.id, hit.rank, hit.chunk.title, hit.scores[kind], row.label, row.grade, row.kept, row.verdict, row.reason
+    )
+
+
+def waterfall(outcome: Outcome) -> str:
+    """ "15 in → query_must −13 → adaptive −0 → 2 kept"."""
+    middle = [f"{STAGE_NAMES.get(step.stage, step.stage)} −{step.entered - step.left}" for step in outcome.result.steps]
+    return " → ".join([f"{len(outcome.start.hits)} in", *middle, f"{len(outcome.result.hits)} kept"])
+
+
+def would_keep(outcome: Outcome, drop: Drop) -> tuple[Counterfactual, ...]:
+    """Per parameter of the filter that dropped a chunk, the nearest value with which it would have kept it."""
+    candidates: Candidates = outcome.start
+    for stage in flatten(outcome.pipeline):
+        if stage.name == drop.stage and isinstance(stage, Filter):
+            return stage.would_keep(candidates, drop)
+        candidates = stage(candidates)
+    return ()
+
+
+def reading_of_rules(query: str, rows: Sequence[Row], mode: str) -> list[tuple[int, int]]:
+    """The parts of the query that satisfy a rule of a kept chunk."""
+    rules = [read_rule(row.hit.chunk.query_must) for row in rows if row.kept]
+    verdicts = [decide(rule, query, mode) for rule in rules if isinstance(rule, Rule)]
+    return [span for verdict in verdicts for part in verdict.parts for span in part.spans]
+
+
+def context_text(hits: Sequence[Hit]) -> str:
+    """The text of chunks as it would be sent to a model: title, then text, a blank line between chunks."""
+    return "\n\n".join("\n".join(part for part in (hit.chunk.title, hit.chunk.text) if part) for hit in hits)
+
+
+def estimated_tokens(text: str) -> int:
+    """Characters divided by four, rounded up: a rule of thumb for English, no tokenizer."""
+    return math.ceil(len(text) / 4)
+
+
+def figure(values: Mapping[str, float | None], name: str) -> str:
+    """A measure with three digits, – where it is not scored."""
+    value = values.get(name)
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,82 @@
+"""What all sessions share: eval sets as they are on disk and the open label store; and the frozen collector.
+
+Cached by file content or path, never by a person's input. Streamlit collects garbage after every run and pays for every
+live object; freezing what was loaded once takes that cost away.
+"""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from rag_core.errors import InputError
+from rag_core.evaluate.sets import EvalSet, folders, load_set
+from rag_core.workspace import resolve_workspace
+
+if TYPE_CHECKING:
+    from rag_core.store.database import Store
+
+STORE_FILE = "winnow.db"
+
+
+def workspace() -> Path:
+    """The folder of labels and own eval sets."""
+    return resolve_workspace()
+
+
+def recorded_sets() -> list[str]:
+    """The names of the eval sets that hold recorded lists, shipped ones first."""
+    return [name for name, folder in folders(workspace()).items() if (folder / "lists.jsonl").is_file()]
+
+
+@st.cache_resource(max_entries=20, show_spinner=False)
+def _read_set(name: str, folder: str, changed_at: int) -> EvalSet:
+    found = load_set(name, Path(folder))
+    freeze()
+    return found
+
+
+def eval_set(name: str) -> EvalSet:
+    """The eval set of that name, read again when its file changes; an InputError lists what exists."""
+    known = folders(workspace())
+    if name not in known:
+        raise InputError(f"there is no eval set {name[:80]!r}, expected one of {', '.join(recorded_sets())}")
+    folder = known[name]
+    if not (folder / "lists.jsonl").is_file():
+        raise InputError(f"eval set {name} holds no recorded lists, expected one of {', '.join(recorded_sets())}")
+    return _read_set(name, str(workspace()), (folder / "lists.jsonl").stat().st_mtime_ns)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _open(folder: str) -> Store:
+    from rag_core.store.database import open_store  # late: the database layer is the slowest import of the page
+
+    store = open_store(Path(folder))
+    freeze()
+    return store
+
+
+def label_store() -> Store:
+    """The open label store of the workspace; a StoreError where it cannot be opened."""
+    return _open(str(workspace()))
+
+
+def has_store() -> bool:
+    """Whether anything was ever labelled in this workspace; only then is the store worth opening early."""
+    return (workspace() / STORE_FILE).is_file()
+
+
+@st.cache_resource(show_spinner=False)
+def settle() -> bool:
+    """Once a process, after the first page is drawn: everything imported and loaded until then is frozen."""
+    freeze()
+    return True
+
+
+def freeze() -> None:
+    """Take everything loaded so far out of later garbage collections."""
+    gc.collect()
+    gc.freeze()

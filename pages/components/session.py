@@ -1,0 +1,77 @@
+"""The page's view in the session: one plain key, widgets bound to its fields, and the address kept in step.
+
+Widget keys vanish when another page is opened, plain keys stay: so the view is the truth and every widget is set from
+it before it is drawn. What a view means is in view.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.components.view import View, from_address, to_address
+from rag_core.errors import InputError
+
+VIEW = "explore"
+ADDRESS = "explore.address"
+PROBLEM = "explore.problem"
+SELECTED = "explore.selected"
+
+
+def current() -> View:
+    """The view of this session."""
+    view: View = st.session_state.setdefault(VIEW, View())
+    return view
+
+
+def change(**changes: Any) -> None:
+    """Change fields of the view; another query forgets the selected chunk."""
+    if {"eval_set", "query_id"} & set(changes):
+        st.session_state[SELECTED] = ""
+    st.session_state[VIEW] = current().changed(**changes)
+
+
+def bind(field: str) -> dict[str, Any]:
+    """Arguments that tie a widget to a field of the view."""
+    key = f"{VIEW}.{field}"
+    st.session_state[key] = getattr(current(), field)
+    return {"key": key, "on_change": _taken_over, "args": (field,)}
+
+
+def _taken_over(field: str) -> None:
+    change(**{field: st.session_state[f"{VIEW}.{field}"]})
+
+
+def read_address() -> None:
+    """Take the view from the address where a person opened or edited it; what is wrong with it is kept as a sentence."""
+    address = st.query_params.to_dict()
+    if address == st.session_state.get(ADDRESS):
+        return
+    st.session_state[ADDRESS] = address
+    if not address:
+        return
+    try:
+        st.session_state[VIEW] = from_address(address)
+        st.session_state[PROBLEM] = ""
+    except InputError as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def write_address(view: View) -> None:
+    """Put the view into the address; a link copied from there restores it."""
+    address = to_address(view)
+    if st.query_params.to_dict() != address:
+        st.query_params.from_dict(address)
+    st.session_state[ADDRESS] = address
+
+
+def selected() -> str:
+    """The id of the selected chunk, '' for none."""
+    chosen: str = st.session_state.get(SELECTED, "")
+    return chosen
+
+
+def select(chunk_id: str) -> None:
+    """Make a chunk the selected one."""
+    st.session_state[SELECTED] = chunk_id

@@ -1,0 +1,126 @@
+"""What Explore shows, as one value, and its way into the address and back.
+
+A view is an eval set, a query and the settings of the filters on the page. The address holds the eval set's name, the
+query's id and the pipeline as a compact spec, so that a copied link restores the view. Nothing here draws.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rag_core.errors import InputError
+from rag_core.files import parse_json
+from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_RELATIVE_THRESHOLD, DEFAULT_THRESHOLD
+from rag_core.spec import make_stage, parse_pipeline
+from rag_core.stage import Pipeline
+
+DEFAULT_SET = "recorded-combat"
+ADAPTIVE = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy", "relative_offset")
+ORDER = ("QueryMust", "AdaptiveGap", "TopK")
+"""The filters of the page, in the order in which they run."""
+
+LONGEST_ADDRESS = 4000
+LARGEST_LIMIT = 1_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One state of the page. A filter that is off keeps its settings for when it is switched on again."""
+
+    eval_set: str = DEFAULT_SET
+    query_id: str = ""
+    rules_on: bool = False
+    mode: str = "token"
+    adaptive_on: bool = False
+    gap_threshold: float = DEFAULT_THRESHOLD
+    distance_offset: float = DEFAULT_OFFSET
+    min_results: int = 2
+    max_results: int = 15
+    gap_policy: str = "largest"
+    relative_offset: float | None = None
+    top_on: bool = False
+    k: int = 15
+
+    @property
+    def adaptive(self) -> dict[str, Any]:
+        """The settings of AdaptiveGap."""
+        return {name: getattr(self, name) for name in ADAPTIVE}
+
+    def changed(self, **changes: Any) -> View:
+        """The view with some fields changed; a change between absolute and relative policy takes that one's default."""
+        policy = changes.get("gap_policy", self.gap_policy)
+        if "gap_threshold" not in changes and (policy == "relative") != (self.gap_policy == "relative"):
+            changes["gap_threshold"] = DEFAULT_RELATIVE_THRESHOLD if policy == "relative" else DEFAULT_THRESHOLD
+        if policy != "relative":
+            changes["relative_offset"] = None
+        return replace(self, **changes)
+
+
+def stages(view: View) -> list[dict[str, dict[str, Any]]]:
+    """The filters that are on, in order, with all settings: a pipeline spec."""
+    chosen = {
+        "QueryMust": {"mode": view.mode} if view.rules_on else None,
+        "AdaptiveGap": view.adaptive if view.adaptive_on else None,
+        "TopK": {"k": view.k} if view.top_on else None,
+    }
+    return [{name: settings} for name in ORDER if (settings := chosen[name]) is not None]
+
+
+def pipeline_of(view: View) -> Pipeline:
+    """The pipeline the page runs."""
+    return parse_pipeline(stages(view), name="explore")
+
+
+def to_address(view: View) -> dict[str, str]:
+    """The query parameters that restore the view."""
+    return {"set": view.eval_set, "query": view.query_id, "pipeline": compact(view)}
+
+
+def compact(view: View) -> str:
+    """The pipeline as short JSON: settings at their default are left out."""
+    short: list[Any] = []
+    for stage in stages(view):
+        ((name, settings),) = stage.items()
+        defaults = make_stage(name, {"gap_policy": settings["gap_policy"]} if name == "AdaptiveGap" else {}).settings()
+        kept = {key: value for key, value in settings.items() if value != defaults[key] or key == "gap_policy"}
+        if kept.get("gap_policy") == "largest":
+            del kept["gap_policy"]
+        short.append({name: kept} if kept else name)
+    return json.dumps(short, separators=(",", ":"))
+
+
+def from_address(parameters: Mapping[str, str]) -> View:
+    """The view a link names; what the link leaves out is as at first. An InputError says what cannot be shown."""
+    view = View()
+    if sum(map(len, parameters.values())) > LONGEST_ADDRESS:
+        raise InputError(f"the link holds more than {LONGEST_ADDRESS} characters, expected a link copied from this page")
+    if parameters.get("set"):
+        view = replace(view, eval_set=parameters["set"])
+    view = replace(view, query_id=parameters.get("query", ""))
+    spec = parameters.get("pipeline")
+    return _with_pipeline(view, parse_pipeline(parse_json(spec, "the link's pipeline"))) if spec else view
+
+
+def _with_pipeline(view: View, pipeline: Pipeline) -> View:
+    """The view with the filters of a pipeline, where the page has them all."""
+    names = [stage.name for stage in pipeline.stages]
+    if names != [name for name in ORDER if name in names]:
+        raise InputError(
+            f"the link's pipeline is {', '.join(names)[:200]}, expected at most one each of {', '.join(ORDER)}, "
+            "in this order"
+        )
+    for stage in pipeline.stages:
+        view = replace(view, **_fields(stage.name, stage.settings()))
+    return view
+
+
+def _fields(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The view's fields that a stage's settings set."""
+    for key, value in settings.items():
+        if isinstance(value, float) and value > LARGEST_LIMIT:
+            raise InputError(f"{name}.{key} is {value!r}, expected at most {LARGEST_LIMIT:.0f} on this page")
+    switch = {"QueryMust": "rules_on", "AdaptiveGap": "adaptive_on", "TopK": "top_on"}[name]
+    return {switch: True, **{key: value for key, value in settings.items() if key in View.__slots__}}
