@@ -34,7 +34,10 @@ def at_revision(workspace, number):
     store = database.Store(workspace, database._engine(workspace / FILE, 30.0))
     workspace.mkdir()
     migrate(store, number)
-    rows = [f"('tab', {n}, 'label', 'demo', 'q', '', 'c{n}', '', 'id:c{n}', 'ann', {n % 4}, '', '', NULL, NULL, 't')" for n in range(50)]
+    rows = [
+        f"('tab', {n}, 'label', 'demo', 'q', '', 'c{n}', '', 'id:c{n}', 'ann', {n % 4}, '', '', NULL, NULL, 't')"
+        for n in range(50)
+    ]
     rows.append("('tab', 50, 'undo', 'demo', 'q', '', 'c0', '', 'id:c0', 'ann', NULL, '', '', 'tab', 0, 't')")
     names = "session, seq, kind, eval_set, query_id, query_hash, chunk_id, text_hash, chunk_key, annotator, grade, note, batch, undoes_session, undoes_seq, at"
     with store.writing() as connection:
@@ -55,7 +58,11 @@ def pragma(store, name):
 
 
 def test_commits_are_durable_and_writers_wait(store):
-    assert (pragma(store, "journal_mode"), pragma(store, "synchronous"), pragma(store, "busy_timeout")) == ("wal", 2, 30_000)
+    assert (pragma(store, "journal_mode"), pragma(store, "synchronous"), pragma(store, "busy_timeout")) == (
+        "wal",
+        2,
+        30_000,
+    )
 
 
 def test_a_path_with_special_characters_is_itself(tmp_path):
@@ -187,14 +194,20 @@ def test_a_write_protected_store_can_be_read_and_says_why_it_cannot_be_written(w
     protected = workspace / FILE if place == "file" else workspace
     allowed = os.access
     # Root may write anywhere, so the answer of the system is given here; the store then opens without write access.
-    monkeypatch.setattr(os, "access", lambda path, mode: allowed(path, mode) and not (mode == os.W_OK and path == protected))
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: allowed(path, mode) and not (mode == os.W_OK and path == protected)
+    )
     before = (workspace / FILE).read_bytes()
     with open_store(workspace) as store:
         assert "is write-protected" in store.unwritable
         assert len(LabelStore(store).labels("demo")) == 3
         with pytest.raises(StoreError, match="write-protected"):
             LabelStore(store).append([make_event(9)])
-        with pytest.raises(StoreError, match="read-only"), store.engine.connect() as connection, database.plain_errors(store.path):
+        with (
+            pytest.raises(StoreError, match="read-only"),
+            store.engine.connect() as connection,
+            database.plain_errors(store.path),
+        ):
             connection.exec_driver_sql("DROP VIEW label_current")
     assert (workspace / FILE).read_bytes() == before
 
@@ -222,7 +235,9 @@ def test_an_error_before_the_commit_acknowledges_and_stores_nothing(store, label
 
 def test_an_error_shows_no_values(store):
     with pytest.raises(StoreError) as raised, store.writing() as connection:
-        connection.execute(text("INSERT INTO label_event (session, note) VALUES ('s', :note)"), {"note": "confidential"})
+        connection.execute(
+            text("INSERT INTO label_event (session, note) VALUES ('s', :note)"), {"note": "confidential"}
+        )
     assert "confidential" not in repr(raised.value)
     assert raised.value.__cause__ is None
 

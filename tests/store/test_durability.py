@@ -19,7 +19,9 @@ WRITERS, EACH = 8, 500
 
 
 def label(writer, number):
-    return make_event(number, session=f"tab-{writer}", chunk_id=f"c{number}", annotator=f"ann-{writer}", grade=number % 4)
+    return make_event(
+        number, session=f"tab-{writer}", chunk_id=f"c{number}", annotator=f"ann-{writer}", grade=number % 4
+    )
 
 
 def write_all(workspace, writer, start):

@@ -16,7 +16,13 @@ MOUNTS = """\
 
 @pytest.mark.parametrize(
     ("folder", "kind"),
-    [("/home/a", "ext4"), ("/srv/labels", "nfs4"), ("/srv/local/labels", "xfs"), ("/mnt/my share/x", "cifs"), ("/srvx", "ext4")],
+    [
+        ("/home/a", "ext4"),
+        ("/srv/labels", "nfs4"),
+        ("/srv/local/labels", "xfs"),
+        ("/mnt/my share/x", "cifs"),
+        ("/srvx", "ext4"),
+    ],
 )
 def test_the_deepest_mount_above_tells_the_file_system(folder, kind):
     assert file_system(Path(folder), MOUNTS) == kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rag_core.errors import RecordError
+from rag_core.errors import InputError, RecordError
 from rag_core.store.exchange.cells import rows_of
 from rag_core.store.exchange.line import LabelLine, at_line, check_line, judged, parse_grade
 
@@ -38,5 +38,5 @@ def read_beir(text: str, source: str) -> list[LabelLine]:
 def _read_row(row: list[str], number: int, source: str) -> LabelLine:
     with at_line(source, number):
         if len(row) != len(HEADER):
-            raise RecordError(f"{len(row)} cells, expected {len(HEADER)}")
+            raise InputError(f"{len(row)} cells, expected {len(HEADER)}")
         return check_line(LabelLine(row[0], row[1], parse_grade(row[2]), number=number))

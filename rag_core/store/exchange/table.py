@@ -40,12 +40,13 @@ def read_csv(text: str, source: str, raw: bool = False) -> list[LabelLine]:
             f"{source}, line {number}: {len(header)} columns, unknown {unknown}, "
             f"expected {', '.join(NEEDED)} and of the rest any of {', '.join(COLUMNS[3:])}, each once"
         )
-    return [_read_row(dict(zip(header, row, strict=False)), len(row), number, source, raw) for number, row in rows]
+    return [_read_row(header, row, number, source, raw) for number, row in rows]
 
 
-def _read_row(cells: dict[str, str], width: int, number: int, source: str, raw: bool) -> LabelLine:
+def _read_row(header: list[str], row: list[str], number: int, source: str, raw: bool) -> LabelLine:
     with at_line(source, number):
-        if width != len(cells) or not set(NEEDED) <= set(cells):
-            raise InputError(f"{width} cells, expected as many as the header has")
+        if len(row) != len(header):
+            raise InputError(f"{len(row)} cells, expected {len(header)} as in the header")
+        cells = dict(zip(header, row, strict=True))
         texts = {name: cell if raw else unguard(cell) for name, cell in cells.items() if name != "grade"}
         return check_line(LabelLine(**texts, grade=parse_grade(cells["grade"]), number=number))
