@@ -1,0 +1,187 @@
+"""The best point of AdaptiveGap's whole continuous plane, not only of a grid.
+
+Every mean over queries is constant between change points: a threshold changes a cut only just above some list's gap,
+an offset only where it reaches one more chunk. So the plane is a finite table, and walking the offsets upward turns it
+into running sums of what each further chunk changes: exact, in blocks of bounded size. The point is the best on these
+queries; what it is worth on others is a matter of split.py and significance.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_core.errors import InputError
+from rag_core.evaluate.lists import Lists, Whole
+from rag_core.evaluate.sweep import Floats, Sums, View, plane
+
+_BLOCK_CELLS = 1_000_000  # change points × thresholds held at once
+_SAME = 1e-12  # values this near are one value: the order of summation tells them apart, nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The best setting, the cell of the plane in which it does not matter where one stands, and its means."""
+
+    gap_threshold: float
+    gap_threshold_below: float | None  # the cell ends before this threshold; None: it has no end
+    distance_offset: float  # with relative_offset a fraction of the span
+    distance_offset_below: float | None
+    min_results: int
+    max_results: int
+    policy: str
+    relative_offset: bool
+    SetP: float
+    SetR: float
+    SetF: float
+    kept_mean: float
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What each change point of the offset does: sorted by offset, one entry per list and further chunk."""
+
+    offsets: Floats
+    counts: Whole  # at so many thresholds the list is cut at a gap, and the step does nothing
+    change: Floats  # (4, steps) in the order of Sums
+
+
+def optimum(
+    lists: Lists,
+    measure: str = "SetF",
+    min_results: int = 2,
+    max_results: int = 15,
+    policy: str = "largest",
+    *,
+    relative_offset: bool = False,
+    at_least: tuple[str, float] | None = None,
+) -> Optimum | None:
+    """The threshold and offset with the greatest mean of `measure`; of equals the least offset, then threshold.
+
+    `at_least=("SetR", 0.95)` looks only where that mean is reached; None where it is nowhere. Measures: SetP, SetR,
+    SetF. InputError for another measure or settings the plain rule refuses.
+    """
+    wanted = [_index(measure), *([_index(at_least[0])] if at_least else [])]
+    view = View(lists, min_results, max_results, policy)
+    thresholds = _thresholds(view)
+    steps = _steps(view, thresholds, relative_offset)
+    best, place = -1.0, (0, 0)
+    for first, table in _blocks(view, thresholds, steps, wanted):
+        allowed = table[-1] >= at_least[1] - _SAME if at_least else np.True_
+        values = np.where(allowed, table[0], -1.0)
+        top = float(values.max(initial=-1.0))
+        if top > best + _SAME:
+            row, column = np.argwhere(values >= top - _SAME)[0]
+            best, place = top, (int(column), first + int(row))
+    if best < 0:
+        return None
+    return _describe(view, _cell(thresholds, place[0]), _cell(np.unique(steps.offsets), place[1]), relative_offset)
+
+
+def _index(measure: str) -> int:
+    if measure not in Sums._fields[:3]:
+        raise InputError(f"optimum got the measure {measure!r}, expected one of {', '.join(Sums._fields[:3])}")
+    return Sums._fields.index(measure)
+
+
+def _cell(points: Floats, at: int) -> tuple[float, float | None]:
+    return float(points[at]), float(points[at + 1]) if at + 1 < len(points) else None
+
+
+def _describe(
+    view: View, threshold: tuple[float, float | None], offset: tuple[float, float | None], relative_offset: bool
+) -> Optimum:
+    """The optimum with its means taken from the plane itself."""
+    least, most, policy = view.min_results, view.max_results, view.policy
+    one = plane(view.lists, threshold[:1], offset[:1], least, most, policy, relative_offset=relative_offset)
+    means = [float(quantity[0, 0]) for quantity in (one.SetP, one.SetR, one.SetF, one.kept_mean)]
+    return Optimum(*threshold, *offset, least, most, policy, relative_offset, *means)
+
+
+def _thresholds(view: View) -> Floats:
+    """0 and every threshold at which some list's cut changes, ascending: each just above one of the lists' gaps."""
+    if not view.has_gap.any():
+        return np.zeros(1)
+    if view.policy == "relative":
+        with_span = (view.span > 0) & view.has_gap
+        just_above = least_fraction(view.largest[with_span] + 1, view.span[with_span])
+    elif view.policy == "first":
+        just_above = (view.lists.largest_gap[view.seen] + 1) / 1e9
+    else:
+        just_above = (view.largest[view.has_gap] + 1) / 1e9
+    return np.unique(np.append(just_above, 0.0))
+
+
+def least_fraction(wanted: Whole, span: Whole) -> Floats:
+    """The least number f ≥ 0 with ⌊f · span + 0.5⌋ ≥ wanted, to the last bit of a float."""
+
+    def reaches(fraction: Floats) -> NDArray[np.bool_]:
+        return np.floor(fraction * span + 0.5) >= wanted
+
+    found = np.maximum((wanted - 0.5) / span, 0.0)
+    while not (there := reaches(found)).all():
+        found = np.where(there, found, np.nextafter(found, np.inf))
+    while ((lower := np.nextafter(found, 0.0)) < found).any() and (further := (lower < found) & reaches(lower)).any():
+        found = np.where(further, lower, found)
+    return found
+
+
+def _steps(view: View, thresholds: Floats, relative_offset: bool) -> _Steps:
+    """Every (list, chunk) whose being reached changes the list's length, and what that changes."""
+    counts, _ = view.gap_cuts(thresholds)
+    lists, longest = view.lists, int(view.looked.max())
+    lengths = view.clamp(np.broadcast_to(np.arange(longest + 1), (len(counts), longest + 1)))
+    change = np.stack([np.diff(worth, axis=1) for worth in view.worth(lengths)])
+    query, chunk = np.nonzero(np.diff(lengths, axis=1))
+    reach = lists.distances[query, chunk] - lists.nearest[query]
+    span = np.maximum(view.span[query], 1)
+    offsets = least_fraction(reach, span) if relative_offset else reach / 1e9
+    start = np.zeros(1)  # offset 0 is a point of the plane though nothing may change there
+    upward = np.argsort(np.concatenate([start, offsets]), kind="stable")
+    return _Steps(
+        np.concatenate([start, offsets])[upward],
+        np.concatenate([[len(thresholds)], counts[query]])[upward],
+        np.concatenate([np.zeros((4, 1)), change[:, query, chunk]], axis=1)[:, upward],
+    )
+
+
+def _blocks(
+    view: View, thresholds: Floats, steps: _Steps, wanted: Sequence[int]
+) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """The plane in blocks of shape (wanted quantities, offsets, thresholds), each with the number of its first offset.
+
+    A block is read after the last step of each offset, when all that the offset reaches is in.
+    """
+    last = np.append(np.flatnonzero(np.diff(steps.offsets)), len(steps.offsets) - 1)
+    standing = _unreached(view, thresholds)[wanted]
+    divisors = view.divisors()[wanted, None, None]
+    size = max(1, _BLOCK_CELLS // len(thresholds))
+    for start in range(0, len(steps.offsets), size):
+        stop = min(start + size, len(steps.offsets))
+        running = np.stack(
+            [_running(steps, quantity, start, stop) + sums for quantity, sums in zip(wanted, standing, strict=True)]
+        )
+        first, end = np.searchsorted(last, (start, stop))
+        yield int(first), running[:, last[first:end] - start] / divisors
+        standing = running[:, -1]
+
+
+def _unreached(view: View, thresholds: Floats) -> Floats:
+    """Sums at each threshold while no offset reaches any chunk yet, shape (4, thresholds)."""
+    counts, lengths = view.gap_cuts(thresholds)
+    shortest = view.worth(view.clamp(np.zeros((len(counts), 1), dtype=np.int64)))
+    added = [np.bincount(counts, worth[:, 0], minlength=len(thresholds) + 1)[:-1] for worth in shortest]
+    return view.gap_sums(counts, lengths, len(thresholds)) + np.cumsum(np.stack(added), axis=1)
+
+
+def _running(steps: _Steps, quantity: int, start: int, stop: int) -> Floats:
+    """What these steps add up to after each, shape (steps, thresholds): a step counts from its list's threshold on."""
+    columns = int(steps.counts.max()) + 1
+    table = np.zeros((stop - start, columns))
+    table[np.arange(stop - start), steps.counts[start:stop]] = steps.change[quantity, start:stop]
+    np.cumsum(table, axis=1, out=table)
+    np.cumsum(table, axis=0, out=table)
+    return table[:, :-1]  # the last column is that of steps which count at no threshold

@@ -1,0 +1,210 @@
+"""Every setting of AdaptiveGap over captured lists at once: the plane of gap thresholds × offsets from one pass.
+
+The plain twin is the pipeline itself with one setting after the other; the results are the same cuts. A query is cut
+at a gap for all thresholds up to one of its own and at the offset above it. So, with the queries in the order of that
+threshold, a prefix sum of what the offset cuts give and a sum of what the gap cuts give hold every threshold at once.
+The best point of the whole continuous plane is in optimum.py; choosing honestly among settings is not done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_core.errors import InputError
+from rag_core.evaluate.lists import FARTHEST, Lists, Whole, whole_units
+from rag_core.filters.cut import POLICIES
+
+Floats = NDArray[np.float64]
+_BLOCK_CELLS = 1_000_000  # queries × offsets held at once
+
+
+class Sums(NamedTuple):
+    """Four quantities in arrays of one shape: of every query, or summed over queries, or their means."""
+
+    SetP: Floats
+    SetR: Floats
+    SetF: Floats
+    kept: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Macro means of every gap threshold (rows) × offset (columns), over the scored queries; kept_mean over all."""
+
+    gap_thresholds: Floats
+    offsets: Floats
+    min_results: int
+    max_results: int
+    policy: str
+    relative_offset: bool
+    SetP: Floats
+    SetR: Floats
+    SetF: Floats
+    kept_mean: Floats
+
+
+def plane(
+    lists: Lists,
+    gap_thresholds: Sequence[float],
+    offsets: Sequence[float],
+    min_results: int = 2,
+    max_results: int = 15,
+    policy: str = "largest",
+    *,
+    relative_offset: bool = False,
+) -> Plane:
+    """Means of every threshold × offset, in the order given; exactly what the plain pipeline gives for each.
+
+    Thresholds are distances, under policy `relative` fractions of the span; offsets are distances, with
+    `relative_offset` fractions of the span. InputError for settings the plain rule refuses.
+    """
+    thresholds = settings_array("gap_threshold", gap_thresholds)
+    reaches = settings_array("relative_offset" if relative_offset else "distance_offset", offsets)
+    view = View(lists, min_results, max_results, policy)
+    within = None if relative_offset else lists.within(whole_units(reaches)[None, :])
+    return _plane(view, thresholds, reaches, within)
+
+
+def _plane(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Plane:
+    """The plane of checked settings; `within` is what each offset reaches, None for offsets relative to the span."""
+    upward = np.argsort(thresholds, kind="stable")
+    means = _means(view, thresholds[upward], offsets, within)[:, np.argsort(upward)]
+    relative = within is None
+    return Plane(thresholds, offsets, view.min_results, view.max_results, view.policy, relative, *means)
+
+
+def planes(
+    lists: Lists,
+    gap_thresholds: Sequence[float],
+    offsets: Sequence[float],
+    min_results: Sequence[int],
+    max_results: Sequence[int],
+    policies: Sequence[str] = ("largest",),
+) -> list[Plane]:
+    """A plane for every policy × min_results × max_results, in that order; pairs with min over max are left out."""
+    thresholds = settings_array("gap_threshold", gap_thresholds)
+    reaches = settings_array("distance_offset", offsets)
+    within = lists.within(whole_units(reaches)[None, :])
+    return [
+        _plane(View(lists, least, most, policy), thresholds, reaches, within)
+        for policy in policies
+        for least in min_results
+        for most in max_results
+        if least <= most
+    ]
+
+
+def settings_array(name: str, values: Sequence[float]) -> Floats:
+    """The values of one setting as an array; InputError for one the plain rule refuses."""
+    array = np.asarray(values, dtype=np.float64)
+    bad = array[~(np.isfinite(array) & (array >= 0))]
+    if array.ndim != 1 or not array.size or bad.size:
+        got = f"is {bad[0]}" if bad.size else f"has {array.size} values in {array.ndim} dimensions"
+        raise InputError(f"{name} {got}, expected a list of numbers of at least 0")
+    return array
+
+
+class View:
+    """The lists under fixed min_results, max_results and policy: where each would be cut, and what that is worth."""
+
+    def __init__(self, lists: Lists, min_results: int, max_results: int, policy: str) -> None:
+        """Look at the first `max_results` of every list. InputError for settings the plain rule refuses."""
+        if policy not in POLICIES:
+            raise InputError(f"gap_policy is {policy!r}, expected one of {', '.join(POLICIES)}")
+        if not 0 <= min_results <= max_results:
+            raise InputError(f"min_results is {min_results}, expected 0 to max_results ({max_results})")
+        self.lists, self.policy = lists, policy
+        self.min_results, self.max_results = min_results, max_results
+        self.looked = np.minimum(lists.lengths, max_results)
+        queries = np.arange(len(self.looked))
+        last = lists.distances[queries, np.maximum(self.looked - 1, 0)] if lists.distances.shape[1] else self.looked
+        self.span = np.where(self.looked > 0, last - lists.nearest, 0)
+        self.has_gap = self.looked > 2
+        self._last_gap = np.where(self.has_gap, self.looked - 3, 0)  # the column of largest_gap that sees them all
+        self._queries = queries
+
+    @property
+    def largest(self) -> Whole:
+        """Each list's largest eligible gap in units; −1 where there is none."""
+        if not self.has_gap.any():
+            return np.full(len(self.looked), -1)
+        return np.where(self.has_gap, self.lists.largest_gap[self._queries, self._last_gap], -1)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which entries of the lists' `largest_gap` lie within what is looked at."""
+        seen: NDArray[np.bool_] = np.arange(self.lists.largest_gap.shape[1]) < np.maximum(self.looked - 2, 0)[:, None]
+        return seen
+
+    def clamp(self, lengths: Whole) -> Whole:
+        """Lengths (q, n) held between min_results and what is looked at."""
+        return np.minimum(np.maximum(lengths, self.min_results), self.looked[:, None])
+
+    def gap_cuts(self, thresholds: Floats) -> tuple[Whole, Whole]:
+        """For ascending thresholds: at how many of them each list is cut at a gap (q,), and its length then.
+
+        Lengths have shape (q, 1) where the threshold does not move the cut, else (q, thresholds).
+        """
+        if not self.has_gap.any():
+            return np.zeros_like(self.looked), self.clamp(np.zeros((len(self.looked), 1), dtype=np.int64))
+        if self.policy == "first":
+            return self._first_cuts(whole_units(thresholds))
+        if self.policy == "relative":
+            wanted = np.floor(thresholds * self.span[:, None] + 0.5)
+            counts = (wanted <= self.largest[:, None]).sum(axis=1) * (self.span > 0)
+        else:
+            counts = np.searchsorted(whole_units(thresholds), self.largest, side="right")
+        at = self.lists.largest_gap_at[self._queries, self._last_gap].astype(np.int64)
+        return counts, self.clamp(at[:, None])
+
+    def _first_cuts(self, thresholds: Whole) -> tuple[Whole, Whole]:
+        """The first gap of at least a threshold is where the largest gap so far first reaches it."""
+        places = np.stack([np.searchsorted(row, thresholds) for row in self.lists.largest_gap])
+        counts = ((places <= self._last_gap[:, None]) & self.has_gap[:, None]).sum(axis=1)
+        return counts, self.clamp(places + 2)
+
+    def relative_within(self, fractions: Floats) -> Whole:
+        """How many of each list lie within each fraction of its span, shape (q, fractions)."""
+        with np.errstate(over="ignore"):
+            reach = np.floor(np.minimum(fractions * self.span[:, None] + 0.5, FARTHEST))
+        return self.lists.within(reach.astype(np.int64))
+
+    def worth(self, lengths: Whole, queries: Whole | None = None) -> Sums:
+        """SetP, SetR, SetF (0 where not scored) and the number kept of lists (all, or these) cut to lengths (q, n)."""
+        lists, rows = self.lists, self._queries if queries is None else queries
+        found = lists.found[rows[:, None], lengths] + lists.found_always[rows, None]
+        kept = lengths + lists.kept_always[rows, None]
+        totals = lists.totals[rows, None]
+        return Sums(found / np.maximum(kept, 1), found / totals, 2 * found / (kept + totals), kept.astype(np.float64))
+
+    def divisors(self) -> Floats:
+        """What sums over queries are divided by to be means, in the order of Sums."""
+        scored = float(self.lists.scored.sum())
+        return np.array([scored, scored, scored, float(len(self.looked))])
+
+    def gap_sums(self, counts: Whole, lengths: Whole, thresholds: int) -> Floats:
+        """Sums over the lists that each threshold cuts at a gap, shape (4, thresholds)."""
+        cut_here = np.arange(thresholds) < counts[:, None]
+        return np.stack([np.where(cut_here, worth, 0.0).sum(axis=0) for worth in self.worth(lengths)])
+
+
+def _means(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:
+    """Means of shape (4, thresholds, offsets) for ascending thresholds."""
+    counts, lengths = view.gap_cuts(thresholds)
+    upward = np.argsort(counts, kind="stable")
+    cut_at_offset = np.searchsorted(counts[upward], np.arange(len(thresholds)), side="right")
+    sums = np.repeat(view.gap_sums(counts, lengths, len(thresholds))[:, :, None], len(offsets), axis=2)
+    block = max(1, _BLOCK_CELLS // len(counts))
+    for start in range(0, len(offsets), block):
+        part = slice(start, start + block)
+        reached = view.relative_within(offsets[part]) if within is None else within[:, part]
+        for quantity, worth in enumerate(view.worth(view.clamp(reached)[upward], upward)):
+            running = np.zeros((len(counts) + 1, worth.shape[1]))
+            np.cumsum(worth, axis=0, out=running[1:])
+            sums[quantity, :, part] += running[cut_at_offset]
+    return sums / view.divisors()[:, None, None]
