@@ -81,7 +81,7 @@ def test_a_psionic_table_by_one_score_asks_for_that_score():
 
 
 def test_an_encounter_table_asks_for_terrain_and_kind_of_creature():
-    rule = propose("ENCOUNTER TABLE - Temperate conditions - Faerie and Sylvan Settings - Forest").rule
+    rule = propose("ENCOUNTER TABLE - Faerie and Sylvan Settings - Forest").rule
     assert decide(rule, "Which fairies may we meet in the woods?").satisfied
     assert not decide(rule, "Which fairies may we meet in the hills?").satisfied
     assert not decide(rule, "What may we meet in the woods?").satisfied
