@@ -2,7 +2,8 @@
 
 Run from the project's root: `python eval_sets/rulebook/build.py`. Needs neither network nor model. Prose is one entry
 per `## Title` in prose/*.md; ids come from the document's name and the heading and stay the same from run to run.
-Labels of the parametric queries are the generator's facts; the rest are the judgements kept in judgements.yaml.
+Rules are what the shipped templates write from the tables' titles. Labels: facts and judgements of judgements.yaml,
+0 for every other table of a parametric query and for whatever else pool.json says was looked at.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1])]  # run as a script from any
 
 from tables import attack_matrices, encounter_tables, psionic_tables  # noqa: E402
 
-from rag_core.files import write_whole  # noqa: E402
+from rag_core.files import parse_yaml, read_text, write_whole  # noqa: E402
+from rag_core.rules.templates import propose  # noqa: E402
 
 Record = dict[str, Any]
 KINDS = {"rules": "rule", "classes": "class", "spells": "spell", "monsters": "monster"}
@@ -40,6 +42,14 @@ def prose_entries(document: str) -> Iterator[Record]:
         }
 
 
+def with_rule(record: Record) -> Record:
+    """A table with the rule that the shipped templates propose for its title; SystemExit where they know it not."""
+    proposal = propose(record["title"])
+    if proposal is None:
+        raise SystemExit(f"no shipped template knows the title of {record['id']}")
+    return {**record, "query_must": proposal.rule.as_mapping()}
+
+
 def slug(title: str) -> str:
     """Lower-case letters and digits of a heading, joined by hyphens."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower().replace("'", "")
@@ -48,7 +58,7 @@ def slug(title: str) -> str:
 
 def corpus() -> list[Record]:
     """Every chunk: tables first, then prose; ids are unique."""
-    records = [*attack_matrices(), *psionic_tables(), *encounter_tables()]
+    records = [with_rule(record) for record in (*attack_matrices(), *psionic_tables(), *encounter_tables())]
     for document in KINDS:
         if (FOLDER / "prose" / f"{document}.md").is_file():
             records += prose_entries(document)
@@ -65,5 +75,49 @@ def json_lines(records: list[Record]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
 
 
+def holds(record: Record, wanted: Mapping[str, Any]) -> bool:
+    """Whether a table has the fields a fact names; `total` means that its range holds the number."""
+    fields = {key: value for key, value in wanted.items() if key != "total"}
+    if any(record.get(key, "") != value for key, value in fields.items()):
+        return False
+    return "total" not in wanted or record.get("total_min", 99) <= wanted["total"] <= record.get("total_max", -99)
+
+
+def grades_of(
+    query: str, records: Sequence[Record], labels: Mapping[str, Any], pooled: Sequence[str]
+) -> dict[str, int]:
+    """Every judged chunk of one query: 0 for what was looked at, then facts, then judgements."""
+    fact = labels["facts"].get(query, {})
+    right = {record["id"]: 3 for wanted in fact.get("tables", ()) for record in records if holds(record, wanted)}
+    family = {record.get("family") for record in records if record["id"] in right}
+    siblings = [record["id"] for record in records if record["family"] and record["family"] in family]
+    positive = {**right, **fact.get("also", {}), **labels["judged"].get(query, {})}
+    known = {record["id"] for record in records}
+    if set(positive) - known:
+        raise SystemExit(f"query {query} grades chunks that are not there: {', '.join(sorted(set(positive) - known))}")
+    if len(right) != len(fact.get("tables", ())):
+        raise SystemExit(f"the facts of query {query} name {len(fact['tables'])} tables and match {len(right)}")
+    return {**dict.fromkeys([*siblings, *(one for one in pooled if one in known)], 0), **positive}
+
+
+def qrels(records: Sequence[Record]) -> str:
+    """The labels of all queries as BEIR lines, best grade first."""
+    labels = parse_yaml(read_text(FOLDER / "judgements.yaml"), "judgements.yaml")
+    pool = json.loads(read_text(FOLDER / "pool.json"))
+    queries = [json.loads(line)["id"] for line in read_text(FOLDER / "queries.jsonl").splitlines()]
+    stray = (set(labels["facts"]) | set(labels["judged"])) ^ set(queries)
+    if stray:
+        raise SystemExit(f"queries and judgements differ in: {', '.join(sorted(stray))}")
+    lines = ["query-id\tcorpus-id\tscore"]
+    for query in queries:
+        grades = grades_of(query, records, labels, pool.get(query, ()))
+        lines += [
+            f"{query}\t{one}\t{grade}" for one, grade in sorted(grades.items(), key=lambda item: (-item[1], item[0]))
+        ]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
-    write_whole(FOLDER / "corpus.jsonl", json_lines(corpus()))
+    chunks = corpus()
+    write_whole(FOLDER / "corpus.jsonl", json_lines(chunks))
+    write_whole(FOLDER / "qrels.tsv", qrels(chunks))

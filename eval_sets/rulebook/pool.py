@@ -1,8 +1,8 @@
 """The pool of chunks to judge: per query the dense top 30 and the BM25 top 30 of the demo rulebook.
 
-Writes pool.json (query id → chunk ids, dense first) to the path given, or prints the share of the pool that qrels.tsv
-judges. Run from the project's root: `python eval_sets/rulebook/pool.py /tmp/pool.json`. Judging itself is done by hand,
-in judgements.yaml.
+Run from the project's root after build.py: `python eval_sets/rulebook/pool.py` prints what share of the pool qrels.tsv
+judges and what it does not; with `--accept` it writes pool.json (query id → chunk ids), the record of what has been
+looked at. Judging itself is done by hand, in judgements.yaml; build.py then writes the zeros.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import bm25s  # noqa: E402
 import numpy as np  # noqa: E402
 
 from rag_core.evaluate.sets import read_qrels_tsv  # noqa: E402
+from rag_core.files import write_whole  # noqa: E402
 from rag_core.index.embed import BundledEmbedder  # noqa: E402
 
 DEPTH = 30
@@ -47,8 +48,9 @@ def lexical_top(documents: Sequence[str], queries: Sequence[str], depth: int = D
     index = bm25s.BM25()
     index.index(bm25s.tokenize(list(documents), stopwords="en", show_progress=False), show_progress=False)
     tokens = bm25s.tokenize(list(queries), stopwords="en", show_progress=False)
-    found, _ = index.retrieve(tokens, k=depth, show_progress=False)
-    return [[int(one) for one in row] for row in found]
+    found, scores = index.retrieve(tokens, k=depth, show_progress=False)
+    matching = zip(found, scores, strict=True)
+    return [[int(one) for one, score in zip(*row, strict=True) if score > 0] for row in matching]
 
 
 def pool() -> dict[str, list[str]]:
@@ -61,15 +63,25 @@ def pool() -> dict[str, list[str]]:
     }
 
 
-def share_judged(pooled: Mapping[str, Sequence[str]]) -> float:
-    """The share of pooled (query, chunk) pairs that qrels.tsv holds a grade for."""
+def unjudged(pooled: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The pooled chunks that qrels.tsv holds no grade for, by query; queries without any are left out."""
     grades = read_qrels_tsv(FOLDER / "qrels.tsv")
-    pairs = [(query, chunk) for query, chunks in pooled.items() for chunk in chunks]
-    return sum(chunk in grades.get(query, {}) for query, chunk in pairs) / len(pairs)
+    open_pairs = {query: [one for one in ids if one not in grades.get(query, {})] for query, ids in pooled.items()}
+    return {query: ids for query, ids in open_pairs.items() if ids}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the share judged and the pairs that are not; write pool.json when told to."""
+    pooled = pool()
+    missing = unjudged(pooled)
+    total, without = sum(map(len, pooled.values())), sum(map(len, missing.values()))
+    for query, ids in missing.items():
+        sys.stdout.write(f"{query}: {' '.join(ids)}\n")
+    sys.stdout.write(f"{total} pooled pairs, {1 - without / total:.4f} of them judged\n")
+    if "--accept" in arguments:
+        lines = (f" {json.dumps(query)}: {json.dumps(sorted(ids))}" for query, ids in pooled.items())
+        write_whole(FOLDER / "pool.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    pooled = pool()
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(json.dumps(pooled, indent=1), encoding="utf-8")
-    sys.stdout.write(f"{sum(map(len, pooled.values()))} pooled pairs, {share_judged(pooled):.4f} of them judged\n")
+    main(sys.argv[1:])
