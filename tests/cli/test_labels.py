@@ -1,0 +1,168 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.store.database import FILE, open_store
+from rag_core.store.labels import LabelStore
+
+QRELS = "q1 0 c1 3\nq1 0 c%202 0\nq2 0 c1 -1\n"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def qrels(tmp_path):
+    path = tmp_path / "demo.qrels"
+    path.write_text(QRELS)
+    return path
+
+
+@pytest.fixture
+def run(capfdbinary, workspace):
+    """Run `labels …` in the workspace: (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        code = main(["labels", *map(str, arguments), "--workspace", str(workspace)])
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run
+
+
+@pytest.fixture
+def imported(run, qrels):
+    _, out, _ = run("import", qrels, "--eval-set", "demo", "--annotator", "ann", "--json")
+    return json.loads(out)
+
+
+def current(workspace):
+    with open_store(workspace, create=False) as store:
+        return LabelStore(store).current("demo")
+
+
+def test_import_says_what_it_did(imported, workspace):
+    assert (imported["new"], imported["equal"], imported["conflicting"], imported["written"]) == (3, 0, 0, 3)
+    assert imported["version"] == 1
+    assert current(workspace) == {"q1": {"c1": 3, "c 2": 0}}
+
+
+def test_a_dry_run_counts_and_makes_nothing(run, qrels, workspace):
+    code, out, _ = run("import", qrels, "--eval-set", "demo", "--dry-run", "--json")
+    document = json.loads(out)
+    assert (code, document["new"], document["written"], document["batch"]) == (0, 3, 0, "")
+    assert not workspace.exists()
+
+
+def test_conflicts_are_listed_and_left_until_overwrite_is_said(run, imported, qrels, workspace):
+    qrels.write_text("q1 0 c1 1\n")
+    arguments = ("import", qrels, "--eval-set", "demo", "--annotator", "ann")
+    document = json.loads(run(*arguments, "--json")[1])
+    assert document["conflicts"] == [
+        {"line": 1, "query_id": "q1", "chunk_id": "c1", "annotator": "ann", "grade": 1, "stored_grade": 3}
+    ]
+    assert current(workspace)["q1"]["c1"] == 3
+    run(*arguments, "--overwrite")
+    assert current(workspace)["q1"]["c1"] == 1
+
+
+def test_undo_takes_the_batch_back(run, imported, workspace):
+    assert run("undo", imported["batch"])[:2] == (0, "3 labels taken back\n")
+    assert current(workspace) == {}
+
+
+def test_an_unknown_batch_is_wrong_usage(run, imported):
+    code, out, err = run("undo", "import-of-nobody")
+    assert (code, out) == (2, "")
+    assert "import-of-nobody" in err
+
+
+@pytest.mark.parametrize("name", ["jsonl", "csv", "trec", "beir"])
+def test_what_is_exported_is_equal_when_imported(run, imported, tmp_path, name):
+    file = tmp_path / "out"
+    assert run("export", "--eval-set", "demo", "--format", name, "--out", file)[0] == 0
+    out = run("import", file, "--eval-set", "demo", "--format", name, "--annotator", "ann", "--json")[1]
+    document = json.loads(out)
+    assert (document["new"], document["conflicting"]) == (0, 0)
+    assert document["equal"] == (3 if name in ("jsonl", "csv") else 2)
+
+
+def test_without_out_stdout_holds_the_labels_alone(run, imported):
+    code, out, err = run("export", "--eval-set", "demo", "--format", "trec")
+    assert (code, out) == (0, "q1 0 c1 3\nq1 0 c%202 0\n")
+    assert err == "2 labels, 1 unsure left out\n"
+
+
+def test_the_ending_of_out_chooses_the_format(run, imported, tmp_path):
+    run("export", "--eval-set", "demo", "--out", tmp_path / "out.tsv")
+    assert (tmp_path / "out.tsv").read_text().startswith("query-id\tcorpus-id\tscore\n")
+
+
+def test_one_annotators_labels(run, imported):
+    assert run("export", "--eval-set", "demo", "--annotator", "bob")[1] == ""
+
+
+def test_stats_count(run, imported):
+    (stats,) = json.loads(run("stats", "--json")[1])["eval_sets"]
+    assert stats == {
+        "eval_set": "demo",
+        "labels": 3,
+        "unsure": 1,
+        "queries": 2,
+        "grades": {"0": 1, "1": 0, "2": 0, "3": 1},
+        "annotators": {"ann": 3},
+        "events": 3,
+        "undone": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["export", "--eval-set", "other"], "expected one of: demo"),
+        (["export", "--eval-set", "demo", "--format", "xml"], "jsonl, trec, beir, csv"),
+        (["export", "--eval-set", "demo", "--json"], "--out"),
+        (["stats", "--eval-set", "other"], "expected one of: demo"),
+        (["import", "missing.qrels", "--eval-set", "demo"], "not there"),
+        (["import", "missing.txt", "--eval-set", "demo"], "--format"),
+        (["export"], "--eval-set"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_two(run, imported, arguments, word):
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert word in err
+
+
+def test_a_bad_line_is_named_and_nothing_is_stored(run, qrels, workspace):
+    qrels.write_text("q 0 c 1\nq 0 d 9\n")
+    code, out, err = run("import", qrels, "--eval-set", "demo")
+    assert (code, out) == (2, "")
+    assert "demo.qrels, line 2: grade is 9" in err
+    assert not (workspace / FILE).exists()
+
+
+@pytest.mark.parametrize("arguments", [["export", "--eval-set", "demo"], ["stats"], ["undo", "x"]])
+def test_no_store_is_exit_code_three_and_makes_none(run, workspace, arguments):
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert not workspace.exists()
+
+
+def test_the_workspace_may_come_from_the_environment(qrels, tmp_path):
+    environment = os.environ | {"WINNOW_WORKSPACE": str(tmp_path / "named")}
+    command = [sys.executable, "-m", "rag_core", "labels", "import", str(qrels), "--eval-set", "demo"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("3 new, 0 equal, 0 conflicting; 3 written as batch import-")
+    assert current(tmp_path / "named") == {"q1": {"c1": 3, "c 2": 0}}
+
+
+def test_the_command_line_starts_without_the_database_layer():
+    code = "import sys, rag_core.cli.labels, rag_core.store; sys.exit('sqlalchemy' in sys.modules or 'alembic' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
