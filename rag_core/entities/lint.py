@@ -72,7 +72,7 @@ def _close_names(structure: Structure, aliases: Sequence[Alias], settings: Setti
     for position, (name, teams) in enumerate(long):
         for other, others in long[position + 1 :]:
             score = fuzz.ratio(name, other)
-            if teams != others and name != other and score >= settings.threshold:
+            if teams != others and read(name).keys != read(other).keys and score >= settings.threshold:
                 text = f"{name!r} and {other!r} are {score:.0f} alike: a misspelling of one may find the other"
                 yield Finding("close_names", name, tuple(sorted(teams | others)), text)
 
