@@ -44,6 +44,10 @@ class Embedder(Protocol):
     def window(self) -> int:
         """The most tokens of one text that the model reads."""
 
+    @property
+    def batch(self) -> int:
+        """How many texts are worth handing over at once: what an interrupted ingest may lose."""
+
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """A float32 array (texts × dimension) of L2-normalised rows, in the order of the texts."""
 
@@ -67,6 +71,7 @@ class BundledEmbedder:
     name = "all-MiniLM-L6-v2-int8"
     dimension = 384
     window = 256
+    batch = 16
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Unit vectors of the texts; what stands behind the window of 256 tokens is not read (see count_tokens)."""

@@ -35,6 +35,8 @@ class OpenAIEmbedder:
     Errors of the endpoint are EndpointErrors of the client; what was embedded before one is the caller's to keep.
     """
 
+    batch = BATCH
+
     def __init__(
         self, client: EmbeddingClient, model: str, dimension: int | None = None, window: int | None = None
     ) -> None:

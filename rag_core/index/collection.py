@@ -1,0 +1,119 @@
+"""Collections of a workspace: which there are, what one holds, and its deletion. Filling one is in ingest.py."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rag_core.errors import InputError, StoreError, WinnowError
+from rag_core.index.embed import Vectors
+from rag_core.index.lock import writing
+from rag_core.index.store import FILE, Row, opened
+from rag_core.types import Chunk
+
+FOLDER = "collections"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A collection as it stood at one moment, in memory: chunks in the order of their ids, row by row their vectors."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+    vectors: Vectors = field(repr=False, compare=False)  # float32, chunks × dimension, unit rows
+    model: str
+    dimension: int
+    fingerprint: str  # ids, embedded texts and model: what a ranking depends on
+    revision: str  # everything, rules and metadata too
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A line of the list of collections; `problem` says in one sentence why one cannot be used."""
+
+    name: str
+    chunks: int = 0
+    documents: int = 0
+    with_rule: int = 0
+    model: str = ""
+    dimension: int = 0
+    fingerprint: str = ""
+    bytes: int = 0
+    problem: str = ""
+
+
+def folder_of(workspace: Path, name: str) -> Path:
+    """The folder of a collection, or an InputError for a name that is none."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}", name):
+        raise InputError(f"the collection's name is {name[:80]!r}, expected up to 64 of a-z, A-Z, 0-9, . _ -")
+    return Path(workspace) / FOLDER / name
+
+
+def open_collection(workspace: Path, name: str) -> Snapshot:
+    """The collection as it stands now; a StoreError where it is not there, damaged or its first ingest never ended."""
+    folder = folder_of(workspace, name)
+    with opened(folder) as file, file.reading():
+        meta = file.meta()
+        if "fingerprint" not in meta:
+            raise StoreError(f"collection {name} holds no finished ingest; run the ingest again, it resumes")
+        rows = list(file.rows())
+        model, dimension = meta["model"], int(meta["dimension"])
+        vectors = file.vectors(model, [row.text_hash for row in rows], dimension)
+    chunks = tuple(row.chunk for row in rows)
+    return Snapshot(name, chunks, vectors, model, dimension, meta["fingerprint"], meta["revision"])
+
+
+def revision_of(workspace: Path, name: str) -> str:
+    """The collection's revision alone: cheap, to see whether a snapshot is still the newest."""
+    with opened(folder_of(workspace, name)) as file:
+        return file.meta().get("revision", "")
+
+
+def list_collections(workspace: Path) -> list[Summary]:
+    """All collections of the workspace by name; a damaged one is listed with its problem."""
+    parent = Path(workspace) / FOLDER
+    folders = sorted(path.parent for path in parent.glob(f"*/{FILE}")) if parent.is_dir() else []
+    return [_summary(folder) for folder in folders]
+
+
+def _summary(folder: Path) -> Summary:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    try:
+        with opened(folder) as file, file.reading():
+            meta = file.meta()
+            rows = list(file.rows())
+    except (WinnowError, ValueError) as error:
+        return Summary(folder.name, bytes=size, problem=str(error))
+    return Summary(
+        name=folder.name,
+        chunks=len(rows),
+        documents=len({row.document for row in rows}),
+        with_rule=sum(row.chunk.query_must is not None for row in rows),
+        model=meta.get("model", ""),
+        dimension=int(meta.get("dimension", 0)),
+        fingerprint=meta.get("fingerprint", ""),
+        bytes=size,
+        problem="" if "fingerprint" in meta else "its first ingest has not ended; run it again, it resumes",
+    )
+
+
+def delete_collection(workspace: Path, name: str) -> None:
+    """Delete a collection with all it holds; a StoreError where it is not there or being written."""
+    folder = folder_of(workspace, name)
+    if not folder.is_dir():
+        raise StoreError(f"collection {name} is not there, expected {folder}")
+    with writing(folder):
+        shutil.rmtree(folder)
+
+
+def fingerprints(rows: Iterable[Row], model: str) -> tuple[str, str]:
+    """(fingerprint, revision) of rows in the order of their ids: what rankings depend on, and everything."""
+    ranked, everything = hashlib.sha256(model.encode()), hashlib.sha256(model.encode())
+    for row in rows:
+        ranked.update(f"{row.chunk.id}\n{row.text_hash}\n".encode())
+        everything.update(repr(row.content()).encode())
+    return ranked.hexdigest()[:16], everything.hexdigest()[:16]

@@ -1,0 +1,225 @@
+"""Documents → a collection: only what changed is embedded, an interrupted run resumes, the switch is one transaction.
+
+Reading documents is in rag_core.corpus, the file in store.py, the lock in lock.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from rag_core.corpus import load
+from rag_core.errors import Cancelled, InputError, StoreError
+from rag_core.index.collection import fingerprints, folder_of
+from rag_core.index.embed import Embedder, Progress
+from rag_core.index.lock import writing
+from rag_core.index.store import FILE, FORMAT, CollectionFile, Row, embedded_text, opened, text_hash
+from rag_core.types import Chunk
+
+Cancel = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest did. `too_long` names chunks with more tokens than the model reads; their rest is not embedded."""
+
+    collection: str
+    documents: int
+    chunks: int  # in the collection, afterwards
+    added: int
+    changed: int  # text, title, rule or metadata
+    removed: int
+    embedded: int  # texts embedded now
+    too_long: tuple[tuple[str, int], ...]  # (chunk id, tokens)
+    window: int
+    model: str
+    passed_over: int = 0  # files that are no documents
+    seconds_embedding: float = 0.0
+    seconds_storing: float = 0.0
+
+
+def ingest(
+    paths: Sequence[str | Path],
+    collection: str,
+    workspace: Path,
+    embedder: Embedder,
+    *,
+    format: str = "auto",
+    header_level: int = 3,
+    force: bool = False,
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
+) -> IngestReport:
+    """Bring the collection's chunks of these paths to what the documents say now.
+
+    Chunks of the paths that are no longer in them are deleted; those of other paths stay. `force` embeds everything
+    anew and leaves nothing else in the collection. All documents are read and checked before anything is written.
+    """
+    folder = folder_of(workspace, collection)
+    corpus = load(paths, format, header_level)
+    chunks = {str(document.path): document.chunks for document in corpus.documents}
+    report = _store(folder, chunks, None if force else corpus.roots, embedder, force, progress, cancel)
+    return replace(report, passed_over=corpus.passed_over)
+
+
+def ingest_chunks(
+    chunks: Iterable[Chunk],
+    collection: str,
+    workspace: Path,
+    embedder: Embedder,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    cancel: Cancel | None = None,
+) -> IngestReport:
+    """Make the collection hold exactly these chunks; what is stored with an equal text is not embedded again."""
+    listed = tuple(chunks)
+    if len({chunk.id for chunk in listed}) < len(listed):
+        raise InputError("two chunks have one id, expected each id once")
+    return _store(folder_of(workspace, collection), {"": listed}, None, embedder, force, progress, cancel)
+
+
+def _store(
+    folder: Path,
+    documents: Mapping[str, Sequence[Chunk]],
+    roots: Sequence[Path] | None,
+    embedder: Embedder,
+    force: bool,
+    progress: Progress | None,
+    cancel: Cancel | None,
+) -> IngestReport:
+    """Stage the vectors, then switch the chunks; `roots` None replaces the whole collection."""
+    started = perf_counter()
+    texts = {chunk.id: embedded_text(chunk) for chunks in documents.values() for chunk in chunks}
+    tokens = dict(zip(texts, embedder.count_tokens(list(texts.values())), strict=True))
+    rows = [
+        Row(chunk, document, text_hash(texts[chunk.id]), tokens[chunk.id])
+        for document, chunks in documents.items()
+        for chunk in chunks
+    ]
+    with writing(folder):
+        if force:
+            _forget_damaged(folder)
+        with opened(folder, write=True) as file:
+            before = {row.chunk.id: row for row in file.rows()}
+            _check_model(folder.name, file.meta(), embedder, replaced=force)
+            removed = _removed(before, rows, roots)
+            wanted = {row.text_hash: texts[row.chunk.id] for row in rows}
+            missing = wanted if force else _without(wanted, file.known_hashes(embedder.name))
+            embedding = _embed(file, missing, embedder, progress, cancel)
+            after = _after(before, rows, removed)
+            file.switch(rows, removed, _facts(after, embedder))
+    return IngestReport(
+        collection=folder.name,
+        documents=len(documents),
+        chunks=len(after),
+        added=sum(row.chunk.id not in before for row in rows),
+        changed=sum(row.chunk.id in before and before[row.chunk.id].content() != row.content() for row in rows),
+        removed=len(removed),
+        embedded=len(missing),
+        too_long=tuple((row.chunk.id, row.tokens) for row in rows if row.tokens > embedder.window),
+        window=embedder.window,
+        model=embedder.name,
+        seconds_embedding=embedding,
+        seconds_storing=perf_counter() - started - embedding,
+    )
+
+
+def _embed(
+    file: CollectionFile,
+    missing: Mapping[str, str],
+    embedder: Embedder,
+    progress: Progress | None,
+    cancel: Cancel | None,
+) -> float:
+    """Embed and commit the missing texts batch by batch; the seconds the embedder took. Cancelling keeps the done."""
+    hashes, seconds = list(missing), 0.0
+    for start in range(0, len(hashes), embedder.batch):
+        if cancel is not None and cancel():
+            raise Cancelled(f"stopped after {start:,} of {len(hashes):,} texts; run the ingest again, it resumes")
+        batch = hashes[start : start + embedder.batch]
+        began = perf_counter()
+        vectors = embedder.embed([missing[hashed] for hashed in batch])
+        seconds += perf_counter() - began
+        file.add_vectors(embedder.name, batch, vectors)
+        if progress is not None:
+            progress(start + len(batch), len(hashes))
+    return seconds
+
+
+def _without(wanted: Mapping[str, str], known: set[str]) -> dict[str, str]:
+    return {hashed: text for hashed, text in wanted.items() if hashed not in known}
+
+
+def _check_model(name: str, meta: Mapping[str, str], embedder: Embedder, replaced: bool) -> None:
+    """A collection keeps its model unless all of it is replaced."""
+    built = meta.get("model", embedder.name)
+    if built != embedder.name and not replaced:
+        raise InputError(
+            f"collection {name} was built with {built} ({meta['dimension']} dimensions), this ingest uses "
+            f"{embedder.name} ({embedder.dimension}); force it to build all of it anew, or name another collection"
+        )
+
+
+def _removed(before: Mapping[str, Row], rows: Sequence[Row], roots: Sequence[Path] | None) -> list[str]:
+    """The stored chunks that go: those of the given paths (or all) that are not among the new ones.
+
+    A new chunk may take the id of one from elsewhere only where that document is gone, a moved folder; then all of that
+    document goes.
+    """
+    new = {row.chunk.id for row in rows}
+    moved: set[str] = set()
+    for row in rows:
+        old = before.get(row.chunk.id)
+        if roots is not None and old is not None and not _under(old.document, roots):
+            if Path(old.document).exists():
+                raise InputError(
+                    f"{row.document} has the id {row.chunk.id[:80]!r} that {old.document} already has here, "
+                    "expected each id once; ingest both paths together under one folder, or use another collection"
+                )
+            moved.add(old.document)
+    return [
+        identity
+        for identity, row in before.items()
+        if identity not in new and (roots is None or row.document in moved or _under(row.document, roots))
+    ]
+
+
+def _under(document: str, roots: Sequence[Path]) -> bool:
+    return any(Path(document).is_relative_to(root) for root in roots)
+
+
+def _after(before: Mapping[str, Row], rows: Sequence[Row], removed: Sequence[str]) -> list[Row]:
+    """The collection's rows after the switch, in the order of their ids."""
+    gone = set(removed)
+    kept = {identity: row for identity, row in before.items() if identity not in gone}
+    after = kept | {row.chunk.id: row for row in rows}
+    return [after[identity] for identity in sorted(after)]
+
+
+def _facts(after: Sequence[Row], embedder: Embedder) -> dict[str, str]:
+    fingerprint, revision = fingerprints(after, embedder.name)
+    return {
+        "format": str(FORMAT),
+        "model": embedder.name,
+        "dimension": str(embedder.dimension),
+        "window": str(embedder.window),
+        "fingerprint": fingerprint,
+        "revision": revision,
+    }
+
+
+def _forget_damaged(folder: Path) -> None:
+    """Set a collection file that cannot be read aside, so that a forced ingest can build a new one."""
+    if not (folder / FILE).exists():
+        return
+    try:
+        with opened(folder) as file:
+            file.check()
+    except StoreError:
+        for suffix in ("", "-wal", "-shm"):
+            path = folder / f"{FILE}{suffix}"
+            if path.exists():
+                path.replace(folder / f"damaged-{FILE}{suffix}")

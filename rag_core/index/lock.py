@@ -1,0 +1,48 @@
+"""One writer at a time per collection; who holds the lock is named. Readers never ask for it.
+
+The lock is SQLite's own on a file of its own, so the system frees it when its process dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rag_core.errors import StoreError
+from rag_core.files import write_whole
+
+WAIT_SECONDS = 0.3
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Hold the folder's writer lock; a StoreError naming process and host within a second where another holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(folder / "writer.sqlite", timeout=WAIT_SECONDS, isolation_level=None)
+    try:
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"{folder.name} is being written by {_holder(folder)} ({error}); wait or stop it"
+            ) from None
+        write_whole(folder / "writer.json", json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+        yield
+    finally:
+        with suppress(sqlite3.Error):
+            connection.rollback()
+        connection.close()
+
+
+def _holder(folder: Path) -> str:
+    """Process and host of the lock's holder, as far as they are known."""
+    try:
+        found = json.loads((folder / "writer.json").read_text(encoding="utf-8"))
+        return f"process {int(found['pid'])} on {str(found['host'])[:100]}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,194 @@
+"""A collection's own file: chunks, their metadata and their vectors in SQLite. This is the truth; indexes are caches.
+
+Vectors are kept by (model, hash of the text), committed batch by batch while an ingest runs; the chunks are switched
+over in one transaction at its end. So a killed ingest loses at most one batch and is never searched half-written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_core.errors import StoreError
+from rag_core.index.embed import Vectors
+from rag_core.types import Chunk
+
+FILE = "collection.sqlite"
+FORMAT = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS chunk (
+  id TEXT PRIMARY KEY, document TEXT NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, type TEXT NOT NULL,
+  query_must TEXT, ref_ids TEXT NOT NULL, metadata TEXT NOT NULL, text_hash TEXT NOT NULL, tokens INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS vector (
+  model TEXT NOT NULL, text_hash TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, text_hash));
+"""
+_SELECT = (
+    "SELECT id, document, title, text, type, query_must, ref_ids, metadata, text_hash, tokens FROM chunk ORDER BY id"
+)
+_PUT = "INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A chunk as it is stored: where it came from, the hash of the text that is embedded, and that text's tokens."""
+
+    chunk: Chunk
+    document: str
+    text_hash: str
+    tokens: int
+
+    def values(self) -> tuple[Any, ...]:
+        """The row in the order of the table's columns."""
+        chunk = self.chunk
+        rule = None if chunk.query_must is None else _json(chunk.query_must)
+        metadata = _json(dict(chunk.metadata))
+        refs = _json(list(chunk.ref_ids))
+        fixed = (chunk.id, self.document, chunk.title, chunk.text, chunk.type)
+        return (*fixed, rule, refs, metadata, self.text_hash, self.tokens)
+
+    def content(self) -> tuple[Any, ...]:
+        """The row without the place of its document."""
+        identity, _, *rest = self.values()
+        return (identity, *rest)
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """What of a chunk is embedded: its title and text, the title only once where the text begins with it."""
+    begins = chunk.text.lstrip("#=-> \n\r\t").startswith(chunk.title)
+    return chunk.text if begins or not chunk.title else f"{chunk.title}\n{chunk.text}"
+
+
+def text_hash(text: str) -> str:
+    """The key of a text's vector: its SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def read_row(values: Sequence[Any]) -> Row:
+    """A stored row; the rule comes back as a mapping, `tokens` stands in the metadata."""
+    identity, document, title, text, type_, rule, refs, metadata, hashed, tokens = values
+    chunk = Chunk(
+        id=identity,
+        title=title,
+        text=text,
+        type=type_,
+        query_must=None if rule is None else json.loads(rule),
+        ref_ids=tuple(json.loads(refs)),
+        metadata=json.loads(metadata),
+    )
+    return Row(chunk, document, hashed, tokens)
+
+
+class CollectionFile:
+    """An open collection file; use `opened`. Methods that write are for the holder of the writer lock."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def meta(self) -> dict[str, str]:
+        """The collection's facts (model, dimension, fingerprint, revision …); empty before its first ingest ended."""
+        return dict(self._connection.execute("SELECT key, value FROM meta"))
+
+    def check(self) -> None:
+        """Read the whole file; a StoreError where it is damaged."""
+        (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise StoreError(f"the collection's file is damaged ({str(found)[:100]}); force an ingest to build it anew")
+        sum(1 for _ in self.rows())
+
+    def rows(self) -> Iterator[Row]:
+        """All chunks in the order of their ids."""
+        for values in self._connection.execute(_SELECT):
+            yield read_row(values)
+
+    def known_hashes(self, model: str) -> set[str]:
+        """The hashes of the texts whose vectors of that model are stored."""
+        found = self._connection.execute("SELECT text_hash FROM vector WHERE model = ?", (model,))
+        return {hashed for (hashed,) in found}
+
+    def vectors(self, model: str, hashes: Sequence[str], dimension: int) -> Vectors:
+        """The vectors of the hashes, in their order; a StoreError where one is missing or has another width."""
+        stored = dict(self._connection.execute("SELECT text_hash, data FROM vector WHERE model = ?", (model,)))
+        try:
+            data = b"".join(stored[hashed] for hashed in hashes)
+            return np.frombuffer(data, dtype="<f4").reshape(len(hashes), dimension).astype(np.float32, copy=True)
+        except (KeyError, ValueError):
+            raise StoreError("the collection lacks vectors of some chunks; ingest again") from None
+
+    def add_vectors(self, model: str, hashes: Sequence[str], vectors: Vectors) -> None:
+        """Store one batch of vectors, whole or not at all; committed when this returns."""
+        rows = [(model, hashed, row.astype("<f4").tobytes()) for hashed, row in zip(hashes, vectors, strict=True)]
+        with self._transaction():
+            self._connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows)
+
+    def switch(self, rows: Iterable[Row], removed: Iterable[str], facts: Mapping[str, str]) -> None:
+        """Make the collection hold these rows besides those it has, less the removed ones; one transaction."""
+        with self._transaction():
+            self._connection.executemany("DELETE FROM chunk WHERE id = ?", ((identity,) for identity in removed))
+            self._connection.executemany(_PUT, (row.values() for row in rows))
+            self._connection.execute(
+                "DELETE FROM vector WHERE model != ? OR text_hash NOT IN (SELECT text_hash FROM chunk)",
+                (facts["model"],),
+            )
+            self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All reads inside see one state, whatever a writer does meanwhile."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.rollback()
+            raise
+
+
+@contextmanager
+def opened(folder: Path, write: bool = False) -> Iterator[CollectionFile]:
+    """The collection's file, made where it is opened for writing; SQLite's errors come out as StoreErrors."""
+    path = folder / FILE
+    if not write and not path.is_file():
+        raise StoreError(f"collection {folder.name} is not there, expected {path}; ingest documents into it first")
+    connection = None
+    try:
+        uri = f"{path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
+        connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
+        _prepare(connection, write)
+        yield CollectionFile(connection)
+    except sqlite3.Error as error:
+        raise StoreError(f"collection {folder.name} cannot be {'written' if write else 'read'} ({error})") from None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, write: bool) -> None:
+    if write:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(_SCHEMA)
+    found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    if found and found[0] != str(FORMAT):
+        raise StoreError(f"the collection has format {found[0]}, expected {FORMAT}; it was written by another version")
