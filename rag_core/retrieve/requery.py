@@ -153,32 +153,33 @@ class Requery(Stage):
         return Reason(f"position {place} of those that pass > k {self.k}", place, self.k)
 
     def _rounds(self, walk: _Walk) -> _Outcome:
-        """Rounds go on while fewer than k survive, the last one dropped something, results and rounds remain."""
+        """Rounds go on while fewer than k survive, results remain and rounds are left.
+
+        That the last round dropped something needs no check: a full round that drops nothing brings k survivors.
+        """
         outcome = _Outcome()
         while not outcome.stop:
             batch = walk.next_round(self.k)
-            dropped = self._check(batch, walk.candidates, outcome) if batch else 0
-            outcome.rounds += bool(batch)
-            outcome.stop = self._stop(len(outcome.kept), dropped, len(batch), outcome.rounds)
+            if batch:
+                self._check(batch, walk.candidates, outcome)
+            outcome.stop = self._stop(len(outcome.kept), len(batch), outcome.rounds)
         return outcome
 
-    def _check(self, batch: tuple[Hit, ...], candidates: Candidates, outcome: _Outcome) -> int:
-        """Judge one round and add it to the outcome; how many it dropped."""
+    def _check(self, batch: tuple[Hit, ...], candidates: Candidates, outcome: _Outcome) -> None:
+        """Judge one round and add it to the outcome."""
         judged, _ = self.rules.apply(replace(candidates, hits=batch, drops=(), notices=()))
         outcome.kept += judged.hits
         outcome.drops += [replace(drop, stage=self.name) for drop in judged.drops]
         outcome.notices += judged.notices
         outcome.read += len(batch)
-        return len(judged.drops)
+        outcome.rounds += 1
 
-    def _stop(self, kept: int, dropped: int, read: int, rounds: int) -> str:
+    def _stop(self, kept: int, read: int, rounds: int) -> str:
         """Why the rounds end here, or nothing where they go on."""
         if kept >= self.k:
             return f"k {self.k} found"
         if read < self.k:
             return "the list ended"
-        if not dropped:
-            return "the last round dropped nothing"
         return f"max_iterations {self.max_iterations} reached" if rounds == self.max_iterations else ""
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
@@ -223,7 +224,7 @@ def _reaches(passes: Sequence[bool], place: int, k: int, max_iterations: int) ->
         if place < start + k:
             return passes[place] and kept + sum(batch[: place - start]) < k
         kept += sum(batch)
-        if kept >= k or all(batch):
+        if kept >= k:
             return False
     return False
 
