@@ -26,6 +26,7 @@ from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 BELOW = ("Chunks", "Context", "All queries")
+TABLE_WIDTH = 590  # pixels: rank, distance, verdict, label and the start of the title
 
 HELP = """
 **Keys.** Tab reaches a dashed limit in the chart: arrow keys move it (Shift or Page for ten steps, Home for 0).
@@ -73,7 +74,9 @@ def choose_query(cases: Sequence[Case]) -> Case:
     found = next((case for case in cases if case.query.id == wanted), None)
     if found is None:
         if wanted:
-            say.problem("The link names a query that this eval set does not hold; the first one is shown.", wanted[:200])
+            say.problem(
+                "The link names a query that this eval set does not hold; the first one is shown.", wanted[:200]
+            )
         found = cases[0]
         session.change(query_id=found.query.id)
     with st.sidebar:
@@ -139,10 +142,10 @@ def draw_chunks(outcome: Outcome, rows: Sequence[Row], chosen: EvalSet, view: Vi
     from pages.components.reading import score_kind, score_name
 
     kind = score_kind(outcome.start.hits)
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
+    side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is too narrow for both
+    with side_by_side.container(width=TABLE_WIDTH):
         chunk_table.show(rows, kind, score_name(kind, outcome.start.metric))
-    with right:
+    with side_by_side.container(width="stretch"):
         row = next((row for row in rows if row.hit.chunk.id == session.selected()), None)
         if row is None:
             st.markdown(":gray[Select a chunk in the table or the chart to see its text, its rule and its label.]")
@@ -156,7 +159,7 @@ def draw_chunks(outcome: Outcome, rows: Sequence[Row], chosen: EvalSet, view: Vi
 
 
 def draw_all(view: View, chosen: EvalSet, cases: Sequence[Case]) -> None:
-    """This setting on every query of the eval set."""
+    """The page's setting on every query of the eval set."""
     from pages.components import all_queries
 
     try:
@@ -171,7 +174,9 @@ def draw() -> None:
     header.show("Explore", "What does this filter do to this query?", HELP)
     session.read_address()
     if st.session_state.get(session.PROBLEM):
-        say.problem("The link cannot be shown as it is; the page stands as at first.", st.session_state[session.PROBLEM])
+        say.problem(
+            "The link cannot be shown as it is; the page stands as at first.", st.session_state[session.PROBLEM]
+        )
     chosen = choose_set()
     if chosen is None:
         return

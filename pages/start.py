@@ -10,6 +10,7 @@ from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 
 EXAMPLE = "combat-1"
+DOOR_WIDTH = 316  # pixels
 DEMO = {"set": DEFAULT_SET, "query": EXAMPLE, "pipeline": '["QueryMust"]'}
 
 HELP = """
@@ -47,15 +48,25 @@ def opened() -> None:
 
 def draw_doors() -> None:
     """The ways in, side by side."""
-    demo, mine, shell = st.columns(3, border=True)
+    doors = st.container(horizontal=True)  # wraps where the window is narrow
+    demo, mine, shell = (doors.container(border=True, width=DOOR_WIDTH) for _ in range(3))
     with demo:
         st.markdown("**Try the example queries**")
         st.markdown("Recorded lists of a rulebook index with labels. No key and no model needed.")
-        st.page_link("pages/explore.py", label="Open combat-1 with query_must on", icon=":material/play_arrow:", query_params=DEMO)
+        st.page_link(
+            "pages/explore.py",
+            label="Open combat-1 with query_must on",
+            icon=":material/play_arrow:",
+            query_params=DEMO,
+        )
     with mine:
         st.markdown("**Open my result lists**")
         st.file_uploader(
-            "Recorded result lists (JSONL)", type=["jsonl"], key="start.file", on_change=opened, label_visibility="collapsed"
+            "Recorded result lists (JSONL)",
+            type=["jsonl"],
+            key="start.file",
+            on_change=opened,
+            label_visibility="collapsed",
         )
         if sources.upload_problem():
             say.problem("This file cannot be opened; nothing was changed.", sources.upload_problem())
@@ -65,7 +76,7 @@ def draw_doors() -> None:
     with shell:
         st.markdown("**Measure from the command line**")
         st.markdown("The same filters and figures, for scripts and checks.")
-        st.code("python -m rag_core replay lists.jsonl \\\n  --pipeline query-must --json", language="bash")
+        st.code("python -m rag_core replay lists.jsonl --pipeline query-must --json", language="bash", wrap_lines=True)
 
 
 def draw() -> None:

@@ -1,4 +1,4 @@
-"""This setting on every query of the eval set: how SetF changes, as a strip and as a table that opens a query.
+"""One setting on every query of the eval set: how SetF changes, as a strip and as a table that opens a query.
 
 Plotly is imported here, when this view is first opened, and not before.
 """
@@ -36,7 +36,9 @@ def show(now: PipelineReport, before: PipelineReport) -> None:
     _table(rows)
 
 
-STRIP_ALT = "Change of SetF per query, from the unfiltered list to this setting; the table below holds the same numbers."
+STRIP_ALT = (
+    "Change of SetF per query, from the unfiltered list to this setting; the table below holds the same numbers."
+)
 
 
 def _mean(value: float | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import inert_text, labels, session
+from pages.components import inert_text, labels, say, session
 from pages.components.chunk_table import label_word
 from pages.components.inert_text import Block, Run, marked
 from pages.components.reading import Row, would_keep
@@ -80,7 +80,11 @@ def _label(row: Row, outcome: Outcome, store: Store | None, eval_set: str) -> No
     """Label in place: a button per grade, the standing one marked, and undo."""
     if store is None:
         return
-    mine = labels.standing(store, eval_set, outcome.case.query.id, row.hit)
+    try:
+        mine = labels.standing(store, eval_set, outcome.case.query.id, row.hit)
+    except StoreError as error:
+        say.problem("Labels cannot be read or kept here.", str(error))
+        return
     st.markdown("**Is it relevant to this query?**")
     with st.container(horizontal=True, gap="small", key="label"):
         for word, grade in labels.CHOICES:
@@ -94,9 +98,14 @@ def _label(row: Row, outcome: Outcome, store: Store | None, eval_set: str) -> No
                 args=(store, eval_set, outcome, row, grade),
             )
         if mine is not None:
-            st.button("Undo", key="label.undo", icon=":material/undo:", type="tertiary", on_click=_undo, args=(store, mine))
+            st.button(
+                "Undo", key="label.undo", icon=":material/undo:", type="tertiary", on_click=_undo, args=(store, mine)
+            )
     if store.unwritable:
         st.text(store.unwritable)
+    failed = st.session_state.pop(FAILED, "")
+    if failed:
+        say.problem("The last label was not stored.", failed)
 
 
 FAILED = "labels.failed"

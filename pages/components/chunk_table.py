@@ -27,10 +27,10 @@ def show(rows: Sequence[Row], kind: str, name: str) -> None:
         height=min(38 + 35 * len(rows), 388),
         column_config={
             "rank": st.column_config.NumberColumn("rank", width=52),
-            name: st.column_config.NumberColumn(name, format="%.4f", width=104),
+            name: st.column_config.NumberColumn(name, format="%.4f", width=84),
             "title": st.column_config.TextColumn("title", width="medium"),
             "label": st.column_config.TextColumn("label", width=112),
-            "verdict": st.column_config.TextColumn("verdict", width=150),
+            "verdict": st.column_config.TextColumn("verdict", width=172),
             "reason": st.column_config.TextColumn("reason", width="medium"),
         },
         alt=f"{len(rows)} chunks with rank, {name}, title, label, verdict and reason",
@@ -49,7 +49,7 @@ def _columns(rows: Sequence[Row], kind: str, name: str) -> dict[str, list[object
 
 
 def label_word(row: Row) -> str:
-    """ "✓ relevant 1": shape, word and grade."""
+    """The label as shape, word and grade: "✓ relevant 1"."""
     grade = "" if row.grade is None else f" {row.grade}"
     return f"{SIGNS[row.label]} {row.label}{grade}"
 

@@ -21,7 +21,7 @@ def show(outcome: Outcome) -> None:
         st.caption("This list was recorded without chunk texts: only titles can be shown and counted.")
     left, right = st.columns(2)
     with left:
-        _side("Before the filters", before, "")
+        _side("Before the filters", before, "the whole list")
     with right:
         _side("After the filters", after, saved(before, after))
 
@@ -37,6 +37,6 @@ def _side(title: str, hits: Sequence[Hit], note: str) -> None:
 
 
 def saved(before: Sequence[Hit], after: Sequence[Hit]) -> str:
-    """ "62 % fewer", by estimated tokens."""
+    """How much shorter the text is, by estimated tokens: "62% fewer"."""
     whole, left = estimated_tokens(context_text(before)), estimated_tokens(context_text(after))
     return f"{1 - left / whole:.0%} fewer" if whole else ""

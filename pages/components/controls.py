@@ -106,7 +106,9 @@ def _adaptive(view: View, limit_maximum: Mapping[str, float], step: Mapping[str,
         _limit("relative_offset", "Offset (share of the span)", limit_maximum, step)
     st.segmented_control("Gap policy", POLICIES, required=True, help=POLICY_HELP, **session.bind("gap_policy"))
     if relative:
-        st.toggle("offset as a share too", key="explore.share", value=view.relative_offset is not None, on_change=_share)
+        st.toggle(
+            "offset as a share too", key="explore.share", value=view.relative_offset is not None, on_change=_share
+        )
     low, high = st.columns(2)
     low.number_input("Min results", min_value=0, max_value=view.max_results, step=1, **session.bind("min_results"))
     high.number_input(

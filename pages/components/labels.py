@@ -55,7 +55,7 @@ def key_of(hit: Hit) -> str:
 
 
 def standing(store: Store, eval_set: str, query_id: str, hit: Hit) -> Event | None:
-    """This person's label of a chunk that counts now."""
+    """The person's own label of a chunk that counts now."""
     events: Iterable[Event] = LabelStore(store).labels(eval_set, ANNOTATOR)
     key = key_of(hit)
     return next((e for e in reversed(list(events)) if (e.query_id, e.chunk_key) == (query_id, key)), None)
@@ -84,7 +84,7 @@ def take_back(store: Store, label: Event) -> None:
 
 
 def _stamp() -> tuple[str, int]:
-    """This session's stream and the next number in it; a number is used once, whatever becomes of its event."""
+    """The session's stream and the next number in it; a number is used once, whatever becomes of its event."""
     stream: str = st.session_state.setdefault(STREAM, uuid4().hex)
     number: int = st.session_state.get(NEXT, 0)
     st.session_state[NEXT] = number + 1

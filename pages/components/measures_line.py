@@ -19,12 +19,19 @@ def show(outcome: Outcome, before: Outcome) -> None:
     with st.container(horizontal=True, key="measures"):
         for name, text in HELP.items():
             now, was = figure(outcome.scores.values, name), figure(before.scores.values, name)
-            _metric(name, now, "as without filter" if now == was else f"was {was}", text)
+            _metric(name, now, _compared(now, was), text)
         total = len(outcome.start.hits)
         dropped = len(outcome.result.drops)
         _metric("kept", f"{outcome.scores.kept} of {total}", f"{dropped} dropped", "Chunks that are left.")
         judged = f"{outcome.scores.judged_kept} of {outcome.scores.kept}"
         _metric("judged", judged, "of the kept chunks", "Kept chunks that have a label.")
+
+
+def _compared(now: str, was: str) -> str:
+    """The unfiltered value in a word."""
+    if now == was == "–":
+        return "not scored"
+    return "as without filter" if now == was else f"was {was}"
 
 
 def _metric(label: str, value: str, note: str, text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pages.components.cut_chart import ChartData, Point
 from pages.components.view import View
@@ -49,7 +50,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """"kept", or by which filter it was dropped."""
+        """The word "kept", or by which filter it was dropped."""
         return "kept" if self.drop is None else f"dropped by {self.drop.stage}"
 
     @property
@@ -59,7 +60,7 @@ class Row:
 
 
 def label_of(grade: int | None, min_grade: int) -> str:
-    """relevant (grade ≥ min_grade), irrelevant or unjudged."""
+    """Relevant (grade ≥ min_grade), irrelevant or unjudged."""
     if grade is None:
         return "unjudged"
     return "relevant" if grade >= min_grade else "irrelevant"
@@ -139,7 +140,7 @@ def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str)
     drawn = [row for row in rows if kind in row.hit.scores]
     before = reaching(outcome) if kind == "distance" else ()
     distances = [hit.scores["distance"] for hit in before]
-    gaps = [later - earlier for earlier, later in zip(distances, distances[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(distances)]
     adaptive_ran = any(step.stage == "AdaptiveGap" for step in outcome.result.steps)
     largest, steps = limits_of([row.hit.scores[kind] for row in drawn], view)
     return ChartData(
@@ -164,12 +165,20 @@ def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str)
 def _point(row: Row, kind: str) -> Point:
     hit = row.hit
     return Point(
-        hit.chunk.id, hit.rank, hit.chunk.title, hit.scores[kind], row.label, row.grade, row.kept, row.verdict, row.reason
+        hit.chunk.id,
+        hit.rank,
+        hit.chunk.title,
+        hit.scores[kind],
+        row.label,
+        row.grade,
+        row.kept,
+        row.verdict,
+        row.reason,
     )
 
 
 def waterfall(outcome: Outcome) -> str:
-    """ "15 in → query_must −13 → adaptive −0 → 2 kept"."""
+    """The run in one line: "15 in → query_must −13 → adaptive −0 → 2 kept"."""
     middle = [f"{STAGE_NAMES.get(step.stage, step.stage)} −{step.entered - step.left}" for step in outcome.result.steps]
     return " → ".join([f"{len(outcome.start.hits)} in", *middle, f"{len(outcome.result.hits)} kept"])
 

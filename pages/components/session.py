@@ -44,7 +44,7 @@ def _taken_over(field: str) -> None:
 
 
 def read_address() -> None:
-    """Take the view from the address where a person opened or edited it; what is wrong with it is kept as a sentence."""
+    """Take the view from an address that was opened or edited; what is wrong with it is kept as a sentence."""
     address = st.query_params.to_dict()
     if address == st.session_state.get(ADDRESS):
         return

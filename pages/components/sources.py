@@ -44,7 +44,7 @@ def find(name: str) -> EvalSet:
 
 
 def take_upload(key: str = FILE) -> str:
-    """Read the file just dropped on the uploader `key`; its eval set's name, or '' with the problem kept for the page."""
+    """Read the file dropped on the uploader `key`; its eval set's name, or '' with the problem kept."""
     st.session_state[PROBLEM] = ""
     file = st.session_state.get(key)
     if file is None:

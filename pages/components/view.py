@@ -96,7 +96,9 @@ def from_address(parameters: Mapping[str, str]) -> View:
     """The view a link names; what the link leaves out is as at first. An InputError says what cannot be shown."""
     view = View()
     if sum(map(len, parameters.values())) > LONGEST_ADDRESS:
-        raise InputError(f"the link holds more than {LONGEST_ADDRESS} characters, expected a link copied from this page")
+        raise InputError(
+            f"the link holds more than {LONGEST_ADDRESS} characters, expected a link copied from this page"
+        )
     if parameters.get("set"):
         view = replace(view, eval_set=parameters["set"])
     view = replace(view, query_id=parameters.get("query", ""))

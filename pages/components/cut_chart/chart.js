@@ -53,7 +53,7 @@ function verdictOf(point, view) {
 /** The sentence under the charts, also read aloud. */
 function summary(view) {
   const counted = `keeps ${view.kept.size + view.keptElsewhere} of ${view.total}`;
-  if (!view.settings) return counted;
+  if (!view.settings) return view.gapPanel ? `${counted}; adaptive is off` : counted;
   if (!view.reaching.length) return `${counted}: no chunk reaches AdaptiveGap`;
   const whole = view.cut.keep === view.reaching.length;
   const reach = view.cut.gapIndex < 0 ? `no gap from the second on is ≥ ${four(view.cut.threshold)}; ` : "";

@@ -54,4 +54,5 @@ def picture_of(outcome: Outcome, before: Outcome, filter_name: str, min_grade: i
 
 def _figures(outcome: Outcome) -> str:
     values = outcome.scores.values
-    return f"precision {figure(values, 'SetP')}, recall {figure(values, 'SetR')}, F₁ {figure(values, 'SetF')}"
+    named = (("precision", "SetP"), ("recall", "SetR"), ("F₁", "SetF"))
+    return ", ".join(f"{word}\u00a0{figure(values, name)}" for word, name in named)  # word and number stay on one line

@@ -1,0 +1,61 @@
+"""The app through AppTest, each test with a workspace of its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    monkeypatch.setenv("WINNOW_WORKSPACE", str(tmp_path / "workspace"))
+    st.cache_resource.clear()
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def open_app(workspace):
+    """A fresh session of the app, on Explore, opened with the given link."""
+
+    def opened(**parameters):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        app.run()
+        return app
+
+    return opened
+
+
+@pytest.fixture
+def words():
+    """All text of a page that a person reads, for looking words up."""
+
+    def collected(app):
+        return "\n".join(str(element.value) for kind in (app.markdown, app.text, app.caption) for element in kind)
+
+    return collected
+
+
+@pytest.fixture
+def figures():
+    """The measures line as a dict: label → (value, note)."""
+
+    def collected(app):
+        return {metric.label: (metric.value, metric.delta) for metric in app.metric}
+
+    return collected
+
+
+@pytest.fixture
+def jsonl():
+    """Queries as the bytes of a recorded-list file."""
+
+    def written(*records):
+        return "\n".join(json.dumps(record) for record in records).encode()
+
+    return written
