@@ -20,7 +20,7 @@ from rag_core.rules.reading import (
     occurrences,
     spans_of,
 )
-from rag_core.text import FILLERS, Token
+from rag_core.text import Token
 
 MAX_SUMS = 10_000  # sums tried before the chunk is simply kept
 
@@ -38,7 +38,7 @@ def numbers_given(labels: Group, query: Reading) -> list[Given]:
     found: list[Given] = []
     for term in labels:
         for positions in occurrences(compiled_label(term), query):
-            for at in _numbers_of(positions[0], positions[-1], query.tokens):
+            for at in _numbers_of(positions[0], positions[-1], query):
                 token = query.tokens[at]
                 value = token.value if token.value is not None else 0.0
                 spans = (*spans_of(positions, query.tokens), (token.start, token.end))
@@ -46,29 +46,25 @@ def numbers_given(labels: Group, query: Reading) -> list[Given]:
     return found
 
 
-def _numbers_of(first: int, last: int, tokens: Sequence[Token]) -> list[int]:
+def _numbers_of(first: int, last: int, query: Reading) -> list[int]:
     """The positions of the numbers of a label that stands at first … last."""
-    after, across_comma = _following(last, tokens)
-    before = _preceding(first, tokens)
+    after = _following(last, query)
+    before = _preceding(first, query.tokens)
     # A following number wins, but an ordinal always binds forward, and after a comma it may belong to what comes next
     # ("12 intelligence, 14 wisdom"): then both count.
-    if after and before and not across_comma and not tokens[before[0]].ordinal:
-        return after
+    if after and before and not query.tokens[before[0]].ordinal:
+        across_comma = query.commas[after[0] + 1] > query.commas[last + 1]
+        return before + after if across_comma else after
     return before + after
 
 
-def _following(last: int, tokens: Sequence[Token]) -> tuple[list[int], bool]:
-    """The number list after a label, fillers skipped, and whether a comma stands between."""
-    at = last + 1
-    comma = False
-    while at < len(tokens):
-        comma = comma or tokens[at].joint == ","
-        if tokens[at].text not in FILLERS:
-            break
-        at += 1
+def _following(last: int, query: Reading) -> list[int]:
+    """The number list after a label, fillers skipped."""
+    at = query.solid[last + 1]
+    tokens = query.tokens
     if at == len(tokens) or not is_number(tokens[at]) or tokens[at].sentence != tokens[last].sentence:
-        return [], False
-    return number_list(tokens, at), comma
+        return []
+    return number_list(tokens, at)
 
 
 def _preceding(first: int, tokens: Sequence[Token]) -> list[int]:

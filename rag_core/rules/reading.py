@@ -7,9 +7,11 @@ numbers that belong to a label are in numbers.py.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from rag_core.text import FILLERS, Token, tokenize
 
@@ -93,6 +95,11 @@ class Reading:
         return found
 
     @cached_property
+    def commas(self) -> list[int]:
+        """How many of the tokens before each position, and the end, have a comma before them."""
+        return [0, *accumulate(token.joint == "," for token in self.tokens)]
+
+    @cached_property
     def squeezed(self) -> tuple[str, list[Span]]:
         """The lower-cased text with each run of white space as one space, and each character's original span."""
         spans = [(at, at + 1) for at, character in enumerate(self.text) for _ in character.lower()]
@@ -163,7 +170,9 @@ def _next_place(term: Term, index: int, query: Reading, at: int) -> int:
     solid = query.solid[at]
     if term.texts[index] not in FILLERS:
         return solid
-    return next((place for place in range(at, solid) if query.tokens[place].text == term.texts[index]), solid)
+    places = query.places.get(term.texts[index], [])
+    later = bisect_left(places, at)
+    return min(places[later], solid) if later < len(places) else solid
 
 
 def _listed(term: Term, index: int, tokens: Sequence[Token], at: int) -> int | None:
