@@ -6,6 +6,7 @@ the field, or with values the finder does not know, always stay.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,19 +15,7 @@ from rag_core.errors import SpecError
 from rag_core.stage import Filter, Judgement, resource, setting
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason
 
-SCAN_FROM = 50.0  # below this a ratio says nothing; counterfactual thresholds are looked for from here
-
-
-class Evidence(Protocol):
-    """Why a team was found: what a counterfactual needs of it."""
-
-    @property
-    def team(self) -> str:
-        """The team."""
-
-    @property
-    def score(self) -> float:
-        """0 to 100; under 100 it is a misspelt name's ratio."""
+LOWEST = 50  # below this likeness says nothing; counterfactual thresholds are looked for from here, in tenths
 
 
 class Explained(Protocol):
@@ -35,10 +24,6 @@ class Explained(Protocol):
     @property
     def teams(self) -> Sequence[str]:
         """The teams, sorted."""
-
-    @property
-    def matches(self) -> Sequence[Evidence]:
-        """Why."""
 
 
 class TeamFinder(Protocol):
@@ -52,7 +37,7 @@ class TeamFinder(Protocol):
         """The same finder with another threshold for misspelt names."""
 
     def explain(self, query: str) -> Explained:
-        """The teams of a query and why."""
+        """The teams a query means."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +56,16 @@ class EntityFilter(Filter):
         """The order they came in; under action `mark` each hit that would go carries its reason as a note."""
         if self.action != "mark":
             return hits
-        meant = self._meant(candidates)
-        reasons = [(hit, self._reason(hit, meant)) for hit in hits]
-        return tuple(hit if reason is None else hit.noted(self.name, reason.text) for hit, reason in reasons)
+        reasons = self._reasons(hits, self._meant(candidates))
+        return tuple(
+            hit if reason is None else hit.noted(self.name, reason.text)
+            for hit, reason in zip(hits, reasons, strict=True)
+        )
 
     def judge(self, candidates: Candidates) -> Judgement:
         """A reason for every hit that belongs only to entities the query does not mean."""
         meant = self._meant(candidates)
-        reasons = [self._reason(hit, meant) for hit in candidates.hits]
+        reasons = self._reasons(candidates.hits, meant)
         facts = {"teams": meant, "would_drop": sum(reason is not None for reason in reasons)}
         notices = tuple(self._unknown(candidates.hits))
         return Judgement([None] * len(reasons) if self.action == "mark" else reasons, facts, notices)
@@ -88,7 +75,7 @@ class EntityFilter(Filter):
         found = [Counterfactual("action", "mark", "action mark would have kept it")]
         if not self._meant(before):
             found.append(Counterfactual("on_none", "keep", "on_none keep would have kept it"))
-        return (*found, self._nearest_threshold(before, self._owners(drop.hit)))
+        return (*found, self._nearest_threshold(before, self._owners(drop.hit, self._spelt())))
 
     def _finder(self) -> TeamFinder:
         if self.entities is None:
@@ -98,13 +85,19 @@ class EntityFilter(Filter):
     def _meant(self, candidates: Candidates) -> tuple[str, ...]:
         return tuple(self._finder().at(self.threshold).explain(candidates.query.text).teams)
 
-    def _owners(self, hit: Hit) -> frozenset[str]:
-        """The known entities a chunk names, as the structure spells them."""
-        spelt = {team.casefold(): team for team in self._finder().teams}
+    def _spelt(self) -> dict[str, str]:
+        """Case-folded name → the name as the structure spells it."""
+        return {team.casefold(): team for team in self._finder().teams}
+
+    def _owners(self, hit: Hit, spelt: Mapping[str, str]) -> frozenset[str]:
+        """The known entities a chunk names."""
         return frozenset(spelt[value] for value in _values(hit.chunk.metadata, self.field) if value in spelt)
 
-    def _reason(self, hit: Hit, meant: Sequence[str]) -> Reason | None:
-        owners = self._owners(hit)
+    def _reasons(self, hits: Sequence[Hit], meant: Sequence[str]) -> list[Reason | None]:
+        spelt = self._spelt()
+        return [self._reason(self._owners(hit, spelt), meant) for hit in hits]
+
+    def _reason(self, owners: frozenset[str], meant: Sequence[str]) -> Reason | None:
         if not owners or owners & set(meant) or (not meant and self.on_none == "keep"):
             return None
         wanted = f"it means {', '.join(meant)}" if meant else "it names no entity"
@@ -112,7 +105,7 @@ class EntityFilter(Filter):
 
     def _unknown(self, hits: Iterable[Hit]) -> Iterable[Notice]:
         """A notice per hit whose field names something the structure does not have."""
-        known = {team.casefold() for team in self._finder().teams}
+        known = self._spelt()
         for hit in hits:
             strange = [value for value in _values(hit.chunk.metadata, self.field) if value not in known]
             if strange:
@@ -120,11 +113,17 @@ class EntityFilter(Filter):
                 yield Notice(self.name, text, hit.chunk.id)
 
     def _nearest_threshold(self, before: Candidates, owners: frozenset[str]) -> Counterfactual:
-        matches = self._finder().at(SCAN_FROM).explain(before.query.text).matches
-        reached = [match.score for match in matches if match.team in owners and match.score < self.threshold]
+        """The highest threshold, to a tenth, at which the query names one of the owners; lower ones name it too."""
+
+        def missed(tenths: int) -> bool:
+            return owners.isdisjoint(self._finder().at(tenths / 10).explain(before.query.text).teams)
+
+        tenths = range(LOWEST * 10, int(self.threshold * 10) + 1)
+        reached = bisect_left(tenths, True, key=missed)
         if not reached:
             return Counterfactual("threshold", None, "threshold: no value would have kept it")
-        return Counterfactual("threshold", max(reached), f"threshold {max(reached):.1f} would have kept it")
+        value = tenths[reached - 1] / 10
+        return Counterfactual("threshold", value, f"threshold {value:.1f} would have kept it")
 
 
 def _values(metadata: Mapping[str, Any], field: str) -> list[str]:

@@ -1,0 +1,66 @@
+import json
+
+import pytest
+
+from rag_core.cli.entities import entities
+from rag_core.errors import InputError
+
+
+@pytest.fixture
+def answered(capsysbinary):
+    def run(query=None, **options):
+        settings = {"structure": None, "threshold": 80.0, "lint": False, "json": True, **options}
+        entities(query, **settings)
+        return json.loads(capsysbinary.readouterr().out)
+
+    return run
+
+
+def test_the_answer_has_teams_matches_and_tokens(answered):
+    document = answered("Can kommando use stikkbombs?")
+    assert document["teams"] == ["Kommandos"]
+    assert document["matches"][1] == {
+        "team": "Kommandos",
+        "strategy": "ability",
+        "item": "Stikkbombs",
+        "words": ["stikkbombs"],
+        "score": 100.0,
+        "reason": "1 of 1 words",
+        "confidence": 1.0,
+    }
+    assert document["tokens_filtered"] < 0.05 * document["tokens_full"]
+    assert document["version"] == 1
+
+
+def test_a_query_that_names_nothing_keeps_all_tokens(answered):
+    document = answered("how overwatch works")
+    assert (document["teams"], document["matches"]) == ([], [])
+    assert document["tokens_filtered"] == document["tokens_full"]
+
+
+def test_a_structure_file_is_used_instead_of_the_demo(answered, tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text("entities: {Aaron: {members: [Zorgon]}}")
+    assert answered("zorgon and kommandos", structure=file)["teams"] == ["Aaron"]
+
+
+def test_lint_lists_findings(answered):
+    assert [finding["name"] for finding in answered(lint=True)["findings"]] == ["Burna Boy"]
+
+
+def test_text_names_teams_words_and_the_saving(capsys):
+    entities("orkz", structure=None, threshold=80.0, lint=False, json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Kommandos, Wrecka Krew"
+    assert lines[1].startswith("  Kommandos: alias 'orks' by 'orkz', close to 'orks'")
+    assert lines[-1].startswith("tokens: ")
+
+
+def test_no_query_and_no_lint_is_wrong_usage():
+    with pytest.raises(InputError, match="no query was given"):
+        entities(None, structure=None, threshold=80.0, lint=False, json=True)
+
+
+def test_a_missing_structure_file_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="not there"):
+        entities("x", structure=tmp_path / "none.yaml", threshold=80.0, lint=False, json=True)
