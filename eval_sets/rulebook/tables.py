@@ -114,6 +114,8 @@ def attack_matrix(group: AttackGroup, armor_class: int) -> Record:
     ]
     if max(value for _, value in rows) > 20:
         lines[-1] += " Numbers above 20 want a bonus to the die."
+    if min(value for _, value in rows) < 1:
+        lines[-1] += " A figure below 1 is hit even by a 1."
     return {
         "id": f"tables/attack-{group.name}-ac{armor_class}",
         "title": f"{group.numeral} ATTACK MATRIX FOR {group.heading} - Opponent Armor Class {armor_class}",
