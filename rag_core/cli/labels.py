@@ -1,4 +1,4 @@
-"""`labels`: take labels out, bring them in, take an import back, count them."""
+"""`labels`: take labels out, bring them in, take an import back, count them, compare annotators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rag_core.cli.output import emit
+from rag_core.cli.agreement import label_agreement
+from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
 from rag_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
     from rag_core.store.exchange.planning import Imported, ImportPlan
     from rag_core.store.labels import LabelStore
 
-labels_app = typer.Typer(help="Labels: export, import, undo an import, stats.", no_args_is_help=False)
+labels_app = typer.Typer(help="Labels: export, import, undo an import, stats, agreement.", no_args_is_help=False)
 
-EvalSet = typer.Option(..., "--eval-set", help="Whose labels.")
-Workspace = typer.Option(None, "--workspace", help="Folder of the labels; else WINNOW_WORKSPACE, else .winnow")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 Raw = typer.Option(False, "--raw", help="CSV without the apostrophe that keeps a cell from running as a formula.")
 Format = typer.Option(None, "--format", help="jsonl, trec, beir or csv; else told by the file's ending.")
 
@@ -45,8 +43,8 @@ def export_labels(
     if json and out is None:
         raise InputError("--json and the labels both want stdout, expected --out FILE with --json")
     chosen = known_format(format_name or (format_of(out.name) if out else "jsonl"))
-    with _opened(workspace) as labels:
-        lines, left_out = _lines_to_export(labels, _existing(labels, eval_set), annotator, chosen)
+    with opened(workspace) as labels:
+        lines, left_out = _lines_to_export(labels, existing(labels, eval_set), annotator, chosen)
     text = write_labels(lines, chosen, raw)
     if out is None:
         sys.stdout.buffer.write(text.encode("utf-8"))
@@ -55,7 +53,7 @@ def export_labels(
         write_whole(out, text)
     facts = {"eval_set": eval_set, "format": chosen, "out": str(out or ""), "labels": len(lines), "left_out": left_out}
     note = f", {left_out} unsure left out" if left_out else ""
-    _say(facts, json, f"{len(lines)} labels{note}" + (f" → {out}" if out else ""), to_stderr=out is None)
+    say(facts, json, f"{len(lines)} labels{note}" + (f" → {out}" if out else ""), to_stderr=out is None)
 
 
 @labels_app.command("import")
@@ -80,10 +78,10 @@ def import_labels(
 
     chosen = known_format(format_name or format_of(file.name))
     lines = read_labels(read_text(file), chosen, file.name, raw)
-    with _opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
+    with opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
         plan = plan_import(labels, eval_set, lines, annotator)
         done = Imported("", 0, "") if dry_run else apply_import(labels, plan, overwrite)
-    _say(_import_facts(plan, done, dry_run), json, _import_words(plan, done))
+    say(_import_facts(plan, done, dry_run), json, _import_words(plan, done))
 
 
 @labels_app.command("undo")
@@ -96,11 +94,11 @@ def undo_import(
 
     Example: python -m rag_core labels undo import-2026-01-31T12:00:00.000000Z-1a2b3c4d
     """
-    with _opened(workspace) as labels:
+    with opened(workspace) as labels:
         count = labels.undo_batch(batch)
     if not count:
         raise InputError(f"no label of batch {batch[:80]!r} still stands, expected the name an import gave")
-    _say({"batch": batch, "undone": count}, json, f"{count} labels taken back")
+    say({"batch": batch, "undone": count}, json, f"{count} labels taken back")
 
 
 @labels_app.command("stats")
@@ -115,8 +113,8 @@ def label_stats(
     """
     from dataclasses import asdict
 
-    with _opened(workspace) as labels:
-        names = [_existing(labels, eval_set)] if eval_set is not None else labels.eval_sets()
+    with opened(workspace) as labels:
+        names = [existing(labels, eval_set)] if eval_set is not None else labels.eval_sets()
         found = [labels.stats(name) for name in names]
     words = [
         f"{stats.eval_set}: {stats.labels} labels on {stats.queries} queries "
@@ -124,37 +122,7 @@ def label_stats(
         + ", ".join(f"{name} {count}" for name, count in stats.annotators.items())
         for stats in found
     ]
-    _say({"eval_sets": [asdict(stats) for stats in found]}, json, "\n".join(words) or "no labels yet")
-
-
-def _opened(workspace: Path | None, create: bool = False, stand_in: bool = False) -> Any:
-    """The label store as a context manager; `stand_in`: an empty one for the time being where there is none yet."""
-    from contextlib import contextmanager
-    from tempfile import TemporaryDirectory
-
-    from rag_core.store.database import FILE, open_store
-    from rag_core.store.labels import LabelStore
-    from rag_core.workspace import resolve_workspace
-
-    @contextmanager
-    def opened() -> Any:
-        place = resolve_workspace(workspace)
-        with TemporaryDirectory() as empty:
-            absent = stand_in and not (place / FILE).exists()
-            with open_store(Path(empty) if absent else place, create=create or absent) as store:
-                if store.unwritable:
-                    sys.stderr.write(f"winnow: {store.unwritable}\n")
-                yield LabelStore(store)
-
-    return opened()
-
-
-def _existing(labels: LabelStore, eval_set: str) -> str:
-    names = labels.eval_sets()
-    if eval_set not in names:
-        listed = ", ".join(name[:40] for name in names[:20]) or "none yet"
-        raise InputError(f"no labels of eval set {eval_set[:80]!r}, expected one of: {listed}")
-    return eval_set
+    say({"eval_sets": [asdict(stats) for stats in found]}, json, "\n".join(words) or "no labels yet")
 
 
 def _lines_to_export(
@@ -198,8 +166,4 @@ def _import_words(plan: ImportPlan, done: Imported) -> str:
     return f"{counts} as batch {done.batch}" if done.batch else counts
 
 
-def _say(facts: dict[str, Any], json: bool, words: str, to_stderr: bool = False) -> None:
-    if json:
-        emit(facts)
-    else:
-        typer.echo(words, err=to_stderr)
+labels_app.command("agreement")(label_agreement)

@@ -122,6 +122,21 @@ def test_stats_count(run, imported):
     }
 
 
+def test_agreement_gives_the_figures_and_the_chunks_that_differ(run, imported, tmp_path):
+    other = tmp_path / "bob.qrels"
+    other.write_text("q1 0 c1 3\nq1 0 c%202 2\n")
+    run("import", other, "--eval-set", "demo", "--annotator", "bob")
+    document = json.loads(run("agreement", "--eval-set", "demo", "--json")[1])
+    (pair,) = document["pairs"]
+    assert (pair["first"], pair["second"], pair["items"], pair["observed"]) == ("ann", "bob", 2, 0.5)
+    assert pair["kappa"] == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
+    assert document["disagreements"] == [{"query_id": "q1", "chunk_id": "c 2", "grades": {"ann": 0, "bob": 2}}]
+
+
+def test_agreement_of_one_annotator_is_undefined_not_an_error(run, imported):
+    assert run("agreement", "--eval-set", "demo")[1] == "Fleiss –, Krippendorff –\n0 chunks labelled differently\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

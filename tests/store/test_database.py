@@ -177,6 +177,16 @@ def test_a_held_lock_is_loud_and_the_event_goes_in_afterwards(workspace):
     assert stored(workspace) == 4
 
 
+def test_a_write_transaction_holds_the_lock_from_its_first_moment(workspace):
+    """Else what it reads could be overtaken before it writes."""
+    fill(workspace)
+    with open_store(workspace) as store, store.writing():
+        other = sqlite3.connect(workspace / FILE, isolation_level=None, timeout=0)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.close()
+
+
 def test_a_writer_waits_for_a_lock_that_is_given_back(workspace):
     fill(workspace)
     with open_store(workspace) as store:

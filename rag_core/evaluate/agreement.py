@@ -1,0 +1,146 @@
+"""How far annotators agree beyond chance: Cohen's kappa for a pair, Fleiss' kappa and Krippendorff's alpha for many.
+
+Works on grades by annotator and item; where they come from is the caller's. An item is whatever was labelled, usually
+(query id, chunk id). Unsure and missing grades are simply not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_core.errors import InputError
+
+GRADES = (0, 1, 2, 3)
+Item: TypeAlias = Any
+"""Anything hashable."""
+Labels: TypeAlias = Mapping[str, Mapping[Item, int]]
+"""{annotator: {item: grade}}."""
+Level = Literal["nominal", "ordinal", "interval"]
+Weights = Literal["linear", "quadratic"]
+Matrix: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """Two annotators on the items both judged; `kappa` is None where chance alone explains everything or no item is."""
+
+    first: str
+    second: str
+    items: int
+    observed: float | None
+    kappa: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An item on which the grades differ, and who said what."""
+
+    item: Item
+    grades: Mapping[str, int]
+
+    @property
+    def spread(self) -> int:
+        """Highest minus lowest grade."""
+        return max(self.grades.values()) - min(self.grades.values())
+
+
+def cohen_kappa(first: Sequence[int], second: Sequence[int], weights: Weights | None = None) -> float | None:
+    """Cohen's kappa of two equally long lists of grades, in [−1, 1]; None where it is undefined (0/0).
+
+    Unweighted by default; `weights` counts a miss by its distance or its square. Cohen 1960, 1968; by scikit-learn.
+    """
+    if len(first) != len(second):
+        raise InputError(f"{len(first)} and {len(second)} grades, expected two lists of one length")
+    if not first or (len(set(first)) == 1 and set(first) == set(second)):
+        return None
+    from sklearn.metrics import cohen_kappa_score  # late: it loads for a second
+
+    return float(cohen_kappa_score(first, second, labels=list(GRADES), weights=weights))
+
+
+def pair_agreements(labels: Labels, weights: Weights | None = None) -> list[PairAgreement]:
+    """Cohen's kappa of every two annotators, by name, on the items both judged."""
+    return [_pair(labels, first, second, weights) for first, second in combinations(sorted(labels), 2)]
+
+
+def _pair(labels: Labels, first: str, second: str, weights: Weights | None) -> PairAgreement:
+    shared = [item for item in labels[first] if item in labels[second]]
+    ours, theirs = ([labels[name][item] for item in shared] for name in (first, second))
+    equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
+    observed = equal / len(shared) if shared else None
+    return PairAgreement(first, second, len(shared), observed, cohen_kappa(ours, theirs, weights))
+
+
+def fleiss_kappa(labels: Labels) -> float | None:
+    """Fleiss' kappa on the items that every annotator judged; None with under two annotators or where it is 0/0.
+
+    κ = (P̄ − P̄ₑ) / (1 − P̄ₑ), Fleiss 1971 (Psychological Bulletin 76:378).
+    """
+    counts = _counts(labels)
+    raters = len(labels)
+    complete = counts[counts.sum(axis=1) == raters]
+    if raters < 2 or not len(complete):
+        return None
+    by_item = ((complete**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    by_chance = float(((complete.sum(axis=0) / complete.sum()) ** 2).sum())
+    return None if by_chance == 1 else float((by_item.mean() - by_chance) / (1 - by_chance))
+
+
+def krippendorff_alpha(labels: Labels, level: Level = "ordinal") -> float | None:
+    """Krippendorff's alpha, which bears missing grades; None where nothing was judged twice or only one grade occurs.
+
+    α = 1 − Dₒ/Dₑ over the coincidence matrix of items with two grades or more. Krippendorff 2011, "Computing
+    Krippendorff's Alpha-Reliability". Grades are ordered, so `ordinal` is the default.
+    """
+    counts = _counts(labels)
+    paired = counts[counts.sum(axis=1) >= 2]
+    if not len(paired):
+        return None
+    width = paired.sum(axis=1, keepdims=True)
+    coincidence: Matrix = (paired / (width - 1)).T @ paired - np.diag((paired / (width - 1)).sum(axis=0))
+    totals: Matrix = coincidence.sum(axis=0)
+    distance = _distances(totals, level)
+    expected = float((np.outer(totals, totals) * distance).sum() / (totals.sum() - 1))
+    return None if expected == 0 else 1 - float((coincidence * distance).sum()) / expected
+
+
+def _distances(totals: Matrix, level: Level) -> Matrix:
+    """Squared distance between every two grades; ordinal distance counts the judgements that lie between."""
+    if level == "nominal":
+        return 1 - np.eye(len(totals))
+    if level == "interval":
+        places: Matrix = np.arange(len(totals), dtype=np.float64)
+    elif level == "ordinal":
+        places = np.cumsum(totals) - totals / 2
+    else:
+        raise InputError(f"level is {level!r}, expected nominal, ordinal or interval")
+    return (places[:, None] - places[None, :]) ** 2
+
+
+def _counts(labels: Labels) -> Matrix:
+    """(items, grades): how many annotators gave the item that grade."""
+    place: dict[Any, int] = {}
+    rows = [(place.setdefault(item, len(place)), grade) for given in labels.values() for item, grade in given.items()]
+    wrong = next((grade for _, grade in rows if grade not in GRADES), None)
+    if wrong is not None:
+        raise InputError(f"grade is {wrong!r}, expected 0, 1, 2 or 3")
+    counts: Matrix = np.zeros((len(place), len(GRADES)))
+    for row, grade in rows:
+        counts[row, grade] += 1
+    return counts
+
+
+def disagreements(labels: Labels) -> list[Disagreement]:
+    """The items with differing grades, widest spread first, else in the order they were judged."""
+    by_item: dict[Item, dict[str, int]] = {}
+    for annotator, given in labels.items():
+        for item, grade in given.items():
+            by_item.setdefault(item, {})[annotator] = grade
+    differing = [Disagreement(item, grades) for item, grades in by_item.items() if len(set(grades.values())) > 1]
+    return sorted(differing, key=lambda found: -found.spread)
