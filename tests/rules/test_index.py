@@ -1,0 +1,109 @@
+"""The compiled index gives the answers of the plain evaluation, on random rules and queries and on known ones."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_core.rules import Rule, decide, parse_rule
+from rag_core.rules.index import RuleIndex
+from rag_core.rules.reading import plurals
+from rag_core.rules.templates import propose
+from rag_core.rules.trie import singulars
+
+VOCABULARY = "cleric clerics druid armor class classes ac acs a.c. level levels of the is 3 6 -6 16 7th and or , / . -"
+QUERY_WORDS = VOCABULARY.split()
+TERMS = [
+    "cleric",
+    "druid",
+    "armor class 6",
+    "armor class 3",
+    "ac 6",
+    "ac -6",
+    "a.c. 16",
+    "6",
+    "level",
+    "7th level",
+    "of",
+]
+TERMS += ["class of the", "armor. class", "ac 3 6", "armor class", "levels", "level 3 cleric", "classes 3"]
+
+
+def plain(rules, query):
+    return [at for at, rule in enumerate(rules) if rule is None or decide(rule, query).satisfied]
+
+
+def random_rule(draw):
+    def terms(most):
+        return [draw.choice(TERMS) for _ in range(draw.randint(1, most))]
+
+    raw = {}
+    if draw.random() < 0.7:
+        raw["contain_one_of"] = [terms(3) for _ in range(draw.randint(1, 3))]
+    if draw.random() < 0.2:
+        raw["contain_all_of"] = terms(2)
+    if draw.random() < 0.2 or not raw:
+        raw["contain"] = draw.choice(TERMS)
+    if draw.random() < 0.4:
+        low = draw.randint(-6, 10)
+        label = {"label": ["level", "armor class"]}
+        total = {"sum_of": [["level"], ["ac", "armor class"]]}
+        raw["number_in"] = [{**draw.choice([label, total]), "min": low, "max": low + draw.randint(0, 12)}]
+    return parse_rule(raw, "c")
+
+
+def test_index_and_plain_evaluation_agree_on_two_thousand_pairs():
+    draw = random.Random(7)
+    admitted = 0
+    for _ in range(100):
+        rules = [random_rule(draw) if draw.random() < 0.9 else None for _ in range(20)]
+        query = " ".join(draw.choice(QUERY_WORDS) for _ in range(draw.randint(0, 25)))
+        expected = plain(rules, query)
+        index = RuleIndex(rules)
+        assert index.admitted(query).tolist() == expected, query
+        assert np.flatnonzero(index.mask(query)).tolist() == expected
+        admitted += len(expected)
+    assert 300 < admitted < 1700  # neither answer is the rule
+
+
+RULES = st.integers(0, 2**32).map(lambda seed: random_rule(random.Random(seed)))
+TEXTS = st.lists(st.sampled_from(QUERY_WORDS), max_size=16).map(" ".join) | st.text(max_size=40)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.none() | RULES, max_size=6), TEXTS)
+def test_index_and_plain_evaluation_agree(rules, query):
+    assert RuleIndex(rules).admitted(query).tolist() == plain(rules, query)
+
+
+@pytest.mark.parametrize("asked", [-10, -6, 0, 6, 10])
+def test_a_query_admits_one_matrix_of_eighty_four(asked):
+    titles = [f"ATTACK MATRIX FOR {name} - Armor Class {n}" for name in ("CLERICS", "THIEVES") for n in range(-10, 11)]
+    rules = [propose(title).rule for title in titles]
+    found = RuleIndex([*rules, None]).admitted(f"a cleric to hit armor class of {asked}")
+    assert found.tolist() == [titles.index(f"ATTACK MATRIX FOR CLERICS - Armor Class {asked}"), len(rules)]
+
+
+def test_satisfied_leaves_out_chunks_without_a_rule():
+    index = RuleIndex([None, Rule(contain="x"), Rule(contain="y"), Rule(contain="x")])
+    assert index.satisfied("x").tolist() == [1, 3]
+    assert index.admitted("x").tolist() == [0, 1, 3]
+
+
+def test_an_index_of_nothing_admits_nothing():
+    assert RuleIndex([]).admitted("x").tolist() == []
+    assert RuleIndex([None]).admitted("").tolist() == [0]
+
+
+@given(st.text(alphabet="aesiy", min_size=1, max_size=6))
+def test_singulars_undo_plurals(word):
+    for many in plurals(word)[1:]:
+        assert word in singulars(many)
+
+
+@given(st.text(alphabet="aesiy", min_size=1, max_size=7))
+def test_plurals_undo_singulars(word):
+    for one in singulars(word):
+        assert word in plurals(one)
