@@ -163,6 +163,12 @@ def test_a_plane_by_hand():
     assert found.SetR.tolist() == [[1, 1], [1, 1]]
 
 
+def test_a_list_without_span_has_no_gap_under_policy_relative():
+    flat = make_lists([[0.3] * 5], [[True] * 5], [5])
+    found = plane(flat, [0.0, 0.25], [0.0], min_results=1, policy="relative")
+    assert found.kept_mean.tolist() == [[5], [5]]  # by the offset; a gap of 0 after the second would have left 2
+
+
 def test_thresholds_may_come_in_any_order():
     one = make_lists([OWLBEAR[0]], [OWLBEAR[1]], [2])
     assert plane(one, [0.3, 0.2], [0.3]).SetP.tolist() == plane(one, [0.2, 0.3], [0.3]).SetP[::-1].tolist()
