@@ -1,6 +1,7 @@
 """QueryMust as a filter: the recorded combat lists, reasons, counterfactuals, and rules that cannot be read."""
 
 import json
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -82,6 +83,27 @@ def test_with_the_four_groups_of_the_original_combat_1_loses_its_one_relevant_ch
     relevant = {"contain_one_of": [["cleric"], ["druid"], ["monk"], ["armor class 6"]]}
     candidates = listed(query, [relevant if title == A.format(6) else None for title in titles])
     assert 3 not in [hit.rank for hit in QueryMust()(candidates).hits]
+
+
+RECORDED = Path(__file__).parents[2] / "eval_sets" / "recorded-combat" / "lists.jsonl"
+
+
+def labelled(name):
+    """(relevant, irrelevant) titles of one recorded list."""
+    lists = [json.loads(line) for line in RECORDED.read_text("utf-8").splitlines() if line]
+    (found,) = [entry["candidates"] for entry in lists if entry["id"] == name]
+    return [[c["title"] for c in found if bool(c["relevant"]) is wanted] for wanted in (True, False)]
+
+
+@pytest.mark.parametrize(("name", "relevant", "irrelevant"), [("combat-2", 8, 7), ("combat-3", 9, 6)])
+def test_wrong_in_the_original_its_chunk_counts(name, relevant, irrelevant):
+    assert [len(titles) for titles in labelled(name)] == [relevant, irrelevant]
+
+
+def test_wrong_in_the_original_the_druid_needs_the_table_of_the_fighters_armor_class_3():
+    relevant, irrelevant = labelled("combat-3")
+    assert A.format(3) in relevant  # the druid rolls against the fighter's armor class 3
+    assert A.format(9) not in relevant + irrelevant
 
 
 CLERIC_6 = {"contain_one_of": [["cleric"], ["armor class 6", "ac 6"]]}
