@@ -1,0 +1,128 @@
+"""The Chroma server: a child process of ours over a folder of ours, on a free loopback port.
+
+Started when it is first needed, started again after a crash, ended with its parent. What is asked of it is in chroma.py.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import StoreError, WinnowError
+from rag_core.index.lock import writing
+
+START_SECONDS = 60.0
+
+_CHILD = """
+import os, sys, threading
+def watch():
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=watch, daemon=True).start()
+from chromadb.cli.cli import app
+sys.argv = ["chroma", *sys.argv[1:]]
+app()
+"""
+"""The server ends with its parent, however that ends: its standard input closes."""
+
+
+class ChromaServer:
+    """A `chroma run` child on a free loopback port over one folder, started when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client: Any = None
+        self._held = ExitStack()
+
+    def client(self) -> Any:
+        """Chroma's client for the running server; starts it, or starts it again after a crash."""
+        if self._process is None or self._process.poll() is not None:
+            self.stop()
+            self._start()
+        return self._client
+
+    def stop(self) -> None:
+        """End the server and free the folder."""
+        process, self._process, self._client = self._process, None, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
+        self._held.close()
+
+    def _start(self) -> None:
+        """Start the server and wait until it answers; a StoreError says why it does not."""
+        self._held.enter_context(writing(self.folder))
+        try:
+            port = _free_port()
+            self._process = self._spawn(port)
+            self._client = self._connect(port)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
+        data = self.folder / "data"
+        arguments = ["run", "--path", str(data.absolute()), "--host", "127.0.0.1", "--port", str(port)]
+        with (self.folder / "server.log").open("wb") as log:
+            return subprocess.Popen(  # noqa: S603 - our own interpreter, no shell; the one variable part is a path
+                [sys.executable, "-c", _CHILD, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "ANONYMIZED_TELEMETRY": "False"},
+                cwd=self.folder,
+            )
+
+    def _connect(self, port: int) -> Any:
+        import chromadb
+        from chromadb.config import Settings
+
+        _reach_directly()
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process is None or self._process.poll() is not None:
+                raise StoreError(f"Chroma did not start over {self.folder}; its words are in server.log there")
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=0.5):
+                    pass
+                return chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False))
+            except Exception:
+                time.sleep(0.1)
+        raise StoreError(f"Chroma did not answer at 127.0.0.1:{port} within {START_SECONDS:g} seconds")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _reach_directly() -> None:
+    """Keep Chroma's client from asking a proxy of the environment for a loopback address."""
+    for name in ("NO_PROXY", "no_proxy"):
+        listed = os.environ.get(name, "")
+        if "127.0.0.1" not in listed:
+            os.environ[name] = f"{listed},127.0.0.1".lstrip(",")
+
+
+@contextmanager
+def reported(what: str) -> Iterator[None]:
+    """Chroma's and its connection's errors as one StoreError sentence."""
+    try:
+        yield
+    except WinnowError:
+        raise
+    except Exception as error:
+        raise StoreError(
+            f"Chroma failed to {what} ({type(error).__name__}); search exactly, or rebuild its index"
+        ) from None
