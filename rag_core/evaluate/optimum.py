@@ -2,7 +2,8 @@
 
 Every mean over queries is constant between change points: a threshold changes a cut only just above some list's gap,
 an offset only where it reaches one more chunk. So the plane is a finite table, and walking the offsets upward turns it
-into running sums of what each further chunk changes: exact, in blocks of bounded size. The point is the best on these
+into running sums of what each further chunk changes, and stretches of offsets that cannot hold the best are skipped by
+an upper bound: exact all the same. The point is the best on these
 queries; what it is worth on others is a matter of split.py and significance.py.
 """
 
@@ -18,7 +19,8 @@ from rag_core.errors import InputError
 from rag_core.evaluate.lists import Lists, Whole
 from rag_core.evaluate.sweep import Floats, Sums, View, plane
 
-_BLOCK_CELLS = 1_000_000  # change points × thresholds held at once
+_BLOCK_CELLS = 1_000_000  # blocks × thresholds held at once
+_BLOCK_STEPS = 64  # change points that are judged together before they are looked at one by one
 _SAME = 1e-12  # values this near are one value: the order of summation tells them apart, nothing else
 
 
@@ -69,7 +71,7 @@ def optimum(
     thresholds = _thresholds(view)
     steps = _steps(view, thresholds, relative_offset)
     best, place = -1.0, (0, 0)
-    for first, table in _blocks(view, thresholds, steps, wanted):
+    for first, table in _blocks(view, thresholds, steps, wanted, at_least[1] if at_least else None):
         allowed = table[-1] >= at_least[1] - _SAME if at_least else np.True_
         values = np.where(allowed, table[0], -1.0)
         top = float(values.max(initial=-1.0))
@@ -149,24 +151,48 @@ def _steps(view: View, thresholds: Floats, relative_offset: bool) -> _Steps:
 
 
 def _blocks(
-    view: View, thresholds: Floats, steps: _Steps, wanted: Sequence[int]
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """The plane in blocks of shape (wanted quantities, offsets, thresholds), each with the number of its first offset.
+    view: View, thresholds: Floats, steps: _Steps, wanted: Sequence[int], floor: float | None
+) -> Iterator[tuple[int, Floats]]:
+    """The blocks of offsets that may hold the optimum, in order, each with the number of its first offset.
 
-    A block is read after the last step of each offset, when all that the offset reaches is in.
+    Means of the wanted quantities, shape (wanted, offsets, thresholds). A block is left out where even all that rises
+    in it would be too little.
     """
     last = np.append(np.flatnonzero(np.diff(steps.offsets)), len(steps.offsets) - 1)
-    standing = _unreached(view, thresholds)[wanted]
-    divisors = view.divisors()[wanted, None, None]
-    size = max(1, _BLOCK_CELLS // len(thresholds))
-    for start in range(0, len(steps.offsets), size):
-        stop = min(start + size, len(steps.offsets))
-        running = np.stack(
-            [_running(steps, quantity, start, stop) + sums for quantity, sums in zip(wanted, standing, strict=True)]
-        )
+    bounds = _bounds(last + 1, len(thresholds))
+    standing = _unreached(view, thresholds)[wanted] / view.divisors()[wanted, None]
+    change = steps.change[wanted] / view.divisors()[wanted, None]
+    after = standing[:, None] + np.cumsum([_block_sums(steps, one, bounds, len(thresholds)) for one in change], axis=1)
+    before = np.concatenate([standing[:, None], after[:, :-1]], axis=1)
+    rise = [_block_sums(steps, np.maximum(one, 0.0), bounds, len(thresholds)) for one in change]
+    for block in np.flatnonzero(_may_hold(after, before + rise, floor).any(axis=1)):
+        start, stop = bounds[block], bounds[block + 1]
         first, end = np.searchsorted(last, (start, stop))
-        yield int(first), running[:, last[first:end] - start] / divisors
-        standing = running[:, -1]
+        running = np.stack([_running(steps.counts[start:stop], one[start:stop], len(thresholds)) for one in change])
+        yield int(first), running[:, last[first:end] - start] + before[:, block, None]
+
+
+def _bounds(ends: Whole, thresholds: int) -> Whole:
+    """Where blocks begin and end: never between steps of equal offset, and few enough for a table of bounded size."""
+    size = max(_BLOCK_STEPS, int(ends[-1]) * thresholds // _BLOCK_CELLS)
+    wished = np.searchsorted(ends, np.arange(size, int(ends[-1]) + size, size))
+    return np.unique(np.append(ends[np.minimum(wished, len(ends) - 1)], 0))
+
+
+def _block_sums(steps: _Steps, change: Floats, bounds: Whole, thresholds: int) -> Floats:
+    """What the steps of each block add at each threshold, shape (blocks, thresholds)."""
+    blocks = len(bounds) - 1
+    cells = np.repeat(np.arange(blocks), np.diff(bounds)) * (thresholds + 1) + steps.counts
+    sums = np.bincount(cells, change, minlength=blocks * (thresholds + 1)).reshape(blocks, thresholds + 1)
+    return np.cumsum(sums[:, :-1], axis=1)  # the last column is that of steps which count at no threshold
+
+
+def _may_hold(reached: Floats, upper: Floats, floor: float | None) -> NDArray[np.bool_]:
+    """Where a block's upper value is as good as the best point known so far, shape (blocks, thresholds)."""
+    allowed = reached[-1] >= floor - _SAME if floor is not None else np.True_
+    best = np.where(allowed, reached[0], -1.0).max()
+    hopeful: NDArray[np.bool_] = upper[0] >= best - 2 * _SAME
+    return hopeful if floor is None else hopeful & (upper[-1] >= floor - 2 * _SAME)
 
 
 def _unreached(view: View, thresholds: Floats) -> Floats:
@@ -177,11 +203,10 @@ def _unreached(view: View, thresholds: Floats) -> Floats:
     return view.gap_sums(counts, lengths, len(thresholds)) + np.cumsum(np.stack(added), axis=1)
 
 
-def _running(steps: _Steps, quantity: int, start: int, stop: int) -> Floats:
+def _running(counts: Whole, change: Floats, thresholds: int) -> Floats:
     """What these steps add up to after each, shape (steps, thresholds): a step counts from its list's threshold on."""
-    columns = int(steps.counts.max()) + 1
-    table = np.zeros((stop - start, columns))
-    table[np.arange(stop - start), steps.counts[start:stop]] = steps.change[quantity, start:stop]
+    table = np.zeros((len(counts), thresholds + 1))
+    table[np.arange(len(counts)), counts] = change
     np.cumsum(table, axis=1, out=table)
     np.cumsum(table, axis=0, out=table)
-    return table[:, :-1]  # the last column is that of steps which count at no threshold
+    return table[:, :-1]

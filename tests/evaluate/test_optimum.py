@@ -15,6 +15,13 @@ from rag_core.evaluate.optimum import least_fraction, optimum
 from rag_core.evaluate.sweep import plane
 from rag_core.filters.cut import POLICIES, units
 
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch):
+    """The small lists of these tests in many blocks, so that skipping them is at work."""
+    monkeypatch.setattr("rag_core.evaluate.optimum._BLOCK_STEPS", 3)
+
+
 steps = st.sampled_from([0.0, 0.05, 0.1, 0.15]) | st.floats(0, 0.5)
 rows = st.lists(st.tuples(steps, st.booleans()), max_size=8)
 captures = st.lists(rows, min_size=1, max_size=5)
@@ -120,10 +127,11 @@ def test_the_optimum_is_at_least_the_best_of_a_fine_grid(policy):
     assert found.SetF >= grid.SetF.max() - 1e-12
 
 
-def test_small_blocks_change_nothing(monkeypatch):
+@pytest.mark.parametrize("size", [1, 5, 10_000])
+def test_the_size_of_blocks_changes_nothing(monkeypatch, size):
     lists = noisy_lists(queries=12, length=15)
     whole = [optimum(lists, policy=policy, at_least=("SetR", 0.5)) for policy in POLICIES]
-    monkeypatch.setattr("rag_core.evaluate.optimum._BLOCK_CELLS", 20)
+    monkeypatch.setattr("rag_core.evaluate.optimum._BLOCK_STEPS", size)
     assert [optimum(lists, policy=policy, at_least=("SetR", 0.5)) for policy in POLICIES] == whole
 
 
