@@ -1,4 +1,4 @@
-"""The pool of chunks to judge: per query the dense top 30 and the BM25 top 30 of the demo rulebook.
+"""The pool of chunks to judge: per query the dense top 30, the BM25 top 30 and what rules with refill would return.
 
 Run from the project's root after build.py: `python eval_sets/rulebook/pool.py` prints what share of the pool qrels.tsv
 judges and what it does not; with `--accept` it writes pool.json (query id → chunk ids), the record of what has been
@@ -22,8 +22,11 @@ import numpy as np  # noqa: E402
 from rag_core.evaluate.sets import read_qrels_tsv  # noqa: E402
 from rag_core.files import write_whole  # noqa: E402
 from rag_core.index.embed import BundledEmbedder  # noqa: E402
+from rag_core.rules.match import decide  # noqa: E402
+from rag_core.rules.model import Rule, read_rule  # noqa: E402
 
 DEPTH = 30
+SEEN, KEPT = 45, 15  # what query_must with refill looks at and returns by default
 
 
 def read_lines(name: str) -> list[dict[str, Any]]:
@@ -53,14 +56,24 @@ def lexical_top(documents: Sequence[str], queries: Sequence[str], depth: int = D
     return [[int(one) for one, score in zip(*row, strict=True) if score > 0] for row in matching]
 
 
+def refilled(ranked: Sequence[int], chunks: Sequence[Mapping[str, Any]], query: str) -> list[int]:
+    """What query_must with refill would return from a ranking: the first 15 of 45 that their rules admit."""
+    rules = (read_rule(chunks[one].get("query_must")) for one in ranked[:SEEN])
+    admitted = (rule is None or (isinstance(rule, Rule) and decide(rule, query).satisfied) for rule in rules)
+    return [one for one, kept in zip(ranked[:SEEN], admitted, strict=True) if kept][:KEPT]
+
+
 def pool() -> dict[str, list[str]]:
-    """Query id → ids of its pooled chunks, dense results first, none twice."""
+    """Query id → ids of its pooled chunks: dense, BM25 and refilled dense results, none twice."""
     chunks, queries = read_lines("corpus.jsonl"), read_lines("queries.jsonl")
     documents, texts = [document(chunk) for chunk in chunks], [query["query"] for query in queries]
-    both = zip(queries, dense_top(documents, texts), lexical_top(documents, texts), strict=True)
-    return {
-        query["id"]: [chunks[one]["id"] for one in dict.fromkeys([*dense, *lexical])] for query, dense, lexical in both
-    }
+    found = {}
+    for query, dense, lexical in zip(
+        queries, dense_top(documents, texts, SEEN), lexical_top(documents, texts), strict=True
+    ):
+        refill = refilled(dense, chunks, query["query"])
+        found[query["id"]] = [chunks[one]["id"] for one in dict.fromkeys([*dense[:DEPTH], *lexical, *refill])]
+    return found
 
 
 def unjudged(pooled: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

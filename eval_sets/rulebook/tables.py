@@ -37,7 +37,7 @@ GROUPS = (
         "CLERICS, DRUIDS AND MONKS",
         "a cleric, druid or monk",
         (("1-3", 20), ("4-6", 18), ("7-9", 16), ("10-12", 14), ("13-15", 12), ("16-18", 10), ("19+", 9)),
-        "Monks use the row of their monkish level even with the open hand.",
+        "A druid in beast shape and a monk with open hand use the row of their own level.",
     ),
     AttackGroup(
         "fighter",
