@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -78,37 +79,26 @@ class AdaptiveGap(Filter):
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """Per parameter, the nearest value with which this stage would have kept the chunk."""
         judged = [hit for hit in self.arrange(before.hits, before) if _cuttable(hit)]
-        distances = [_distance(hit) for hit in judged]
+        distances = tuple(_distance(hit) for hit in judged)
         position = [hit.key for hit in judged].index(drop.hit.key) + 1
-        return tuple(
-            self._nearest(name, distances, position)
-            for name in ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
-        )
+        names = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
+        return tuple(_nearest(name, _tried(self, name, distances), position) for name in names)
 
-    def _nearest(self, name: str, distances: Sequence[float], position: int) -> Counterfactual:
-        """The nearest change point of one parameter that keeps the chunk at `position` (1-based)."""
-        current = self.settings()[name]
-        for value in sorted(self._change_points(name, distances, position), key=lambda v: _farness(v, current)):
-            try:
-                kept = cut(distances, **{**self.settings(), name: value}).keep
-            except InputError:
-                continue
-            if kept >= position:
-                return Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
-        return Counterfactual(name, None, f"{name}: no value would have kept it")
-
-    def _change_points(self, name: str, distances: Sequence[float], position: int) -> Iterator[Any]:
+    def change_points(self, name: str, distances: Sequence[float]) -> Iterator[Any]:
         """Values of one parameter at which the kept set can change."""
+        looked = distances[: self.max_results]
         if name == "gap_policy":
             yield from (policy for policy in POLICIES if policy != self.gap_policy)
-        elif name in ("min_results", "max_results"):
-            yield from {position, *range(1, min(len(distances), 200) + 1)}
+        elif name == "min_results":
+            yield from range(1, len(looked) + 1)
+        elif name == "max_results":
+            yield from range(max(1, self.min_results), len(distances) + 1)
         elif name == "distance_offset":
-            yield from (_up(distance - distances[0]) for distance in distances[position - 1 : position])
+            yield from (_up(distance - distances[0]) for distance in looked)
         else:
-            span = (distances[min(len(distances), self.max_results) - 1] - distances[0]) or 1.0
+            span = (looked[-1] - looked[0]) or 1.0
             scale = span if self.gap_policy == "relative" else 1.0
-            for before, after in pairwise(distances):
+            for before, after in pairwise(looked):
                 gap = (units(after) - units(before)) * UNIT / scale
                 yield from (_up(gap), _up(gap + UNIT / scale))
 
@@ -142,6 +132,22 @@ class AdaptiveGap(Filter):
                 f"{candidates.metric} distances; expected gap_threshold and distance_offset set for them, "
                 f"or gap_policy relative with relative_offset"
             )
+
+
+@lru_cache(maxsize=64)
+def _tried(stage: AdaptiveGap, name: str, distances: tuple[float, ...]) -> tuple[tuple[Any, int], ...]:
+    """(value, how many it keeps) for every change point of a parameter, the nearest to its current value first."""
+    settings = stage.settings()
+    values = sorted(set(stage.change_points(name, distances)), key=lambda value: _farness(value, settings[name]))
+    return tuple((value, cut(distances, **{**settings, name: value}).keep) for value in values)
+
+
+def _nearest(name: str, tried: Sequence[tuple[Any, int]], position: int) -> Counterfactual:
+    """The nearest tried value of a parameter that keeps the chunk at `position` (1-based)."""
+    for value, keep in tried:
+        if keep >= position:
+            return Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
+    return Counterfactual(name, None, f"{name}: no value would have kept it")
 
 
 def _cuttable(hit: Hit) -> bool:
