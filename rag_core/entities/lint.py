@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rapidfuzz import fuzz
-
 from rag_core.entities.alias import Alias, all_aliases
 from rag_core.entities.match import Settings
+from rag_core.entities.near import NearStrings
 from rag_core.entities.operative import SHORT_NAME
 from rag_core.entities.reading import ordinary_words, read
 from rag_core.entities.structure import Structure
@@ -69,10 +68,11 @@ def _close_names(structure: Structure, aliases: Sequence[Alias], settings: Setti
     named = [(" ".join(read(entity.name).words), frozenset((entity.name,))) for entity in structure.entities]
     named += [(" ".join(read(a.phrase).words), frozenset(a.teams)) for a in aliases if a.kind != "initials"]
     long = [pair for pair in dict.fromkeys(named) if len(pair[0]) >= settings.distinctive_word_length]
-    for position, (name, teams) in enumerate(long):
-        for other, others in long[position + 1 :]:
-            score = fuzz.ratio(name, other)
-            if teams != others and read(name).keys != read(other).keys and score >= settings.threshold:
+    near = NearStrings([(number, name) for number, (name, _) in enumerate(long)])
+    for number, (name, teams) in enumerate(long):
+        for found, score in near.close(name, settings.threshold):
+            other, others = long[found]
+            if found > number and teams != others and read(name).keys != read(other).keys:
                 text = f"{name!r} and {other!r} are {score:.0f} alike: a misspelling of one may find the other"
                 yield Finding("close_names", name, tuple(sorted(teams | others)), text)
 

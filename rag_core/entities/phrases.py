@@ -12,8 +12,9 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 
+from rag_core.entities.near import NearStrings
 from rag_core.entities.reading import Reading, key, read
 
 SHORT_WORD = (4, 5)  # letters
@@ -42,36 +43,6 @@ def one_letter_off(word: str, name: str) -> bool:
     return sum(a != b for a, b in zip(word, name, strict=True)) == 1
 
 
-def ratio_bounds(length: int, threshold: float) -> tuple[int, int]:
-    """Lengths a string may have to reach `threshold`: the ratio is at most 200 · shorter / (sum of both lengths)."""
-    if threshold <= 0:
-        return 0, 1 << 30
-    return int(length * threshold / (200 - threshold)), int(length * (200 - threshold) / threshold) + 1
-
-
-class LengthBands:
-    """Strings sorted by length, so that a misspelt word is compared only with those that could reach the threshold."""
-
-    def __init__(self, strings: Sequence[tuple[int, str]]) -> None:
-        ordered = sorted(strings, key=lambda pair: (len(pair[1]), pair[0]))
-        self._numbers = [number for number, _ in ordered]
-        self._strings = [string for _, string in ordered]
-        longest = len(self._strings[-1]) if ordered else 0
-        self._starts = [0] * (longest + 2)  # position of the first string of each length or more
-        for string in self._strings:
-            self._starts[len(string) + 1] += 1
-        for length in range(1, longest + 2):
-            self._starts[length] += self._starts[length - 1]
-
-    def close(self, word: str, threshold: float) -> list[tuple[int, float]]:
-        """(number, ratio) of every string whose ratio to `word` is at least the threshold, by number."""
-        low, high = ratio_bounds(len(word), threshold)
-        last = len(self._starts) - 1
-        start, stop = self._starts[min(low, last)], self._starts[min(high + 1, last)]
-        found = process.extract(word, self._strings[start:stop], scorer=fuzz.ratio, score_cutoff=threshold, limit=None)
-        return sorted((self._numbers[start + position], score) for _, score, position in found)
-
-
 class PhraseFinder:
     """Finds phrases in a reading; `misspelt` says which words may be misspelt names."""
 
@@ -85,9 +56,9 @@ class PhraseFinder:
         fuzzy = [number for number, phrase in enumerate(phrases) if phrase.fuzzy]
         self._lengths = sorted({len(reading.words) for reading in self._readings})
         self._short = self._short_words(fuzzy)
-        self._whole = LengthBands([(number, self._text(number)) for number in fuzzy])
+        self._whole = NearStrings([(number, self._text(number)) for number in fuzzy])
         self._runs = {
-            length: LengthBands([(n, self._text(n)) for n in fuzzy if len(self._readings[n].words) == length])
+            length: NearStrings([(n, self._text(n)) for n in fuzzy if len(self._readings[n].words) == length])
             for length in self._lengths
             if length > 1
         }

@@ -8,7 +8,7 @@ import pytest
 from rapidfuzz import fuzz
 
 from rag_core.entities import Settings, TeamFilter, load_structure
-from rag_core.entities.phrases import LengthBands
+from rag_core.entities.near import NearStrings
 from rag_core.entities.plain import PlainMatch, PlainScan
 
 _spec = importlib.util.spec_from_file_location("random_structures", Path(__file__).with_name("random_structures.py"))
@@ -68,11 +68,11 @@ def test_a_filter_with_a_moved_threshold_equals_one_built_with_it(demo, demo_fil
 
 
 @pytest.mark.parametrize("threshold", [0, 50, 66.6, 80, 100])
-def test_length_bands_give_what_comparing_every_pair_gives(threshold):
+def test_near_strings_give_what_comparing_every_pair_gives(threshold):
     rng = made.rng(6)
     names = ["".join(rng.choices("abcde ", k=rng.randint(1, 14))) for _ in range(400)]
-    bands = LengthBands(list(enumerate(names)))
+    near = NearStrings(list(enumerate(names)))
     for _ in range(200):
         word = made.slip(rng, rng.choice(names)) or "x"
         pairs = [(number, fuzz.ratio(word, name)) for number, name in enumerate(names)]
-        assert bands.close(word, threshold) == [(number, score) for number, score in pairs if score >= threshold]
+        assert near.close(word, threshold) == [(number, score) for number, score in pairs if score >= threshold]
