@@ -1,6 +1,6 @@
 """The Chroma server: a child process of ours over a folder of ours, on a free loopback port.
 
-Started when it is first needed, started again after a crash, ended with its parent. What is asked of it is in chroma.py.
+Started when it is first needed, again after a crash, and ended with its parent. What is asked of it is in chroma.py.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 
 from rag_core.corpus import load
+from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import fingerprints, folder_of
 from rag_core.index.embed import Embedder, Progress
@@ -48,6 +49,7 @@ def ingest(
     *,
     format: str = "auto",
     header_level: int = 3,
+    split_long: bool = False,
     force: bool = False,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
@@ -55,11 +57,14 @@ def ingest(
     """Bring the collection's chunks of these paths to what the documents say now.
 
     Chunks of the paths that are no longer in them are deleted; those of other paths stay. `force` embeds everything
-    anew and leaves nothing else in the collection. All documents are read and checked before anything is written.
+    anew and leaves nothing else in the collection; `split_long` takes chunks over the model's window apart. All
+    documents are read and checked before anything is written.
     """
     folder = folder_of(workspace, collection)
     corpus = load(paths, format, header_level)
-    chunks = {str(document.path): document.chunks for document in corpus.documents}
+    chunks: dict[str, Sequence[Chunk]] = {str(document.path): document.chunks for document in corpus.documents}
+    if split_long:
+        chunks = {document: _split(some, embedder) for document, some in chunks.items()}
     report = _store(folder, chunks, None if force else corpus.roots, embedder, force, progress, cancel)
     return replace(report, passed_over=corpus.passed_over)
 
@@ -79,6 +84,10 @@ def ingest_chunks(
     if len({chunk.id for chunk in listed}) < len(listed):
         raise InputError("two chunks have one id, expected each id once")
     return _store(folder_of(workspace, collection), {"": listed}, None, embedder, force, progress, cancel)
+
+
+def _split(chunks: Sequence[Chunk], embedder: Embedder) -> list[Chunk]:
+    return [part for chunk in chunks for part in split_chunk(chunk, embedder.window, embedder.count_tokens)]
 
 
 def _store(

@@ -154,6 +154,14 @@ def test_a_chunk_over_the_window_is_reported_with_its_tokens(run, docs):
     assert report.window == 50
 
 
+def test_a_long_chunk_is_taken_apart_where_that_is_asked_for(run, docs, snapshot):
+    (docs / "a.md").write_text("## Long\n" + "word " * 60)
+    report = run(split_long=True)
+    assert report.too_long == ()
+    assert [chunk.id for chunk in snapshot().chunks[:2]] == ["a.md#long@1", "a.md#long@2"]
+    assert run(split_long=True).embedded == 0
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

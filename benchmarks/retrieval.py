@@ -1,0 +1,275 @@
+"""Filtered retrieval and candidate lists against ChromaDB on the same synthetic vectors, as ratios.
+
+    python -m benchmarks.retrieval [--sizes 1000 10000 100000] [--rounds 15] [--json]
+
+For every size one child process holds both sides: Chroma's PersistentClient over a temporary folder, and a collection
+of ours in memory. Rounds interleave the rows; a figure is the median, a ratio the median of the per-round ratios. Data:
+384-dimensional float32 vectors in clusters of about 50, queries near a chunk; 21 % of the chunks carry a rule that the
+query does not meet. Exit code 1 where a floor is missed.
+
+Floors: the pipeline at least 5 times (10,000 chunks) and 30 times (100,000) faster than the plain loop with a working
+key; candidate lists (200 queries × 200) at 10,000 at least 3 times faster than Chroma's batch; recall 1.0 and no chunk
+twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from rag_core.index.collection import Snapshot
+from rag_core.index.embed import Vectors, normalise
+from rag_core.index.exact import nearest_lists
+from rag_core.index.search import CollectionIndex
+from rag_core.spec import build, parse_pipeline
+from rag_core.types import Candidates, Chunk, Query
+
+DIMENSION = 384
+K, DEPTH, QUERIES = 15, 200, 200
+RULE = {"contain": "owlbear"}
+QUESTION = "What does a 7th level cleric need to roll to hit armor class 6?"
+FLOORS = {
+    (10_000, "pipeline : plain loop"): 5.0,
+    (100_000, "pipeline : plain loop"): 30.0,
+    (10_000, "lists : Chroma batch"): 3.0,
+}
+
+
+class FixedEmbedder:
+    """Gives back prepared vectors: embedding is no part of what is measured."""
+
+    name, dimension, window, batch = "synthetic", DIMENSION, 256, 64
+
+    def __init__(self, vectors: dict[str, Vectors]) -> None:
+        self._vectors = vectors
+
+    def embed(self, texts, progress=None):
+        """The prepared vectors of the texts."""
+        return np.stack([self._vectors[text] for text in texts])
+
+    def count_tokens(self, texts):
+        """One token each: nothing is over the window."""
+        return [1] * len(texts)
+
+
+def make_data(rows: int) -> tuple[Vectors, Vectors, tuple[Chunk, ...]]:
+    """Clustered unit vectors, queries near some of them, and chunks of which 21 % carry a rule."""
+    rng = np.random.default_rng(rows)
+    centres = rng.normal(size=(max(1, rows // 50), DIMENSION))
+    spread = rng.normal(size=(rows, DIMENSION)) * 0.7
+    vectors = normalise(centres[rng.integers(len(centres), size=rows)] + spread)
+    queries = normalise(vectors[rng.integers(rows, size=QUERIES)] + rng.normal(size=(QUERIES, DIMENSION)) * 0.03)
+    ruled = rng.random(rows) < 0.21
+    chunks = tuple(
+        Chunk(f"c{row:06}", f"Title {row}", "Some words of a chunk. " * 12, query_must=RULE if ruled[row] else None)
+        for row in range(rows)
+    )
+    return vectors, queries, chunks
+
+
+def fill_chroma(folder: str, vectors: Vectors, chunks: tuple[Chunk, ...]) -> Any:
+    """A Chroma collection with its default graph settings, cosine space, the id also as a metadata field."""
+    import chromadb
+    from chromadb.config import Settings
+
+    client = chromadb.PersistentClient(folder, settings=Settings(anonymized_telemetry=False))
+    configuration = {"hnsw": {"space": "cosine"}}
+    collection = client.create_collection("peer", configuration=configuration, embedding_function=None)
+    for start in range(0, len(chunks), 5000):
+        some = chunks[start : start + 5000]
+        metadatas = [
+            {
+                "key": chunk.id,
+                "title": chunk.title,
+                "query_must": json.dumps(chunk.query_must) if chunk.query_must else "",
+            }
+            for chunk in some
+        ]
+        collection.add(
+            ids=[chunk.id for chunk in some],
+            embeddings=vectors[start : start + 5000],
+            metadatas=metadatas,
+            documents=[chunk.text for chunk in some],
+        )
+    return collection
+
+
+def meets(raw: str) -> bool:
+    """The plain check of a stored rule: its term stands in the query."""
+    return not raw or json.loads(raw)["contain"] in QUESTION.lower()
+
+
+def plain_loop(collection: Any, query: Vectors) -> list[str]:
+    """The loop as it is usually written, with a key that works: what was dropped is excluded from the next query."""
+    dropped: list[str] = []
+    kept: list[str] = []
+    for _ in range(3):
+        where = {"where": {"key": {"$nin": dropped}}} if dropped else {}
+        answer = collection.query(query_embeddings=[query], n_results=K, **where)
+        before = len(dropped)
+        for identity, metadata in zip(answer["ids"][0], answer["metadatas"][0], strict=True):
+            (kept if meets(metadata["query_must"]) else dropped).append(identity)
+        if len(kept) >= K or len(dropped) == before:
+            break
+    return kept[:K]
+
+
+def oversampled(collection: Any, query: Vectors) -> list[str]:
+    """The better loop: one query for three times as many, filtered."""
+    answer = collection.query(query_embeddings=[query], n_results=3 * K)
+    pairs = zip(answer["ids"][0], answer["metadatas"][0], strict=True)
+    return [identity for identity, metadata in pairs if meets(metadata["query_must"])][:K]
+
+
+def measure(rounds: int, rows: dict[str, Callable[[int], Any]]) -> dict[str, list[float]]:
+    """Milliseconds of every row in every round, rows interleaved; the first round warms up and is left out."""
+    times: dict[str, list[float]] = {name: [] for name in rows}
+    for number in range(rounds + 1):
+        for name, work in rows.items():
+            started = perf_counter()
+            work(number)
+            if number:
+                times[name].append((perf_counter() - started) * 1000)
+    return times
+
+
+def ratio(slow: list[float], fast: list[float]) -> dict[str, float]:
+    each = [a / b for a, b in zip(slow, fast, strict=True)]
+    return {"median": statistics.median(each), "low": min(each), "high": max(each)}
+
+
+def one_size(rows: int, rounds: int) -> dict[str, Any]:
+    """All rows of the table for one number of chunks."""
+    vectors, queries, chunks = make_data(rows)
+    texts = {f"query {number}": query for number, query in enumerate(queries)}
+    snapshot = Snapshot("bench", chunks, vectors, "synthetic", DIMENSION, "f", "r")
+    index = CollectionIndex(snapshot, FixedEmbedder(texts))
+    pipeline = build(parse_pipeline([{"Dense": {"depth": K}}, {"Requery": {"k": K}}]), {"index": index})
+
+    def ours(number: int) -> list[str]:
+        query = Query("q", QUESTION, dense_text=f"query {number}")
+        return [hit.chunk.id for hit in pipeline(Candidates(query)).hits]
+
+    with tempfile.TemporaryDirectory() as folder:
+        started = perf_counter()
+        collection = fill_chroma(folder, vectors, chunks)
+        filled = perf_counter() - started
+        filtered = measure(
+            rounds,
+            {
+                "plain loop": lambda number: plain_loop(collection, queries[number]),
+                "oversampled Chroma": lambda number: oversampled(collection, queries[number]),
+                "pipeline": ours,
+            },
+        )
+        lists = measure(
+            max(3, rounds // 5),
+            {
+                "Chroma batch": lambda number: collection.query(
+                    query_embeddings=list(queries), n_results=min(DEPTH, rows), include=["distances"]
+                ),
+                "lists": lambda number: nearest_lists(vectors, queries, DEPTH),
+            },
+        )
+        quality = recalls(collection, vectors, queries, chunks, ours)
+    return {
+        "chunks": rows,
+        "milliseconds": {name: statistics.median(each) for name, each in {**filtered, **lists}.items()},
+        "ratios": {
+            "pipeline : plain loop": ratio(filtered["plain loop"], filtered["pipeline"]),
+            "pipeline : oversampled Chroma": ratio(filtered["oversampled Chroma"], filtered["pipeline"]),
+            "lists : Chroma batch": ratio(lists["Chroma batch"], lists["lists"]),
+        },
+        "recall": quality,
+        "seconds_to_fill_chroma": filled,
+    }
+
+
+def recalls(
+    collection: Any, vectors: Vectors, queries: Vectors, chunks: tuple[Chunk, ...], ours: Callable[[int], list[str]]
+) -> dict[str, float]:
+    """Recall against brute force in float64: of the 15 that pass, and of the 200 nearest; and duplicates returned."""
+    passing = np.array([chunk.query_must is None for chunk in chunks])
+    found: dict[str, list[float]] = {"pipeline": [], "plain loop": [], "lists": [], "Chroma list": []}
+    duplicates = 0
+    depth = min(DEPTH, len(chunks))
+    for number in range(20):
+        distance = 1 - vectors.astype(np.float64) @ queries[number].astype(np.float64)
+        order = np.lexsort((np.arange(len(chunks)), distance))
+        true = {chunks[row].id for row in order[passing[order]][:K]}
+        deep = {chunks[row].id for row in order[:depth]}
+        kept, looped = ours(number), plain_loop(collection, queries[number])
+        duplicates += len(kept) - len(set(kept))
+        found["pipeline"].append(len(true & set(kept)) / K)
+        found["plain loop"].append(len(true & set(looped)) / K)
+        ((rows, _),) = nearest_lists(vectors, queries[number : number + 1], depth)
+        found["lists"].append(len(deep & {chunks[row].id for row in rows}) / depth)
+        answer = collection.query(query_embeddings=[queries[number]], n_results=depth, include=["distances"])
+        found["Chroma list"].append(len(deep & set(answer["ids"][0])) / depth)
+    return {name: statistics.mean(each) for name, each in found.items()} | {"duplicates": float(duplicates)}
+
+
+def missed(result: dict[str, Any]) -> list[str]:
+    """The floors this result does not reach, as sentences."""
+    rows, ratios, recall = result["chunks"], result["ratios"], result["recall"]
+    found = [
+        f"{rows:,}: {name} is {ratios[name]['median']:.1f}, floor {floor:g}"
+        for (size, name), floor in FLOORS.items()
+        if size == rows and ratios[name]["median"] < floor
+    ]
+    exact = recall["pipeline"] == recall["lists"] == 1.0 and not recall["duplicates"]
+    return found + ([] if exact else [f"{rows:,}: recall of the exact paths is below 1.0 or a chunk came twice"])
+
+
+def show(result: dict[str, Any]) -> None:
+    print(f"\n{result['chunks']:,} chunks (Chroma filled in {result['seconds_to_fill_chroma']:.0f} s)")
+    for name, value in result["milliseconds"].items():
+        print(f"  {name:32} {value:10.2f} ms")
+    for name, value in result["ratios"].items():
+        print(f"  {name:32} {value['median']:9.1f}× [{value['low']:.1f} … {value['high']:.1f}]")
+    for name, value in result["recall"].items():
+        print(f"  {'recall ' * (name != 'duplicates') + name:32} {value:10.3f}")
+
+
+def in_child(rows: int, rounds: int) -> dict[str, Any]:
+    """One size in a process of its own: Chroma never runs in ours."""
+    command = [sys.executable, "-m", "benchmarks.retrieval", "--child", str(rows), "--rounds", str(rounds)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--json", action="store_true")
+    options.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.child:
+        print(json.dumps(one_size(chosen.child, chosen.rounds)))
+        return 0
+    results = []
+    for rows in chosen.sizes:
+        results.append(in_child(rows, chosen.rounds))
+        if not chosen.json:
+            show(results[-1])
+    problems = [problem for result in results for problem in missed(result)]
+    if chosen.json:
+        print(json.dumps({"version": 1, "results": results, "missed": problems}, indent=1))
+    else:
+        print("\n" + ("\n".join(problems) if problems else "all floors reached"))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""OpenAPI 3 and Swagger 2.0 → chunks: one per operation, one per schema, with references between them as `ref_ids`.
+
+Documents given together may refer to each other by their relative paths. Nothing else is read and nothing is fetched: a
+reference that leads nowhere becomes a warning. How a chunk reads is for openapi_text, what a reference means for
+openapi_references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rag_core.corpus.jsonl import cleaned
+from rag_core.corpus.names import Names, document_name, slug
+from rag_core.corpus.openapi_references import Documents, references, resolve
+from rag_core.corpus.openapi_text import mapping, operation_text, schema_text, sequence, words
+from rag_core.errors import InputError
+from rag_core.files import parse_json, parse_yaml
+from rag_core.types import Chunk
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+DEEPEST_DOCUMENT = 100  # levels of nesting; real documents have about twenty
+LONGEST_NAME = 200
+SCHEMA_PLACES = (("components", "schemas"), ("definitions",))
+PATH_PLACES = ("paths", "webhooks")
+
+Place = tuple[str, tuple[str, ...]]
+"""Document and JSON pointer of a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiChunks:
+    """What API documents gave: chunks in order, and a sentence per reference that leads nowhere.
+
+    `references` counts what was found in all documents, `operations` and `schemas` the chunks of each kind.
+    """
+
+    chunks: tuple[Chunk, ...]
+    warnings: tuple[str, ...]
+    operations: int
+    schemas: int
+    references: int
+
+
+def read_openapi(texts: Mapping[str, str]) -> ApiChunks:
+    """The chunks of one or more API documents, or an InputError naming the one that is none.
+
+    `texts` maps a document's path inside its folder (it becomes part of ids) to its YAML or JSON. Ids are
+    `document#operation/name` (the operationId, else method and path) and `document#schema/name`. `ref_ids` of a chunk
+    are the chunks it refers to directly, or through a shared parameter, response, header or body; a chunk that refers
+    to itself names itself.
+    """
+    documents = {name: parse_document(text, name) for name, text in texts.items()}
+    places = _places(documents)
+    chunks = tuple(_chunks(documents, places))
+    found = [(name, reference) for name, content in documents.items() for reference in references(content)]
+    return ApiChunks(
+        chunks=chunks,
+        warnings=tuple(dict.fromkeys(_warnings(found, documents))),
+        operations=sum(chunk.type == "operation" for chunk in chunks),
+        schemas=sum(chunk.type == "schema" for chunk in chunks),
+        references=len(found),
+    )
+
+
+def parse_document(text: str, name: str) -> Mapping[str, Any]:
+    """The content of an OpenAPI 3 or Swagger 2.0 document with text for every key, or an InputError for others."""
+    parsed = parse_json(text, name) if text.lstrip().startswith("{") else parse_yaml(text, name)
+    content = _plain(parsed, name, 0)
+    if not isinstance(content, Mapping):
+        raise InputError(f"{name} holds no mapping, expected an OpenAPI 3 or Swagger 2.0 document")
+    version = str(content.get("openapi") or content.get("swagger") or "nothing")
+    if not re.match(r"3\.|2\.0" if "openapi" not in content else r"3\.", version):
+        raise InputError(f"{name} says version {version[:20]!r}, expected openapi 3.x or swagger 2.0")
+    return content
+
+
+def _plain(value: Any, name: str, depth: int) -> Any:
+    """The value with text keys and no type that JSON lacks (YAML has dates); too deep a nesting is refused."""
+    if depth > DEEPEST_DOCUMENT:
+        raise InputError(f"{name} is nested too deeply, expected at most {DEEPEST_DOCUMENT} levels")
+    if isinstance(value, Mapping):
+        return {str(cleaned(str(key))): _plain(item, name, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, name, depth + 1) for item in value]
+    return cleaned(value) if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _places(documents: Documents) -> dict[Place, str]:
+    """Where a chunk stands → its id, operations first, in the order of each document."""
+    found: dict[Place, str] = {}
+    for name, content in documents.items():
+        names = Names()
+        for pointer, operation in _operations(content):
+            found[name, pointer] = names.of(_id(name, "operation", _operation_name(pointer, operation)))
+        found |= {(name, pointer): names.of(_id(name, "schema", pointer[-1])) for pointer in _schemas(content)}
+    return found
+
+
+def _id(document: str, kind: str, name: str) -> str:
+    plain = re.sub(r"[\x00-\x1f\x7f]", "", document_name(name))
+    return f"{document_name(document)}#{kind}/{plain[:LONGEST_NAME]}"
+
+
+def _operation_name(pointer: tuple[str, str, str], operation: Mapping[str, Any]) -> str:
+    return words(operation.get("operationId")) or slug(f"{pointer[2]} {pointer[1]}")
+
+
+def _operations(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Mapping[str, Any]]]:
+    """(pointer, operation) of every method of every path, and of the webhooks that version 3.1 knows."""
+    for place in PATH_PLACES:
+        for path, item in mapping(content.get(place)).items():
+            for method, operation in mapping(item).items():
+                if method in METHODS and isinstance(operation, Mapping):
+                    yield (place, path, method), operation
+
+
+def _schemas(content: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The pointer of every named schema."""
+    for place in SCHEMA_PLACES:
+        held: Any = content
+        for part in place:
+            held = mapping(held).get(part)
+        yield from ((*place, name) for name in mapping(held))
+
+
+def _chunks(documents: Documents, places: Mapping[Place, str]) -> Iterator[Chunk]:
+    positions: Counter[str] = Counter()
+    for (name, pointer), identity in places.items():
+        positions[name] += 1
+        api = words(mapping(documents[name].get("info")).get("title"))
+        make = _operation_chunk if pointer[0] in PATH_PLACES else _schema_chunk
+        chunk, part = make(name, pointer, documents)
+        yield replace(
+            chunk,
+            id=identity,
+            ref_ids=_referred(part, name, documents, places),
+            metadata={"source": name, "position": positions[name], "api": api, **chunk.metadata},
+        )
+
+
+def _operation_chunk(name: str, pointer: tuple[str, ...], documents: Documents) -> tuple[Chunk, Any]:
+    """An operation as a chunk still without id, and the part of the document that holds its references."""
+    place, path, method = pointer
+    item = mapping(documents[name][place][path])
+    operation, shared = mapping(item[method]), sequence(item.get("parameters"))
+    operation_id = words(operation.get("operationId"))
+    chunk = Chunk(
+        id="",
+        title=words(operation.get("summary")) or operation_id or f"{method.upper()} {path}",
+        text=operation_text(method, path, operation, shared, name, documents),
+        type="operation",
+        metadata={
+            "method": method.upper(),
+            "path": path,
+            "operation": operation_id,
+            "tags": [str(tag) for tag in sequence(operation.get("tags"))],
+        },
+    )
+    return chunk, [*shared, operation]
+
+
+def _schema_chunk(name: str, pointer: tuple[str, ...], documents: Documents) -> tuple[Chunk, Any]:
+    """A schema as a chunk still without id, and the schema."""
+    schema: Any = documents[name]
+    for part in pointer:
+        schema = schema[part]
+    title = pointer[-1]
+    text = schema_text(title, mapping(schema))
+    return Chunk(id="", title=title, text=text, type="schema", metadata={"schema": title}), schema
+
+
+def _referred(value: Any, source: str, documents: Documents, places: Mapping[Place, str]) -> tuple[str, ...]:
+    """Ids of the chunks that a part of a document refers to, looking through what is shared but no chunk itself."""
+    pending = deque((reference, source) for reference in references(value))
+    seen: set[Place] = set()
+    found: dict[str, None] = {}
+    while pending:
+        reference, origin = pending.popleft()
+        target = resolve(reference, origin, documents)
+        if isinstance(target, str) or (target.document, target.pointer) in seen:
+            continue
+        seen.add((target.document, target.pointer))
+        owner = _owner(target.document, target.pointer, places)
+        if owner is not None:
+            found[owner] = None
+        elif target.pointer:  # a whole document is no answer to what one chunk needs
+            pending.extend((inner, target.document) for inner in references(target.value))
+    return tuple(found)
+
+
+def _owner(document: str, pointer: tuple[str, ...], places: Mapping[Place, str]) -> str | None:
+    """The chunk that a place belongs to: the one there or the nearest above."""
+    for length in range(len(pointer), 0, -1):
+        identity = places.get((document, pointer[:length]))
+        if identity is not None:
+            return identity
+    return None
+
+
+def _warnings(found: Sequence[tuple[str, str]], documents: Documents) -> Iterator[str]:
+    for name, reference in found:
+        target = resolve(reference, name, documents)
+        if isinstance(target, str):
+            yield f"{name} has the reference {reference[:120]!r}, which {target}"

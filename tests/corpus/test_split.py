@@ -1,0 +1,55 @@
+"""Splitting chunks over a window."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_core.corpus.split import split_chunk
+from rag_core.types import Chunk
+
+
+def words(texts):
+    """A token a word, and two for the ends."""
+    return [len(text.split()) + 2 for text in texts]
+
+
+def texts(chunk, window):
+    return [part.text for part in split_chunk(chunk, window, words)]
+
+
+def test_a_chunk_that_fits_stays_itself():
+    chunk = Chunk("a", "T", "one two three")
+    assert split_chunk(chunk, 10, words) == [chunk]
+
+
+def test_paragraphs_are_packed_while_they_fit():
+    text = "one two three four five\n\nsix seven\n\neight nine ten eleven twelve thirteen\n"
+    assert texts(Chunk("a", "", text), 15) == [
+        "one two three four five\n\nsix seven\n\n",
+        "eight nine ten eleven twelve thirteen\n",
+    ]
+
+
+def test_a_long_paragraph_falls_into_lines_and_a_long_line_into_words():
+    text = "a b c\nd e f\n" + "w " * 12
+    assert texts(Chunk("a", "", text), 8) == ["a b c\n", "d e f\n", "w w ", "w w ", "w w ", "w w ", "w w ", "w w "]
+
+
+def test_parts_are_numbered_and_carry_what_the_chunk_has():
+    chunk = Chunk("a#b", "T", "x " * 30, "rule", {"contain": "x"}, ("r",), {"source": "f"})
+    parts = split_chunk(chunk, 20, words)
+    assert [part.id for part in parts] == [f"a#b@{number}" for number in range(1, len(parts) + 1)]
+    assert all(
+        (part.title, part.type, part.query_must, part.ref_ids) == ("T", "rule", {"contain": "x"}, ("r",))
+        for part in parts
+    )
+    assert dict(parts[0].metadata) == {"source": "f", "part": 1, "parts": len(parts)}
+
+
+@given(
+    st.lists(st.sampled_from(["word", "w" * 9, " ", "\n", "\n\n", "\t", "\r\n", "\u2028"])).map("".join),
+    st.integers(8, 20),
+)
+def test_the_parts_joined_are_the_text_and_each_fits(text, window):
+    parts = texts(Chunk("a", "", text), window)
+    assert "".join(parts) == text
+    assert all(words([part])[0] <= window for part in parts)
