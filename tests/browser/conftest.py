@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PATIENCE = 30_000  # ms; the app loads its parts late, and a busy machine takes its time
 NO_BROWSER = "Chromium is not on the PATH: `apt-get install chromium` (Debian, Ubuntu) brings it"
 
 
@@ -33,8 +34,9 @@ def browser():
         if os.environ.get("WINNOW_REQUIRE_BROWSER") == "1":
             pytest.fail(NO_BROWSER)
         pytest.skip(NO_BROWSER)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield chromium
@@ -45,7 +47,7 @@ def browser():
 def page(browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     opened = context.new_page()
-    opened.set_default_timeout(30_000)
+    opened.set_default_timeout(PATIENCE)
     yield opened
     context.close()
 
@@ -72,7 +74,17 @@ def wait_until_healthy(url, process, seconds=60):
 
 def start_app(workspace, log):
     port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true", "--server.port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        "app.py",
+        "--server.headless",
+        "true",
+        "--server.port",
+        str(port),
+    ]
     environment = {**os.environ, "WINNOW_WORKSPACE": str(workspace)}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}"
