@@ -1,8 +1,8 @@
 """The pool of chunks to judge: per query the dense top 30, the BM25 top 30 and what rules with refill would return.
 
 Run from the project's root after build.py: `python eval_sets/rulebook/pool.py` prints what share of the pool qrels.tsv
-judges and what it does not; with `--accept` it writes pool.json (query id → chunk ids), the record of what has been
-looked at. Judging itself is done by hand, in judgements.yaml; build.py then writes the zeros.
+judges and what it does not; with `--accept` it adds them to pool.json (query id → chunk ids), the record of what has
+been looked at. Judging itself is done by hand, in judgements.yaml; build.py then writes the zeros.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ import numpy as np  # noqa: E402
 from rag_core.evaluate.sets import read_qrels_tsv  # noqa: E402
 from rag_core.files import write_whole  # noqa: E402
 from rag_core.index.embed import BundledEmbedder  # noqa: E402
+from rag_core.index.store import embedded_text  # noqa: E402
 from rag_core.rules.match import decide  # noqa: E402
 from rag_core.rules.model import Rule, read_rule  # noqa: E402
+from rag_core.types import Chunk  # noqa: E402
 
 DEPTH = 30
 SEEN, KEPT = 45, 15  # what query_must with refill looks at and returns by default
@@ -35,8 +37,8 @@ def read_lines(name: str) -> list[dict[str, Any]]:
 
 
 def document(chunk: Mapping[str, Any]) -> str:
-    """What of a chunk is searched: its title and its text."""
-    return f"{chunk['title']}\n{chunk['text']}"
+    """What of a chunk is searched, as a collection embeds it."""
+    return embedded_text(Chunk(id=chunk["id"], title=chunk["title"], text=chunk["text"]))
 
 
 def dense_top(documents: Sequence[str], queries: Sequence[str], depth: int = DEPTH) -> list[list[int]]:
@@ -92,7 +94,9 @@ def main(arguments: Sequence[str]) -> None:
         sys.stdout.write(f"{query}: {' '.join(ids)}\n")
     sys.stdout.write(f"{total} pooled pairs, {1 - without / total:.4f} of them judged\n")
     if "--accept" in arguments:
-        lines = (f" {json.dumps(query)}: {json.dumps(sorted(ids))}" for query, ids in pooled.items())
+        looked_at = json.loads((FOLDER / "pool.json").read_text(encoding="utf-8"))
+        both = {query: sorted({*ids, *looked_at.get(query, ())}) for query, ids in pooled.items()}
+        lines = (f" {json.dumps(query)}: {json.dumps(ids)}" for query, ids in both.items())
         write_whole(FOLDER / "pool.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 

@@ -1,6 +1,8 @@
 """The demo rulebook's queries, labels and rules agree with one another."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +15,15 @@ from rag_core.rules.model import parse_rule
 FOLDER = Path(__file__).parents[2] / "eval_sets" / "rulebook"
 CHUNKS = {c["id"]: c for c in map(json.loads, (FOLDER / "corpus.jsonl").read_text(encoding="utf-8").splitlines())}
 RULES = {one: parse_rule(chunk["query_must"], one) for one, chunk in CHUNKS.items() if "query_must" in chunk}
+REBUILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import build
+chunks = build.corpus()
+files = {"corpus.jsonl": build.json_lines(chunks), "qrels.tsv": build.qrels(chunks)}
+same = all((build.FOLDER / name).read_text(encoding="utf-8") == text for name, text in files.items())
+sys.stdout.write("same" if same else "other")
+"""
 CASES = {case.query.id: case for case in read_set(FOLDER).cases}
 
 
@@ -42,6 +53,18 @@ def test_every_relevant_chunk_passes_its_rule():
 
 def test_labels_name_chunks_that_exist():
     assert {chunk for case in CASES.values() for chunk in case.grades} <= set(CHUNKS)
+
+
+def test_everything_pooled_is_judged():
+    pool = json.loads((FOLDER / "pool.json").read_text(encoding="utf-8"))
+    assert set(pool) == set(CASES)
+    assert min(map(len, pool.values())) >= 30
+    assert [(one, chunk) for one in pool for chunk in pool[one] if chunk not in CASES[one].grades] == []
+
+
+def test_the_corpus_and_the_labels_are_what_the_build_writes():
+    found = subprocess.run([sys.executable, "-c", REBUILD, str(FOLDER)], capture_output=True, text=True, check=True)
+    assert found.stdout == "same"
 
 
 def test_every_query_has_labels_and_two_have_nothing_relevant():
