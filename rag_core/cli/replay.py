@@ -48,14 +48,7 @@ def replay(
 
         cases = with_labels(cases, read_qrels(qrels))
     cases = chosen(cases, name, first)
-    short: dict[str, dict[str, Any]] = {
-        "AdaptiveGap": {
-            "gap_threshold": gap_threshold,
-            "distance_offset": distance_threshold,
-            "max_results": max_chunks,
-        },
-        "TopK": {"k": k},
-    }
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
     if debug:
@@ -74,6 +67,14 @@ def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list
             )
         cases = [case for case in cases if case.query.id in names]
     return cases[:first] if first else cases
+
+
+def short_options(
+    gap_threshold: float | None, distance_threshold: float | None, max_chunks: int | None, k: int | None
+) -> dict[str, dict[str, Any]]:
+    """The short options as settings by stage; None where one was not given."""
+    adaptive = {"gap_threshold": gap_threshold, "distance_offset": distance_threshold, "max_results": max_chunks}
+    return {"AdaptiveGap": adaptive, "TopK": {"k": k}}
 
 
 def laid_over(source: str, short: dict[str, dict[str, Any]]) -> Any:

@@ -52,7 +52,9 @@ def _checks(workspace: Path) -> Iterator[Check]:
         "packages": _packages,
         "eval sets": lambda: _eval_sets(workspace),
         "pipelines": _pipelines,
+        "model": _model,
         "labels": lambda: _labels(workspace),
+        "collections": lambda: _collections(workspace),
     }
     for name, look in looks.items():
         try:
@@ -78,6 +80,25 @@ def _pipelines() -> str:
     return ", ".join(read_pipeline(name).label for name in shipped_names())
 
 
+def _model() -> str:
+    """The bundled embedding model answers, and is the file it should be."""
+    from rag_core.index.embed import BundledEmbedder
+
+    embedder = BundledEmbedder()
+    embedder.embed(["a question"])
+    return f"{embedder.name}, {embedder.dimension} dimensions"
+
+
+def _collections(workspace: Path) -> str:
+    from rag_core.index.collection import list_collections
+
+    found = list_collections(workspace)
+    broken = next((one for one in found if one.problem), None)
+    if broken is not None:
+        raise SurroundingsError(f"{broken.name}: {broken.problem}")
+    return ", ".join(f"{one.name} ({one.chunks} chunks)" for one in found) or f"none yet in {workspace}"
+
+
 def _labels(workspace: Path) -> str:
     """Opening the store runs SQLite's own check; a workspace without labels is whole too."""
     from rag_core.store.database import open_store
@@ -86,6 +107,8 @@ def _labels(workspace: Path) -> str:
     if not (workspace / "winnow.db").is_file():
         return f"none yet in {workspace}"
     with open_store(workspace) as store:
+        if store.unwritable:
+            raise SurroundingsError(store.unwritable)
         labels = LabelStore(store)
         counts = {name: labels.stats(name).labels for name in labels.eval_sets()}
     return ", ".join(f"{name} ({count})" for name, count in counts.items()) or f"none yet in {workspace}"

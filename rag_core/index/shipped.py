@@ -34,7 +34,9 @@ class ShippedVectors:
         """Unit vectors in the order of the texts."""
         hashes = [text_hash(text) for text in texts]
         unknown = [text for text, hashed in zip(texts, hashes, strict=True) if hashed not in self._known]
-        made = dict(zip(map(text_hash, unknown), self._embedder.embed(unknown, progress), strict=True)) if unknown else {}
+        made = (
+            dict(zip(map(text_hash, unknown), self._embedder.embed(unknown, progress), strict=True)) if unknown else {}
+        )
         return np.stack([self._known[hashed] if hashed in self._known else made[hashed] for hashed in hashes])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -48,7 +50,9 @@ def _read(path: Path, embedder: Embedder) -> dict[str, Vectors]:
         with np.load(path, allow_pickle=False) as held:
             model, hashes, vectors = str(held["model"]), held["hashes"], held["vectors"]
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is no file of vectors ({type(error).__name__}), expected one made by write_vectors") from None
+        raise InputError(
+            f"{path} is no file of vectors ({type(error).__name__}), expected one made by write_vectors"
+        ) from None
     if model != embedder.name or vectors.shape[1:] != (embedder.dimension,):
         return {}
     return dict(zip(hashes.tolist(), vectors, strict=True))

@@ -1,0 +1,235 @@
+"""Commands on collections: `ingest`, `collections`, `query`, `capture`, `evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import typer
+
+from rag_core.cli.output import emit
+from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
+from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
+
+Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
+Json = typer.Option(False, "--json", help="One JSON document on stdout.")
+Collection = typer.Option(None, "--collection", help="The collection's name; default: that of the eval set.")
+EvalSetName = typer.Option(..., "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
+Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a child process instead of exactly.")
+GapThreshold = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold.")
+DistanceThreshold = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
+MaxChunks = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results.")
+
+
+class Bar:
+    """Progress on stderr: n of N, the rate and the time left, on one line, where a person watches."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.started, self.shown = what, perf_counter(), 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how far the work is, a few times a second."""
+        now = perf_counter()
+        if not sys.stderr.isatty() or (now - self.shown < 0.2 and done < total):
+            return
+        self.shown = now
+        rate = done / max(now - self.started, 1e-9)
+        left = (total - done) / rate if rate else 0
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\r{self.what} {done:,} of {total:,} · {rate:,.1f} a second · {left:,.0f} s left   {end}")
+        sys.stderr.flush()
+
+
+def ingest(
+    paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, BEIR."),
+    collection: str = typer.Option(..., "--collection", help="The collection's name."),
+    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl or beir."),
+    header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits."),
+    force: bool = typer.Option(False, "--force", help="Embed everything anew and keep nothing else."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
+    from rag_core.index.embed import BundledEmbedder
+    from rag_core.index.ingest import ingest as bring_in
+
+    report = bring_in(
+        paths,
+        collection,
+        resolve_workspace(workspace),
+        BundledEmbedder(),
+        format=format,
+        header_level=header_level,
+        force=force,
+        progress=Bar("embedded"),
+    )
+    facts = {name: getattr(report, name) for name in report.__slots__}
+    facts["too_long"] = [{"id": chunk, "tokens": tokens} for chunk, tokens in report.too_long]
+    if json:
+        emit(facts)
+        return
+    typer.echo(
+        f"{report.collection}: {report.chunks} chunks ({report.added} added, {report.changed} changed, "
+        f"{report.removed} removed), {report.embedded} embedded with {report.model}"
+    )
+    if report.too_long:
+        typer.echo(
+            f"{len(report.too_long)} chunks are longer than the {report.window} tokens the model reads; "
+            "what stands behind is not embedded"
+        )
+
+
+def collections(workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """What collections exist, with their chunks, rules and model."""
+    from rag_core.index.collection import list_collections
+
+    found = list_collections(resolve_workspace(workspace))
+    if json:
+        emit({"collections": [{name: getattr(one, name) for name in one.__slots__} for one in found]})
+        return
+    for one in found:
+        typer.echo(
+            (one.problem and f"{one.name}: {one.problem}")
+            or f"{one.name}: {one.chunks} chunks, {one.with_rule} with rules, {one.model}"
+        )
+    if not found:
+        typer.echo("no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME")
+
+
+def query(
+    text: str = typer.Argument(..., help="The question."),
+    collection: str = typer.Option(..., "--collection", help="The collection's name."),
+    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
+    gap_threshold: float | None = GapThreshold,
+    distance_threshold: float | None = DistanceThreshold,
+    max_chunks: int | None = MaxChunks,
+    k: int | None = typer.Option(None, "-k", help="TopK.k."),
+    rag_only: bool = typer.Option(
+        False, "--rag-only", help="Retrieval without any answer (there is none otherwise yet)."
+    ),
+    approximate: bool = Approximate,
+    debug: bool = typer.Option(False, "--debug", help="The trace as text, on stderr."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Ask one question of a collection: what is found, what the filters drop and why."""
+    from rag_core import workbench
+    from rag_core.evaluate.experiment import run_all
+    from rag_core.types import Case, Query
+
+    case = Case(Query("query", workbench.check_query(text)))
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
+    index = workbench.open_index(resolve_workspace(workspace), collection, approximate)
+    try:
+        reports = run_all([case], [workbench.live(spec, index) for spec in specs])
+    finally:
+        getattr(index, "close", lambda: None)()
+    if debug:
+        show_traces(reports)
+    if json:
+        show(reports, [], True)
+        return
+    for report in reports:
+        typer.echo("\n".join(_listing(report)))
+
+
+def _listing(report: Any) -> list[str]:
+    """The kept chunks of one query as lines, and how many went where."""
+    (outcome,) = report.outcomes
+    result = outcome.result
+    lines = [f"{report.name} · {result.metric} distance"]
+    lines += [f"  {hit.rank:>4}  {hit.distance:.4f}  {hit.chunk.title or hit.chunk.id}" for hit in result.hits]
+    steps = " → ".join(f"{step.stage} {step.left}" for step in result.steps)
+    return [*lines, f"  kept {len(result.hits)}, dropped {len(result.drops)} ({steps})"]
+
+
+def capture(
+    eval_set: str = EvalSetName,
+    out: Path = typer.Option(..., "--out", help="The JSONL file of recorded lists to write."),
+    collection: str | None = Collection,
+    depth: int = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query."),
+    approximate: bool = Approximate,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Ask every query of an eval set once, deep, and keep the lists: tune on them for ever. Resumes."""
+    from rag_core import workbench
+    from rag_core.evaluate.capture import capture_to_file
+
+    folder = resolve_workspace(workspace)
+    found, index = _opened(eval_set, collection, folder, approximate)
+    try:
+        source = workbench.source_of(index, depth)
+        mark = workbench.capture_fingerprint(index, depth, found.cases)
+        asked = capture_to_file(found.cases, source, out, mark, Bar("captured"))
+    finally:
+        getattr(index, "close", lambda: None)()
+    facts = {"out": str(out), "queries": len(found.cases), "asked": asked, "depth": depth, "fingerprint": mark}
+    if json:
+        emit(facts)
+    else:
+        typer.echo(f"{len(found.cases)} queries, {depth} candidates each → {out}")
+
+
+def _opened(eval_set: str, collection: str | None, workspace: Path, approximate: bool = False) -> tuple[Any, Any]:
+    """An eval set and the index its queries go to; a set with a corpus of its own is brought up to date first."""
+    from rag_core import workbench
+    from rag_core.evaluate.sets import load_set
+
+    found = load_set(eval_set, workspace)
+    if collection is None:
+        if found.corpus is None:
+            raise InputError(f"eval set {found.name} has no corpus of its own, expected --collection NAME")
+        workbench.bring_up_to_date(found, workspace, Bar("embedded"))
+        collection = found.name
+    return found, workbench.open_index(workspace, collection, approximate)
+
+
+def evaluate(
+    eval_set: str = EvalSetName,
+    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
+    collection: str | None = Collection,
+    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
+    gap_threshold: float | None = GapThreshold,
+    distance_threshold: float | None = DistanceThreshold,
+    max_chunks: int | None = MaxChunks,
+    k: int | None = typer.Option(None, "-k", help="TopK.k."),
+    min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
+    measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
+    name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
+    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
+    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
+    approximate: bool = Approximate,
+    debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Measure pipelines on an eval set: per query and mean, with intervals and a test of every pair."""
+    from rag_core import workbench
+    from rag_core.evaluate.experiment import run_all
+    from rag_core.evaluate.report import comparison_json
+    from rag_core.evaluate.sets import load_set
+
+    folder = resolve_workspace(workspace)
+    found, index = load_set(eval_set, folder), None
+    if not found.recorded or collection is not None:
+        found, index = _opened(eval_set, collection, folder, approximate)
+    found = found.split(split) if split else found
+    cases = chosen([case for case in found.cases if tag is None or tag in case.query.tags], name, first)
+    if not cases:
+        raise InputError(f"eval set {found.name} has no query with tag {tag!r}, expected one that it has")
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
+    try:
+        runnable = [workbench.live(spec, index) for spec in specs] if index is not None else specs
+        reports = run_all(cases, runnable, min_grade or found.min_grade, measures_of(measure))
+    finally:
+        getattr(index, "close", lambda: None)()
+    if debug:
+        show_traces(reports)
+    show(reports, comparison_json(reports, seed, every_pair=True), json)

@@ -1,0 +1,110 @@
+"""What a live page and a live command share: open a collection's index, bring a demo collection up to date, and run
+pipelines on it. Computes nothing itself; it joins index, spec and evaluate, which do not know each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError, StoreError
+from rag_core.evaluate.sets import EvalSet
+from rag_core.index.collection import list_collections, open_collection, revision_of
+from rag_core.index.embed import BundledEmbedder, Embedder
+from rag_core.index.ingest import IngestReport, ingest
+from rag_core.index.search import CollectionIndex
+from rag_core.index.shipped import FILE as VECTORS
+from rag_core.index.shipped import ShippedVectors
+from rag_core.retrieve.dense import Dense
+from rag_core.spec import build, fingerprint
+from rag_core.stage import Pipeline, Stage
+from rag_core.types import Candidates, Case, Query
+
+Progress = Callable[[int, int], None]
+MAX_QUERY = 2_000  # characters
+
+
+def open_index(
+    workspace: Path, collection: str, approximate: bool = False, embedder: Embedder | None = None
+) -> CollectionIndex:
+    """The index of a collection: exact over our own vectors, or Chroma's approximate one in a child process."""
+    known = [summary.name for summary in list_collections(workspace)]
+    if collection not in known:
+        raise StoreError(
+            f"there is no collection {collection[:80]!r}, expected one of {', '.join(known) or 'none yet'}"
+        )
+    snapshot = open_collection(workspace, collection)
+    if approximate:
+        from rag_core.index.chroma import ChromaIndex
+
+        return ChromaIndex(snapshot, workspace, embedder)
+    return CollectionIndex(snapshot, embedder)
+
+
+def bring_up_to_date(eval_set: EvalSet, workspace: Path, progress: Progress | None = None) -> IngestReport | None:
+    """Make the collection of a live eval set hold its corpus; None where it already does.
+
+    Vectors that ship beside the corpus are used where the texts are unchanged, so that the first start embeds nothing.
+    """
+    if eval_set.corpus is None:
+        raise InputError(f"eval set {eval_set.name} has no corpus, expected a set with corpus.jsonl")
+    mark = workspace / "collections" / f"{eval_set.name}.corpus"
+    digest = hashlib.sha256(eval_set.corpus.read_bytes()).hexdigest()
+    if mark.is_file() and mark.read_text() == f"{digest} {_revision(workspace, eval_set.name)}":
+        return None
+    vectors = eval_set.corpus.with_name(VECTORS)
+    embedder: Embedder = BundledEmbedder()
+    if vectors.is_file():
+        embedder = ShippedVectors(embedder, vectors)
+    report = ingest([eval_set.corpus], eval_set.name, workspace, embedder, format="jsonl", progress=progress)
+    mark.write_text(f"{digest} {_revision(workspace, eval_set.name)}")
+    return report
+
+
+def _revision(workspace: Path, name: str) -> str:
+    """The revision of a collection, or nothing where it cannot be opened."""
+    try:
+        return revision_of(workspace, name)
+    except StoreError:
+        return ""
+
+
+def live(pipeline: Pipeline, index: Any) -> Pipeline:
+    """The pipeline on an index; one without a source gets Dense with its defaults in front."""
+    if not any(stage.kind == "source" for stage in pipeline.stages):
+        rewrites = tuple(stage for stage in pipeline.stages if stage.kind == "rewrite")
+        rest = tuple(stage for stage in pipeline.stages if stage.kind != "rewrite")
+        pipeline = replace(pipeline, stages=(*rewrites, Dense(), *rest))
+    return build(pipeline, {"index": index})
+
+
+def source_of(index: Any, depth: int) -> Stage:
+    """The dense source of an index at a depth."""
+    return Dense(depth=depth, index=index)
+
+
+def capture_fingerprint(index: Any, depth: int, cases: Iterable[Case]) -> str:
+    """What a capture depends on: index, source settings and queries with their labels."""
+    asked = [[case.query.id, case.query.text, sorted(case.grades.items())] for case in cases]
+    text = f"{index.fingerprint} {fingerprint(Dense(depth=depth))} {asked}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_query(text: str) -> str:
+    """The query text, or an InputError: empty, over 2,000 characters, or with control characters."""
+    if not text.strip():
+        raise InputError("the query is empty, expected a question")
+    if len(text) > MAX_QUERY:
+        raise InputError(f"the query has {len(text):,} characters, expected at most {MAX_QUERY:,}")
+    odd = next((character for character in text if ord(character) < 32 and character not in "\t\n\r"), None)
+    if odd is not None:
+        raise InputError(f"the query holds the control character U+{ord(odd):04X}, expected plain text")
+    return text
+
+
+def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
+    """One question through a pipeline on an index, with its trace."""
+    return live(pipeline, index)(Candidates(Query("query", check_query(text))))
