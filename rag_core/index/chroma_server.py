@@ -19,6 +19,7 @@ from rag_core.errors import StoreError, WinnowError
 from rag_core.index.lock import writing
 
 START_SECONDS = 60.0
+ANSWER_SECONDS = 120.0
 
 _CHILD = """
 import os, sys, threading
@@ -95,7 +96,7 @@ class ChromaServer:
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=0.5):
                     pass
-                return chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False))
+                return _bounded(chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False)))
             except Exception:
                 time.sleep(0.1)
         raise StoreError(f"Chroma did not answer at 127.0.0.1:{port} within {START_SECONDS:g} seconds")
@@ -105,6 +106,14 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _bounded(client: Any) -> Any:
+    """The client with a time limit on answers: its own waits for ever, and offers no setting."""
+    session = getattr(getattr(client, "_server", None), "_session", None)
+    if session is not None:
+        session.timeout = ANSWER_SECONDS
+    return client
 
 
 def _reach_directly() -> None:

@@ -179,21 +179,19 @@ def _removed(before: Mapping[str, Row], rows: Sequence[Row], roots: Sequence[Pat
     document goes.
     """
     new = {row.chunk.id for row in rows}
+    stored = {row.document for row in before.values()}
+    inside = {document for document in stored if roots is None or _under(document, roots)}
     moved: set[str] = set()
     for row in rows:
         old = before.get(row.chunk.id)
-        if roots is not None and old is not None and not _under(old.document, roots):
+        if old is not None and old.document not in inside:
             if Path(old.document).exists():
                 raise InputError(
                     f"{row.document} has the id {row.chunk.id[:80]!r} that {old.document} already has here, "
                     "expected each id once; ingest both paths together under one folder, or use another collection"
                 )
             moved.add(old.document)
-    return [
-        identity
-        for identity, row in before.items()
-        if identity not in new and (roots is None or row.document in moved or _under(row.document, roots))
-    ]
+    return [identity for identity, row in before.items() if identity not in new and row.document in inside | moved]
 
 
 def _under(document: str, roots: Sequence[Path]) -> bool:

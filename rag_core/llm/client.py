@@ -71,25 +71,29 @@ class Client:
         """The call's checked answer within the deadline; the one place where errors leave, without a key in them."""
         from rag_core.llm.transport import run
 
-        answer, fault = run(self._within_deadline(call))
+        library = self._opened()  # before the clock starts: the import alone may take a second
+        answer, fault = run(self._within_deadline(call, library))
         if fault is not None:
             raise EndpointError(redact(f"endpoint {self.endpoint.name} ({self.endpoint.host}) {fault.text}"))
         assert answer is not None
         return answer
 
-    async def _within_deadline(self, call: Callable[[Any], Awaitable[T]]) -> tuple[T | None, Fault | None]:
+    async def _within_deadline(
+        self, call: Callable[[Any], Awaitable[T]], library: Any
+    ) -> tuple[T | None, Fault | None]:
         """The answer or the fault; the fault is a value so that no exception chain carries a server's words."""
         deadline = self.endpoint.deadline
         try:
             async with asyncio.timeout(deadline):
-                return await self._tries(call, asyncio.get_running_loop().time() + deadline)
+                return await self._tries(call, library, asyncio.get_running_loop().time() + deadline)
         except TimeoutError:
             return None, Fault(f"did not answer within {deadline:g} seconds", retry=False)
 
-    async def _tries(self, call: Callable[[Any], Awaitable[T]], end: float) -> tuple[T | None, Fault | None]:
+    async def _tries(
+        self, call: Callable[[Any], Awaitable[T]], library: Any, end: float
+    ) -> tuple[T | None, Fault | None]:
         """Try until an answer holds, the attempts or the budget are spent, or the next wait would pass the end."""
         await self._check_address()
-        library = self._opened()
         for attempt in range(1, self.endpoint.attempts + 1):
             try:
                 return await call(library), None

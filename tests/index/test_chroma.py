@@ -11,6 +11,7 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_core.errors import StoreError
+from rag_core.index import chroma_server
 from rag_core.index.chroma import ChromaIndex
 from rag_core.index.collection import open_collection
 from rag_core.index.ingest import ingest_chunks
@@ -126,6 +127,16 @@ def test_a_server_that_dies_while_asked_is_one_sentence(index, monkeypatch):
     assert "\n" not in str(caught.value)
 
 
+def test_a_server_that_hangs_is_one_sentence(index, monkeypatch):
+    monkeypatch.setattr(chroma_server, "ANSWER_SECONDS", 1.0)
+    index.close()
+    index.reader("q").read(0, 5)
+    index._server._process.send_signal(signal.SIGSTOP)
+    with pytest.raises(StoreError, match="Chroma failed to answer a query"):
+        index.reader("q").read(0, 5)
+    index.close()
+
+
 def test_a_deleted_or_damaged_folder_is_rebuilt_from_our_copy(index, exact):
     index.close()
     for path in (index._server.folder / "data").rglob("*"):
@@ -137,6 +148,7 @@ def test_a_deleted_or_damaged_folder_is_rebuilt_from_our_copy(index, exact):
     assert len(set(found) & set(true)) >= 49
 
 
+@pytest.mark.slow
 def test_a_changed_collection_is_not_searched_through_the_old_index(tmp_path):
     old = ChromaIndex(make_snapshot(tmp_path), tmp_path, HashEmbedder())
     old.reader("q").read(0, 5)
