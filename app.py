@@ -9,6 +9,8 @@ ICON = Path(__file__).parent / "pages" / "components" / "icon.svg"
 
 st.set_page_config(page_title="Winnow", page_icon=str(ICON), layout="wide")
 
+st.session_state["app"] = True  # pages/components/header.py asks for it
+
 PAGES = (
     st.Page("pages/explore.py", title="Explore", icon=":material/filter_alt:", default=True),
     st.Page("pages/start.py", title="Start", icon=":material/flag:"),

@@ -12,36 +12,29 @@ from typing import Any
 
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet
-from rag_core.index.collection import list_collections, open_collection, revision_of
+from rag_core.index.collection import list_collections, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
+from rag_core.index.handles import open_index
 from rag_core.index.ingest import IngestReport, ingest
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
 from rag_core.retrieve.dense import Dense
+from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case, Query
 
 Progress = Callable[[int, int], None]
-MAX_QUERY = 2_000  # characters
 
 
-def open_index(
-    workspace: Path, collection: str, approximate: bool = False, embedder: Embedder | None = None
-) -> CollectionIndex:
-    """The index of a collection: exact over our own vectors, or Chroma's approximate one in a child process."""
+def opened(workspace: Path, collection: str, approximate: bool = False) -> CollectionIndex:
+    """The index of a collection, exact or through Chroma; a StoreError lists what exists."""
     known = [summary.name for summary in list_collections(workspace)]
     if collection not in known:
-        raise StoreError(
-            f"there is no collection {collection[:80]!r}, expected one of {', '.join(known) or 'none yet'}"
-        )
-    snapshot = open_collection(workspace, collection)
-    if approximate:
-        from rag_core.index.chroma import ChromaIndex
-
-        return ChromaIndex(snapshot, workspace, embedder)
-    return CollectionIndex(snapshot, embedder)
+        names = ", ".join(known) or "none yet"
+        raise StoreError(f"there is no collection {collection[:80]!r}, expected one of {names}")
+    return open_index(workspace, collection, approximate=approximate)
 
 
 def bring_up_to_date(eval_set: EvalSet, workspace: Path, progress: Progress | None = None) -> IngestReport | None:
@@ -93,18 +86,6 @@ def capture_fingerprint(index: Any, depth: int, cases: Iterable[Case]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def check_query(text: str) -> str:
-    """The query text, or an InputError: empty, over 2,000 characters, or with control characters."""
-    if not text.strip():
-        raise InputError("the query is empty, expected a question")
-    if len(text) > MAX_QUERY:
-        raise InputError(f"the query has {len(text):,} characters, expected at most {MAX_QUERY:,}")
-    odd = next((character for character in text if ord(character) < 32 and character not in "\t\n\r"), None)
-    if odd is not None:
-        raise InputError(f"the query holds the control character U+{ord(odd):04X}, expected plain text")
-    return text
-
-
 def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
     """One question through a pipeline on an index, with its trace."""
-    return live(pipeline, index)(Candidates(Query("query", check_query(text))))
+    return live(pipeline, index)(Candidates(Query("query", check_question(text))))

@@ -118,12 +118,13 @@ def query(
     """Ask one question of a collection: what is found, what the filters drop and why."""
     from rag_core import workbench
     from rag_core.evaluate.experiment import run_all
+    from rag_core.retrieve.question import check_question
     from rag_core.types import Case, Query
 
-    case = Case(Query("query", workbench.check_query(text)))
+    case = Case(Query("query", check_question(text)))
     short = short_options(gap_threshold, distance_threshold, max_chunks, k)
     specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
-    index = workbench.open_index(resolve_workspace(workspace), collection, approximate)
+    index = workbench.opened(resolve_workspace(workspace), collection, approximate)
     try:
         reports = run_all([case], [workbench.live(spec, index) for spec in specs])
     finally:
@@ -186,7 +187,7 @@ def _opened(eval_set: str, collection: str | None, workspace: Path, approximate:
             raise InputError(f"eval set {found.name} has no corpus of its own, expected --collection NAME")
         workbench.bring_up_to_date(found, workspace, Bar("embedded"))
         collection = found.name
-    return found, workbench.open_index(workspace, collection, approximate)
+    return found, workbench.opened(workspace, collection, approximate)
 
 
 def evaluate(

@@ -90,13 +90,14 @@ def _model() -> str:
 
 
 def _collections(workspace: Path) -> str:
-    from rag_core.index.collection import list_collections
+    """Every collection read whole."""
+    from rag_core.index.handles import check_collections
 
-    found = list_collections(workspace)
-    broken = next((one for one in found if one.problem), None)
+    found = check_collections(workspace)
+    broken = next(((name, problem) for name, problem in found.items() if problem), None)
     if broken is not None:
-        raise SurroundingsError(f"{broken.name}: {broken.problem}")
-    return ", ".join(f"{one.name} ({one.chunks} chunks)" for one in found) or f"none yet in {workspace}"
+        raise SurroundingsError(f"{broken[0]}: {broken[1]}")
+    return ", ".join(found) or f"none yet in {workspace}"
 
 
 def _labels(workspace: Path) -> str:
