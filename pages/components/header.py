@@ -8,8 +8,9 @@ import streamlit as st
 def show(name: str, question: str, help_text: str) -> None:
     """Name and question on the left, `?` on the right."""
     if "app" not in st.session_state:
-        # The first visit to a fresh server went straight to a page: Streamlit took the folder pages/ for the app and
-        # never ran app.py. It has seen st.navigation by now, so the next run goes through app.py.
+        # The first visit to a fresh server went straight to a page: Streamlit takes the folder pages/ for the app until
+        # it has seen st.navigation once, and never ran app.py. Call it and start again; then app.py runs.
+        st.navigation([st.Page(lambda: None, title="Winnow", url_path="winnow")], position="hidden")
         st.rerun()
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         st.markdown(f"### {name} :small[:gray[{question}]]")

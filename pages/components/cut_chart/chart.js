@@ -229,11 +229,11 @@ function listenToKeys(state) {
     if (event.key === "Escape") state.tip.hidden = true;
     if (done) { event.preventDefault(); event.stopPropagation(); }
   };
-  host.onfocusin = (event) => {
+  host.addEventListener("focusin", (event) => {
     const mark = event.target.closest?.("g.point[data-id]");
     if (mark) tell(state, mark);
-  };
-  host.onfocusout = () => { state.tip.hidden = true; };
+  });
+  host.addEventListener("focusout", () => { state.tip.hidden = true; });
 }
 
 /** A new instance: listeners and a watcher of the width, once. */
