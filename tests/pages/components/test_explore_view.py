@@ -1,0 +1,79 @@
+"""A view goes into the address and comes back the same; the compact spec leaves defaults out."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pages.components.view import View, compact, from_address, pipeline_of, to_address
+from rag_core.errors import InputError
+
+amounts = st.floats(0, 1000, allow_nan=False)
+
+
+@st.composite
+def views(draw):
+    policy = draw(st.sampled_from(["largest", "first", "relative"]))
+    low = draw(st.integers(0, 50))
+    return View(
+        eval_set=draw(st.sampled_from(["recorded-combat", "adaptive-short", "own"])),
+        query_id=draw(st.text(max_size=20)),
+        rules_on=True,
+        mode=draw(st.sampled_from(["token", "substring"])),
+        adaptive_on=True,
+        gap_threshold=draw(amounts),
+        distance_offset=draw(amounts),
+        min_results=low,
+        max_results=draw(st.integers(max(low, 1), 1000)),
+        gap_policy=policy,
+        relative_offset=draw(st.none() | amounts) if policy == "relative" else None,
+        top_on=True,
+        k=draw(st.integers(1, 1000)),
+    )
+
+
+@given(views())
+def test_a_view_survives_its_address(view):
+    assert from_address(to_address(view)) == view
+
+
+@given(views(), st.booleans(), st.booleans(), st.booleans())
+def test_the_address_runs_the_same_pipeline(view, rules, adaptive, top):
+    view = view.changed(rules_on=rules, adaptive_on=adaptive, top_on=top)
+    assert pipeline_of(from_address(to_address(view))) == pipeline_of(view)
+
+
+def test_settings_at_their_default_are_left_out():
+    assert compact(View()) == "[]"
+    assert compact(View(rules_on=True, adaptive_on=True, top_on=True)) == '["QueryMust","AdaptiveGap","TopK"]'
+    assert compact(View(adaptive_on=True, gap_threshold=0.02)) == '[{"AdaptiveGap":{"gap_threshold":0.02}}]'
+
+
+def test_the_default_threshold_of_the_relative_policy_is_its_own():
+    view = View(adaptive_on=True).changed(gap_policy="relative")
+    assert view.gap_threshold == 0.25
+    assert compact(view) == '[{"AdaptiveGap":{"gap_policy":"relative"}}]'
+    assert compact(view.changed(gap_threshold=0.1)) == '[{"AdaptiveGap":{"gap_threshold":0.1,"gap_policy":"relative"}}]'
+
+
+def test_leaving_the_relative_policy_drops_the_relative_offset():
+    view = View(gap_policy="relative", gap_threshold=0.5, relative_offset=0.5)
+    assert view.changed(gap_policy="first").relative_offset is None
+    assert view.changed(gap_policy="first").gap_threshold == 0.1
+
+
+def test_an_empty_address_is_the_first_view():
+    assert from_address({}) == View()
+
+
+@given(st.dictionaries(st.sampled_from(["set", "query", "pipeline", "other"]), st.text(max_size=60), max_size=4))
+def test_any_address_is_a_view_or_an_input_error(parameters):
+    with suppress(InputError):
+        assert isinstance(from_address(parameters), View)
+
+
+@pytest.mark.parametrize("stage", ["Dense", "MinSimilarity", "Requery"])
+def test_a_stage_the_page_does_not_have_is_refused(stage):
+    with pytest.raises(InputError, match="expected at most one each of QueryMust, AdaptiveGap, TopK"):
+        from_address({"pipeline": f'["{stage}"]'})

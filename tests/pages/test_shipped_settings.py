@@ -1,0 +1,84 @@
+"""What the app ships with: settings that exist and keep to the machine, sinks that are inert, imports that wait."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+PAGES = sorted((ROOT / "pages").rglob("*.py"))
+SCRIPTS = sorted((ROOT / "pages").rglob("*.js"))
+
+
+def flat(settings, before=""):
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{before}{key}.")
+        else:
+            yield before + key, value
+
+
+@pytest.mark.parametrize(("name", "value"), list(flat(SETTINGS)))
+def test_every_setting_exists_in_streamlit(name, value):
+    from streamlit import config
+
+    assert name in config.get_config_options(), value
+
+
+def test_the_app_listens_on_loopback_only_and_reports_nothing():
+    settings = dict(flat(SETTINGS))
+    assert settings["server.address"] == "127.0.0.1"
+    assert settings["browser.gatherUsageStats"] is False
+    assert settings["server.maxUploadSize"] <= 50
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_no_page_asks_for_raw_html(path):
+    assert not re.search(r"unsafe_allow|st\.html\(|components\.v1|iframe", path.read_text())
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_script_parses_markup_or_speaks_to_the_network(path):
+    text = path.read_text()
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|DOMParser|fetch\(|XMLHttp", text
+    )
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+# Plotly is not among them: Streamlit itself imports it wherever it is installed.
+LATE = ("scipy", "sklearn", "chromadb", "ranx", "ir_measures", "sqlalchemy", "alembic", "openai")
+DRAW = """
+import sys
+from streamlit.testing.v1 import AppTest
+loaded = []
+import pages.components.cut_chart as chart
+show = chart.show
+def watched(*args, **named):
+    loaded.extend(name for name in {late} if name in sys.modules)
+    return show(*args, **named)
+chart.show = watched
+app = AppTest.from_file("app.py", default_timeout=60)
+app.query_params["pipeline"] = '["QueryMust","AdaptiveGap"]'
+app.run()
+assert not app.exception
+print("loaded before the chart:", " ".join(loaded))
+"""
+
+
+def test_no_heavy_package_is_imported_before_the_chart_is_drawn(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-c", DRAW.format(late=LATE)],
+        cwd=ROOT,
+        env={**os.environ, "WINNOW_WORKSPACE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert run.stdout.strip().splitlines()[-1] == "loaded before the chart:"
