@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.errors import InputError
-from rag_core.evaluate.lists import Lists, Whole
-from rag_core.evaluate.sweep import Floats, Sums, View, plane
+from rag_core.evaluate.lists import Lists, Whole, whole_units
+from rag_core.evaluate.sweep import Floats, Sums, View, plane_of, settings_array
 
 _BLOCK_CELLS = 1_000_000  # blocks × thresholds held at once
 _BLOCK_STEPS = 64  # change points that are judged together before they are looked at one by one
-_SAME = 1e-12  # values this near are one value: the order of summation tells them apart, nothing else
+SAME = 1e-12  # values this near are one value: the order of summation tells them apart, nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,9 @@ def optimum(
     *,
     relative_offset: bool = False,
     at_least: tuple[str, float] | None = None,
+    gap_threshold: float | None = None,
+    front: Whole | None = None,
+    back: Whole | None = None,
 ) -> Optimum | None:
     """The threshold and offset with the greatest mean of `measure`; of equals the least offset, then threshold.
 
@@ -67,16 +70,16 @@ def optimum(
     SetF. InputError for another measure or settings the plain rule refuses.
     """
     wanted = [_index(measure), *([_index(at_least[0])] if at_least else [])]
-    view = View(lists, min_results, max_results, policy)
-    thresholds = _thresholds(view)
+    view = View(lists, min_results, max_results, policy, front, back)
+    thresholds = _thresholds(view) if gap_threshold is None else settings_array("gap_threshold", [gap_threshold])
     steps = _steps(view, thresholds, relative_offset)
     best, place = -1.0, (0, 0)
     for first, table in _blocks(view, thresholds, steps, wanted, at_least[1] if at_least else None):
-        allowed = table[-1] >= at_least[1] - _SAME if at_least else np.True_
+        allowed = table[-1] >= at_least[1] - SAME if at_least else np.True_
         values = np.where(allowed, table[0], -1.0)
         top = float(values.max(initial=-1.0))
-        if top > best + _SAME:
-            row, column = np.argwhere(values >= top - _SAME)[0]
+        if top > best + SAME:
+            row, column = np.argwhere(values >= top - SAME)[0]
             best, place = top, (int(column), first + int(row))
     if best < 0:
         return None
@@ -98,7 +101,9 @@ def _describe(
 ) -> Optimum:
     """The optimum with its means taken from the plane itself."""
     least, most, policy = view.min_results, view.max_results, view.policy
-    one = plane(view.lists, threshold[:1], offset[:1], least, most, policy, relative_offset=relative_offset)
+    reaches = settings_array("offset", offset[:1])
+    within = None if relative_offset else view.lists.within(whole_units(reaches)[None, :])
+    one = plane_of(view, settings_array("gap_threshold", threshold[:1]), reaches, within)
     means = [float(quantity[0, 0]) for quantity in (one.SetP, one.SetR, one.SetF, one.kept_mean)]
     return Optimum(*threshold, *offset, least, most, policy, relative_offset, *means)
 
@@ -189,10 +194,10 @@ def _block_sums(steps: _Steps, change: Floats, bounds: Whole, thresholds: int) -
 
 def _may_hold(reached: Floats, upper: Floats, floor: float | None) -> NDArray[np.bool_]:
     """Where a block's upper value is as good as the best point known so far, shape (blocks, thresholds)."""
-    allowed = reached[-1] >= floor - _SAME if floor is not None else np.True_
+    allowed = reached[-1] >= floor - SAME if floor is not None else np.True_
     best = np.where(allowed, reached[0], -1.0).max()
-    hopeful: NDArray[np.bool_] = upper[0] >= best - 2 * _SAME
-    return hopeful if floor is None else hopeful & (upper[-1] >= floor - 2 * _SAME)
+    hopeful: NDArray[np.bool_] = upper[0] >= best - 2 * SAME
+    return hopeful if floor is None else hopeful & (upper[-1] >= floor - 2 * SAME)
 
 
 def _unreached(view: View, thresholds: Floats) -> Floats:

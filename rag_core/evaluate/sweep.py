@@ -57,20 +57,23 @@ def plane(
     policy: str = "largest",
     *,
     relative_offset: bool = False,
+    front: Whole | None = None,
+    back: Whole | None = None,
 ) -> Plane:
     """Means of every threshold × offset, in the order given; exactly what the plain pipeline gives for each.
 
     Thresholds are distances, under policy `relative` fractions of the span; offsets are distances, with
-    `relative_offset` fractions of the span. InputError for settings the plain rule refuses.
+    `relative_offset` fractions of the span. `front` and `back` (q,): how many chunks plain cutoffs leave before and
+    after the cut. InputError for settings the plain rule refuses.
     """
     thresholds = settings_array("gap_threshold", gap_thresholds)
     reaches = settings_array("relative_offset" if relative_offset else "distance_offset", offsets)
-    view = View(lists, min_results, max_results, policy)
+    view = View(lists, min_results, max_results, policy, front, back)
     within = None if relative_offset else lists.within(whole_units(reaches)[None, :])
-    return _plane(view, thresholds, reaches, within)
+    return plane_of(view, thresholds, reaches, within)
 
 
-def _plane(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Plane:
+def plane_of(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Plane:
     """The plane of checked settings; `within` is what each offset reaches, None for offsets relative to the span."""
     upward = np.argsort(thresholds, kind="stable")
     means = _means(view, thresholds[upward], offsets, within)[:, np.argsort(upward)]
@@ -91,7 +94,7 @@ def planes(
     reaches = settings_array("distance_offset", offsets)
     within = lists.within(whole_units(reaches)[None, :])
     return [
-        _plane(View(lists, least, most, policy), thresholds, reaches, within)
+        plane_of(View(lists, least, most, policy), thresholds, reaches, within)
         for policy in policies
         for least in min_results
         for most in max_results
@@ -112,15 +115,28 @@ def settings_array(name: str, values: Sequence[float]) -> Floats:
 class View:
     """The lists under fixed min_results, max_results and policy: where each would be cut, and what that is worth."""
 
-    def __init__(self, lists: Lists, min_results: int, max_results: int, policy: str) -> None:
-        """Look at the first `max_results` of every list. InputError for settings the plain rule refuses."""
+    def __init__(
+        self,
+        lists: Lists,
+        min_results: int,
+        max_results: int,
+        policy: str,
+        front: Whole | None = None,
+        back: Whole | None = None,
+    ) -> None:
+        """Look at the first `max_results` of every list. InputError for settings the plain rule refuses.
+
+        `front` and `back` (q,) are how many chunks plain cutoffs leave of each list before and after the cut.
+        """
         if policy not in POLICIES:
             raise InputError(f"gap_policy is {policy!r}, expected one of {', '.join(POLICIES)}")
         if not 0 <= min_results <= max_results:
             raise InputError(f"min_results is {min_results}, expected 0 to max_results ({max_results})")
         self.lists, self.policy = lists, policy
         self.min_results, self.max_results = min_results, max_results
-        self.looked = np.minimum(lists.lengths, max_results)
+        reached = lists.lengths if front is None else np.minimum(lists.lengths, front)
+        self.looked = np.minimum(reached, max_results)
+        self.ceiling = self.looked if back is None else np.minimum(self.looked, back)
         queries = np.arange(len(self.looked))
         last = lists.distances[queries, np.maximum(self.looked - 1, 0)] if lists.distances.shape[1] else self.looked
         self.span = np.where(self.looked > 0, last - lists.nearest, 0)
@@ -142,8 +158,8 @@ class View:
         return seen
 
     def clamp(self, lengths: Whole) -> Whole:
-        """Lengths (q, n) held between min_results and what is looked at."""
-        return np.minimum(np.maximum(lengths, self.min_results), self.looked[:, None])
+        """Lengths (q, n) held between min_results and what is looked at, then what the cutoffs behind leave."""
+        return np.minimum(np.maximum(lengths, self.min_results), self.ceiling[:, None])
 
     def gap_cuts(self, thresholds: Floats) -> tuple[Whole, Whole]:
         """For ascending thresholds: at how many of them each list is cut at a gap (q,), and its length then.

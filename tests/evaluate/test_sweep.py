@@ -59,7 +59,7 @@ def at(found, row, column):
 
 
 @given(captures, values, values, limits, st.sampled_from(POLICIES), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_every_point_of_the_plane_equals_the_plain_rule(capture, thresholds, offsets, limit, policy, relative_offset):
     captured = scored_lists(capture)
     if captured is None:
@@ -188,6 +188,7 @@ def test_planes_are_in_product_order_and_leave_out_min_over_max():
     assert len(named) == 6
 
 
+@settings(deadline=None)
 @given(captures, values, values)
 def test_planes_equal_one_plane_after_the_other(capture, thresholds, offsets):
     captured = scored_lists(capture)

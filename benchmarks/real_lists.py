@@ -1,0 +1,144 @@
+"""Real corpora as lists of nearest chunks with labels, for the benchmarks that tune on them. Nothing is measured here.
+
+Reads Cranfield, a cut of BEIR's DBpedia, questions on code, and the lists of another tool from the folder WINNOW_SHARED
+(else ../shared), embeds with the bundled model and keeps the vectors in the system's temporary folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from rag_core.index.embed import BundledEmbedder  # noqa: E402
+from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query  # noqa: E402
+
+DATA = Path(os.environ.get("WINNOW_SHARED", ROOT.parent / "shared")) / "data"
+CACHE = Path(tempfile.gettempdir()) / "winnow-benchmark-vectors"
+DEPTH = 100
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts by id, questions by id, grades by question."""
+
+    name: str
+    documents: Mapping[str, str]
+    queries: Mapping[str, str]
+    grades: Mapping[str, Mapping[str, int]]
+
+
+def cranfield() -> Corpus:
+    """1,400 abstracts, 225 questions. The labels number questions by position; grades 1 to 4 all mean relevant."""
+    folder = DATA / "cranfield"
+    documents = {number: parts["W"] for number, parts in smart(folder / "cran.all.1400")}
+    queries = {str(at): parts["W"] for at, (_, parts) in enumerate(smart(folder / "cran.qry"), 1)}
+    grades: dict[str, dict[str, int]] = {}
+    for line in (folder / "cranqrel").read_text().splitlines():
+        query, document, grade = line.split()[:3]
+        grades.setdefault(query, {})[document] = int(int(grade) > 0)
+    return Corpus("Cranfield", documents, queries, grades)
+
+
+def smart(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The records of a SMART file: the number and the parts by letter."""
+    for record in re.split(r"^\.I ", path.read_text(), flags=re.M)[1:]:
+        number, _, rest = record.partition("\n")
+        parts = re.split(r"^\.([TABW])\s*$", rest, flags=re.M)
+        yield number.strip().lstrip("0"), dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def dbpedia() -> Corpus:
+    """5,000 entities, 50 questions of which 40 have labels."""
+    folder = DATA / "beir-dbpedia-5k"
+    rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    asked = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    grades: dict[str, dict[str, int]] = {}
+    with (folder / "qrels" / "test.tsv").open() as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            grades.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
+    documents = {row["_id"]: f"{row['title']}\n{row['text']}" for row in rows}
+    return Corpus("DBpedia 5k", documents, {row["_id"]: row["text"] for row in asked}, grades)
+
+
+def code_chunks() -> Corpus:
+    """737 pieces of source text, 248 questions with one to seven right pieces."""
+    folder = DATA / "code-chunks"
+    documents = {
+        f"{document['original_uuid']}#{chunk['original_index']}": chunk["content"]
+        for document in json.loads((folder / "codebase_chunks.json").read_text())
+        for chunk in document["chunks"]
+    }
+    with gzip.open(folder / "evaluation_set.jsonl.gz", "rt") as file:
+        asked = [json.loads(line) for line in file]
+    grades = {
+        str(at): {f"{uuid}#{index}": 1 for uuid, index in row["golden_chunk_uuids"]} for at, row in enumerate(asked)
+    }
+    return Corpus("code-chunks", documents, {str(at): row["query"] for at, row in enumerate(asked)}, grades)
+
+
+def vectors(texts: Sequence[str]) -> np.ndarray:
+    """Vectors of the texts, from the temporary folder where they were made before."""
+    model = BundledEmbedder()
+    key = hashlib.sha256("\0".join([model.name, *texts]).encode()).hexdigest()[:24]
+    path = CACHE / f"{key}.npy"
+    if not path.is_file():
+        CACHE.mkdir(exist_ok=True)
+        made = model.embed(texts)
+        partial = path.with_suffix(f".{os.getpid()}.npy")
+        np.save(partial, made)
+        partial.rename(path)
+    return np.load(path)
+
+
+def captured(corpus: Corpus) -> list[Case]:
+    """The nearest chunks of every labelled question, exact, as recorded lists."""
+    ids, texts = list(corpus.documents), list(corpus.documents.values())
+    asked = [(id_, text) for id_, text in corpus.queries.items() if corpus.grades.get(id_)]
+    distances = 1.0 - vectors([text for _, text in asked]).astype(np.float64) @ vectors(texts).T.astype(np.float64)
+    cases = []
+    for (id_, text), row in zip(asked, distances, strict=True):
+        nearest = np.argsort(row, kind="stable")[:DEPTH]
+        hits = tuple(Hit(Chunk(ids[at]), rank, {"distance": float(row[at])}) for rank, at in enumerate(nearest, 1))
+        query = Query(id_, " ".join(text.split()))
+        cases.append(Case(query, corpus.grades[id_], Candidates(query, hits, metric=Metric.COSINE, recorded=True)))
+    return cases
+
+
+def autorag() -> list[Case]:
+    """The vector lists of another tool's run: 10 questions, similarities as it wrote them."""
+    import pandas
+
+    cases = []
+    for row in pandas.read_parquet(DATA / "autorag-eli5" / "hybrid_best_0.parquet").to_dict("records"):
+        query = Query(row["qid"], row["query"])
+        pairs = sorted(
+            zip(row["retrieve_scores_semantic"], row["retrieved_ids_semantic"], strict=True), key=lambda pair: -pair[0]
+        )
+        hits = tuple(
+            Hit(Chunk(id_), rank, {"distance": 1.0 - float(score)}) for rank, (score, id_) in enumerate(pairs, 1)
+        )
+        grades = {id_: 1 for group in row["retrieval_gt"] for id_ in group}
+        cases.append(Case(query, grades, Candidates(query, hits, metric=Metric.COSINE, recorded=True)))
+    return cases
+
+
+def every_set() -> Iterator[tuple[str, list[Case]]]:
+    """Each data set with its cases."""
+    for make in (cranfield, dbpedia, code_chunks):
+        corpus = make()
+        yield corpus.name, captured(corpus)
+    yield "AutoRAG ELI5", autorag()

@@ -1,0 +1,180 @@
+"""Captured lists for a chain of stages: what of a pipeline must run as it is, and what a sweep may do in arrays.
+
+TopK and MinSimilarity cut a list that is in order of similarity to a beginning of itself, so any number of them in a
+row is one length per query. Whatever else stands in front of the cut runs plainly, once per variant, and its output is
+kept. Where a list is not of that kind (repeated chunks, similarities out of order, hits the cut does not judge) nothing
+is assumed and the caller runs the plain pipeline instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rag_core.errors import InputError
+from rag_core.evaluate.experiment import start_of
+from rag_core.evaluate.lists import Lists, Whole, lists_of, make_lists
+from rag_core.evaluate.scores import score
+from rag_core.evaluate.sweep import Floats
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
+from rag_core.spec import fingerprint
+from rag_core.stage import Pipeline, Stage
+from rag_core.types import Candidates, Case, Order
+
+_KEPT_VARIANTS = 8  # captured variants held at once; product order comes back to the same few
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """The lists that reach a place in a pipeline, one per case."""
+
+    starts: tuple[Candidates, ...]
+    cases: tuple[Case, ...]
+    min_grade: int
+
+    @cached_property
+    def lists(self) -> Lists:
+        """The lists as the adaptive cut sees them."""
+        return lists_of(self.starts, self.cases, self.min_grade)
+
+    @cached_property
+    def ordered(self) -> Lists:
+        """The lists in their own order, for chains without an adaptive cut; their distances say nothing."""
+        relevant = [
+            [case.grades.get(hit.chunk.id, 0) >= self.min_grade for hit in start.hits]
+            for start, case in zip(self.starts, self.cases, strict=True)
+        ]
+        blank = [score([], case.grades, case.relevant_total, self.min_grade, ()) for case in self.cases]
+        totals = [one.relevant_total if one.scored else None for one in blank]
+        return make_lists([[0.0] * len(flags) for flags in relevant], relevant, totals)
+
+    @cached_property
+    def similarities(self) -> Floats | None:
+        """Cosine similarities (q, k), +∞ where a list has none and −∞ behind its end; None: a floor is no beginning."""
+        table = np.full((len(self.starts), max(len(start.hits) for start in self.starts)), -np.inf)
+        for row, start in zip(table, self.starts, strict=True):
+            known = [cosine_similarity(hit, start.metric) for hit in start.hits]
+            if all(one is None for one in known):
+                row[: len(known)] = np.inf
+                continue
+            if any(one is None for one in known):
+                return None
+            row[: len(known)] = known
+            if (np.diff(row[: len(known)]) > 0).any():
+                return None
+        return table
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Whether no list holds a chunk twice."""
+        return all(len({hit.chunk.id for hit in start.hits}) == len(start.hits) for start in self.starts)
+
+    @cached_property
+    def by_distance(self) -> bool:
+        """Whether every list is in order of distance and the cut judges all of it."""
+        return all(start.order is Order.DISTANCE and not any(hit.origin for hit in start.hits) for start in self.starts)
+
+    @cached_property
+    def judged_whole(self) -> bool:
+        """Whether the cut leaves no hit of any list unjudged."""
+        return not self.lists.kept_always.any()
+
+    def limits(self, cutoffs: Sequence[Stage]) -> Whole | None:
+        """How many chunks of each list TopK and MinSimilarity leave, shape (q,); None where that is no beginning."""
+        left = np.array([len(start.hits) for start in self.starts], dtype=np.int64)
+        for stage in cutoffs:
+            if isinstance(stage, TopK):
+                left = np.minimum(left, stage.k)
+            elif isinstance(stage, MinSimilarity) and self.similarities is not None:
+                # the very comparison of the plain stage, slack included
+                left = np.minimum(left, (self.similarities >= stage.min_relevance - 1e-9).sum(axis=1))
+            else:
+                return None
+        return left
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A pipeline taken apart for a sweep: captured lists, lengths left before the cut, the cut, lengths left after."""
+
+    captured: Captured
+    front: Whole
+    cut: AdaptiveGap | None
+    back: Whole
+
+
+class Captures:
+    """Runs what must run plainly, once per variant, over the same cases."""
+
+    def __init__(self, cases: Sequence[Case], min_grade: int) -> None:
+        """Cases in the order of every array that comes of them. InputError without any case."""
+        if not cases:
+            raise InputError("a sweep got no query, expected at least one")
+        self.cases, self.min_grade = tuple(cases), min_grade
+        self._known: dict[str, Captured] = {}
+
+    def after(self, stages: Sequence[Stage]) -> Captured:
+        """What these stages give of every case's list; the longest beginning that is known is not run again."""
+        key = fingerprint(Pipeline(tuple(stages)))
+        if key not in self._known:
+            starts = tuple(self._run(stages))
+            while len(self._known) >= _KEPT_VARIANTS:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = Captured(starts, self.cases, self.min_grade)
+        return self._known[key]
+
+    def _run(self, stages: Sequence[Stage]) -> list[Candidates]:
+        if not stages:
+            return [start_of(case) for case in self.cases]
+        before = self.after(stages[:-1]).starts
+        return [_named(stages[-1], start) for start in before]
+
+    def chain(self, pipeline: Pipeline) -> Chain | None:
+        """The pipeline as captured lists, lengths and one adaptive cut; None where only the plain pipeline is exact."""
+        cuts = [at for at, stage in enumerate(pipeline.stages) if isinstance(stage, AdaptiveGap)]
+        if len(cuts) > 1:
+            return None
+        at = cuts[0] if cuts else len(pipeline.stages)
+        head, tail = pipeline.stages[:at], pipeline.stages[at + 1 :]
+        first = _first_cutoff(head)
+        captured, front = self.after(head[:first]), None
+        if captured.distinct and (captured.by_distance or not cuts):
+            front = captured.limits(head[first:])
+        if front is None and cuts:
+            captured = self.after(head)
+            front = np.array([len(start.hits) for start in captured.starts])
+        if front is None or not captured.distinct or not cuts:
+            return None if front is None or not captured.distinct else Chain(captured, front, None, front)
+        return self._with_cut(captured, front, pipeline.stages[at], tail)
+
+    def _with_cut(self, captured: Captured, front: Whole, cut: Stage, tail: Sequence[Stage]) -> Chain | None:
+        """The chain around a cut, after a plain run of it: that refuses lists and metrics the cut refuses."""
+        if not isinstance(cut, AdaptiveGap):
+            return None
+        for start in captured.starts:
+            _named(cut, start)
+        if not tail:
+            return Chain(captured, front, cut, front)
+        whole = captured.by_distance and captured.judged_whole
+        back = captured.limits(tail) if whole else None
+        return None if back is None else Chain(captured, front, cut, back)
+
+
+def _first_cutoff(stages: Sequence[Stage]) -> int:
+    """Where the run of plain cutoffs at the end of the stages begins."""
+    first = len(stages)
+    while first and isinstance(stages[first - 1], TopK | MinSimilarity):
+        first -= 1
+    return first
+
+
+def _named(stage: Stage, start: Candidates) -> Candidates:
+    """The stage's output; its errors name the query."""
+    try:
+        return stage(start)
+    except InputError as error:
+        raise type(error)(f"query {start.query.id}: {error}") from None
