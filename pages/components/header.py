@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.components import contents
+
 
 def show(name: str, question: str, help_text: str) -> None:
     """Name and question on the left, `?` on the right."""
     if "app" not in st.session_state:
         # The first visit to a fresh server went straight to a page: Streamlit takes the folder pages/ for the app until
         # it has seen st.navigation once, and never ran app.py. Call it and start again; then app.py runs.
-        st.navigation([st.Page(lambda: None, title="Winnow", url_path="winnow")], position="hidden")
+        st.navigation(contents.pages())
         st.rerun()
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         st.markdown(f"### {name} :small[:gray[{question}]]")

@@ -1,0 +1,13 @@
+"""The table of contents: every page with its title and icon, in the order of the menu."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+
+def pages() -> list[st.Page]:
+    """The pages; the first opens at the root address."""
+    return [
+        st.Page("pages/explore.py", title="Explore", icon=":material/filter_alt:", default=True),
+        st.Page("pages/start.py", title="Start", icon=":material/flag:"),
+    ]
