@@ -189,6 +189,7 @@ def draw() -> None:
     data = chart_data(outcome, rows, view, session.selected())
     with st.sidebar:
         controls.filters(data.limit_maximum, data.step)
+        controls.take_along()
     draw_query(case, rows, view)
     measures_line.show(outcome, before)
     st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, chosen.min_grade)}]")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from pages.components import session, sources
-from pages.components.view import DEFAULT_SET, View
+from pages.components.view import DEFAULT_SET, View, compact
 from rag_core.types import Case
 
 MODES = ("token", "substring")
@@ -130,6 +131,29 @@ def _limit(field: str, label: str, limit_maximum: Mapping[str, float], step: Map
     """A slider of one limit; the same value can be dragged in the chart."""
     digits = 4 if step[field] >= 0.0001 else 6
     st.slider(label, 0.0, limit_maximum[field], step=step[field], format=f"%.{digits}f", **session.bind(field))
+
+
+def take_along() -> None:
+    """The pipeline as a spec and as a command, and the way back to no filter."""
+    view = session.current()
+    if not (view.rules_on or view.adaptive_on or view.top_on):
+        return
+    spec = compact(view)
+    with st.container(horizontal=True):
+        with st.popover("Copy", icon=":material/content_copy:"):
+            st.markdown("The page’s address holds this view: copy it to share. The pipeline as a spec:")
+            st.code(spec, language="json", wrap_lines=True)
+            st.markdown("The same from the command line:")
+            command = f"python -m rag_core replay lists.jsonl --pipeline {shlex.quote(spec)}"
+            st.code(command, language="bash", wrap_lines=True)
+        st.button(
+            "Reset", icon=":material/restart_alt:", on_click=_reset, help="All filters off, settings as at first."
+        )
+
+
+def _reset() -> None:
+    view = session.current()
+    st.session_state[session.VIEW] = View(eval_set=view.eval_set, query_id=view.query_id)
 
 
 def start_over() -> None:

@@ -78,6 +78,16 @@ def test_the_view_is_in_the_address_and_a_link_restores_it(open_app, figures):
     assert figures(sane(open_app(**address)))["kept"] == ("3 of 15", "12 dropped")
 
 
+def test_reset_switches_all_filters_off_and_keeps_the_query(open_app, figures):
+    app = open_app(query="combat-2", pipeline='["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]')
+    assert '--pipeline \'["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]\'' in app.sidebar.code[1].value
+    button(app, "Reset").click().run()
+    assert sane(app).selectbox(key="explore.query_id").value == "combat-2"
+    assert figures(app)["kept"][0] == "15 of 15"
+    toggle(app, "adaptive").set_value(True).run()
+    assert app.slider(key="explore.gap_threshold").value == 0.1
+
+
 def test_next_goes_through_the_eval_set(open_app, figures):
     app = open_app(pipeline='["QueryMust"]')
     button(app, "Next").click().run()
