@@ -6,7 +6,7 @@ cannot be read never drops its chunk: it passes with a notice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,31 +23,43 @@ class QueryMust(Filter):
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Decide every rule against `query.text`; chunks without a rule and with an unreadable one pass."""
-        reasons: list[Reason | None] = []
-        notices: list[Notice] = []
-        ruled = 0
-        for hit in candidates.hits:
-            rule = read_rule(hit.chunk.query_must)
-            ruled += isinstance(rule, Rule)
-            if isinstance(rule, str):
-                notices.append(Notice(self.name, f"rule not read, chunk kept: {rule}", hit.chunk.id))
-            reasons.append(self._reason(rule, candidates.query.text))
-        return Judgement(reasons, {"with_rule": ruled, "unreadable": len(notices)}, tuple(notices))
-
-    def _reason(self, rule: Rule | str | None, query: str) -> Reason | None:
-        if not isinstance(rule, Rule):
-            return None
-        verdict = decide(rule, query, self.mode)
-        return None if verdict.satisfied else Reason(reason_text(verdict))
+        return self._judgement(candidates.hits, self._decided(candidates))
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
-        """Judge, and note on every hit with a readable rule the verdict that decided it."""
-        noted = tuple(self._noted(hit, candidates.query.text) for hit in candidates.hits)
-        return super().apply(replace(candidates, hits=noted))
+        """Judge, and note on every hit with a readable rule the verdict that decided it; each rule is read once."""
+        decided = self._decided(candidates)
+        judged = self._judgement(candidates.hits, decided)
+        kept: list[Hit] = []
+        drops: list[Drop] = []
+        for hit, answer, reason in zip(candidates.hits, decided, judged.reasons, strict=True):
+            noted = hit.noted(self.name, answer) if isinstance(answer, Verdict) else hit
+            if reason is None:
+                kept.append(noted)
+            else:
+                drops.append(Drop(noted, self.name, reason))
+        after = replace(
+            candidates,
+            hits=tuple(kept),
+            drops=(*candidates.drops, *drops),
+            notices=(*candidates.notices, *judged.notices),
+        )
+        return after, judged.facts
 
-    def _noted(self, hit: Hit, query: str) -> Hit:
-        verdict = self.verdict(hit, query)
-        return hit if verdict is None else hit.noted(self.name, verdict)
+    def _decided(self, candidates: Candidates) -> list[Verdict | str | None]:
+        """Per hit the verdict of its rule, what is wrong with the rule, or None where it has none."""
+        query, mode = candidates.query.text, self.mode
+        rules = (read_rule(hit.chunk.query_must) for hit in candidates.hits)
+        return [decide(rule, query, mode) if isinstance(rule, Rule) else rule for rule in rules]
+
+    def _judgement(self, hits: Sequence[Hit], decided: Sequence[Verdict | str | None]) -> Judgement:
+        notices = tuple(
+            Notice(self.name, f"rule not read, chunk kept: {answer}", hit.chunk.id)
+            for hit, answer in zip(hits, decided, strict=True)
+            if isinstance(answer, str)
+        )
+        reasons = [_reason(answer) for answer in decided]
+        ruled = sum(isinstance(answer, Verdict) for answer in decided)
+        return Judgement(reasons, {"with_rule": ruled, "unreadable": len(notices)}, notices)
 
     def verdict(self, hit: Hit, query: str) -> Verdict | None:
         """The verdict of the hit's rule on a query, or None where it has no readable rule."""
@@ -68,6 +80,11 @@ class QueryMust(Filter):
             text = f"mode {mode} would have kept it" if kept else f"mode {mode} would not have kept it either"
             found.append(Counterfactual("mode", mode if kept else None, text))
         return tuple(found)
+
+
+def _reason(answer: Verdict | str | None) -> Reason | None:
+    """Why a decided hit is dropped, or None where it stays."""
+    return Reason(reason_text(answer)) if isinstance(answer, Verdict) and not answer.satisfied else None
 
 
 def _kept_by(stage: QueryMust, hit: Hit, query: str) -> bool:

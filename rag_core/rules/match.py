@@ -6,14 +6,14 @@ explain.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from rag_core.errors import InputError
 from rag_core.rules.model import Group, NumberIn, Rule
 from rag_core.rules.numbers import in_range
-from rag_core.rules.reading import Reading, Spans, find_substring, find_term, read_query
+from rag_core.rules.reading import Reading, Spans, compiled, find_substring, find_term, read_query
 
 MODES = ("token", "substring")
 
@@ -61,37 +61,57 @@ class Verdict:
         return tuple(part for part in self.parts if not part.satisfied)
 
 
-def conditions(rule: Rule) -> Iterator[Part]:
+@lru_cache(maxsize=16384)
+def conditions(rule: Rule) -> tuple[Part, ...]:
     """The rule's parts in the order of its keys, not yet decided."""
-    for group in rule.contain_one_of:
-        yield Part("contain_one_of", group)
-    for term in rule.contain_all_of:
-        yield Part("contain_all_of", (term,))
-    if rule.contain is not None:
-        yield Part("contain", (rule.contain,))
-    for element in rule.number_in:
-        yield Part("number_in", tuple(term for group in element.labels for term in group), number=element)
+    return (
+        *(Part("contain_one_of", group) for group in rule.contain_one_of),
+        *(Part("contain_all_of", (term,)) for term in rule.contain_all_of),
+        *(Part("contain", (term,)) for term in (rule.contain,) if term is not None),
+        *(Part("number_in", _labels(element), number=element) for element in rule.number_in),
+    )
 
 
-@lru_cache(maxsize=4096)
+def _labels(element: NumberIn) -> Group:
+    return tuple(term for group in element.labels for term in group)
+
+
+@lru_cache(maxsize=16384)
+def _plan(rule: Rule) -> tuple[tuple[Part, frozenset[str]], ...]:
+    """The rule's parts, each with the last words of its terms: a query without one of them holds none of the terms."""
+    return tuple((part, frozenset(compiled(term).texts[-1] for term in part.terms)) for part in conditions(rule))
+
+
 def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
     """The verdict of a rule on the user's original query; numbers are read by tokens in both modes."""
     if mode not in MODES:
         raise InputError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
     query = read_query(query_text)
     find = find_term if mode == "token" else find_substring
-    parts = tuple(_decided(part, query, find) for part in conditions(rule))
-    return Verdict(all(part.satisfied for part in parts), parts, mode)
+    words = query.words
+    parts = []
+    satisfied = True
+    for part, last_words in _plan(rule):
+        if part.number is not None:
+            part = _in_range(part, part.number, query)
+        elif mode != "token" or not last_words.isdisjoint(words):
+            part = _first(part, query, find)
+        satisfied = satisfied and part.term is not None
+        parts.append(part)
+    return Verdict(satisfied, tuple(parts), mode)
 
 
-def _decided(part: Part, query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
-    if part.number is not None:
-        hit, given = in_range(part.number, query)
-        if hit is None:
-            return Part(part.key, part.terms, number=part.number, given=given)
-        return Part(part.key, part.terms, hit.term, hit.spans, part.number, given)
+def _first(part: Part, query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
+    """The part with the first of its terms that stands in the query, or as it is."""
     for term in part.terms:
         spans = find(term, query)
         if spans is not None:
             return Part(part.key, part.terms, term, spans)
     return part
+
+
+def _in_range(part: Part, number: NumberIn, query: Reading) -> Part:
+    hit, given = in_range(number, query)
+    if hit is None:
+        return Part(part.key, part.terms, number=number, given=given)
+    return Part(part.key, part.terms, hit.term, hit.spans, number, given)

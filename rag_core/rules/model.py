@@ -102,10 +102,33 @@ def read_rule(raw: Any) -> Rule | str | None:
         return None
     if isinstance(raw, str):
         return _read_text(raw)
+    groups = _groups_alone(raw)
+    if groups is not None:
+        return _read_groups(groups)
     try:
         return _read_text(json.dumps(raw, sort_keys=True, ensure_ascii=False, default=_jsonable))
     except (TypeError, ValueError, RecursionError) as error:
         return f"the rule is no JSON value ({type(error).__name__})"
+
+
+def _groups_alone(raw: Any) -> tuple[Group, ...] | None:
+    """The groups of a rule that holds nothing else, all of text: the common shape, which needs no writing as JSON."""
+    if type(raw) is not dict or len(raw) != 1 or type(raw.get("contain_one_of")) is not list:
+        return None
+    groups = raw["contain_one_of"]
+    try:
+        for group in groups:
+            if type(group) is not list:
+                return None
+            "".join(group)  # a number in a group is a TypeError
+    except TypeError:
+        return None
+    return tuple(map(tuple, groups))
+
+
+@lru_cache(maxsize=16384)
+def _read_groups(groups: tuple[Group, ...]) -> Rule | str:
+    return _read_text(json.dumps({"contain_one_of": groups}, ensure_ascii=False))
 
 
 def _jsonable(value: Any) -> Any:

@@ -87,6 +87,11 @@ class Reading:
         return found
 
     @cached_property
+    def words(self) -> frozenset[str]:
+        """The different words."""
+        return frozenset(self.places)
+
+    @cached_property
     def solid(self) -> list[int]:
         """For each position, and the end, the first position from there on that is no filler."""
         found = [len(self.tokens)] * (len(self.tokens) + 1)
