@@ -15,13 +15,16 @@ import numpy as np
 from cachetools import LRUCache
 
 from rag_core.errors import InputError
+from rag_core.index.admitted import Admission, places
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder, Embedder, Vectors
-from rag_core.index.exact import Distances, Rows, distances, nearest, similarities
+from rag_core.index.exact import Distances, Rows, distances
+from rag_core.index.scan import Scan, scan_of
 from rag_core.index.where import Mask, allowed_rows
 from rag_core.types import Hit, Metric
 
 REMEMBERED = 512
+AHEAD = 50
 
 
 class CollectionIndex:
@@ -34,7 +37,9 @@ class CollectionIndex:
         self.snapshot = snapshot
         self.embedder: Embedder = embedder or BundledEmbedder()
         check_model(snapshot, self.embedder)
+        self.scan = scan_of(snapshot.vectors)
         self.rows_by_id = {chunk.id: row for row, chunk in enumerate(snapshot.chunks)}
+        self.admission = Admission(snapshot.chunks)
         self._vectors: LRUCache[str, Vectors] = LRUCache(REMEMBERED)
         self._lock = Lock()
 
@@ -47,7 +52,7 @@ class CollectionIndex:
         """The exact ranking of the chunks that the conditions admit, for a query text."""
         allowed = allowed_rows(self.snapshot.chunks, where, file_filter)
         key = reader_key(self.fingerprint, text, where, file_filter)
-        return ExactReader(self.snapshot, self.rows_by_id, self.embed_query(text), allowed, key)
+        return ExactReader(self, self.embed_query(text), allowed, key)
 
     def embed_query(self, text: str) -> Vectors:
         """The query's unit vector; the last few hundred are remembered."""
@@ -78,18 +83,12 @@ def reader_key(fingerprint: str, text: str, where: Mapping[str, Any] | None, fil
 class ExactReader:
     """Reads one exact ranking, deeper on demand. `store_queries` counts the passes over the vectors."""
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        rows_by_id: Mapping[str, int],
-        query: Vectors,
-        allowed: Mask | None,
-        fingerprint: str,
-    ) -> None:
+    def __init__(self, index: CollectionIndex, query: Vectors, allowed: Mask | None, fingerprint: str) -> None:
         self.fingerprint = fingerprint
-        self._rows_by_id = rows_by_id
+        self._rows_by_id = index.rows_by_id
         self.store_queries = 0
-        self._snapshot = snapshot
+        self._snapshot = index.snapshot
+        self._scan: Scan = index.scan
         self._query = query
         self._allowed = allowed
         self._rows: Rows = np.zeros(0, dtype=np.intp)
@@ -106,8 +105,8 @@ class ExactReader:
         if stop > len(self._rows) and len(self._rows) < self.matching:
             if self._scores is None:
                 self._scores = self._pass()
-            depth = max(stop, 2 * len(self._rows))  # a walk in small steps sorts a logarithmic number of times
-            found = nearest(self._snapshot.vectors, self._query, self._scores, depth, self._allowed)
+            depth = max(2 * stop, AHEAD)  # a walk in small steps looks at the scores a few times only
+            found = self._scan.nearest(self._query, self._scores, depth, self._allowed)
             self._rows, self._distances = found
         hits = zip(self._rows[start:stop], self._distances[start:stop], strict=True)
         return tuple(self._hit(row, distance, rank) for rank, (row, distance) in enumerate(hits, start + 1))
@@ -118,16 +117,32 @@ class ExactReader:
         ahead = np.array(sorted({self._rows_by_id[one] for one in ids if one in self._rows_by_id}), dtype=np.intp)
         ahead = ahead[allowed[ahead]]
         allowed[ahead] = False
-        rows, found = nearest(self._snapshot.vectors, self._query, self._pass(), count, allowed)
+        rows, found = self._scan.nearest(self._query, self._pass(), count, allowed)
         skipped = list(zip(distances(self._snapshot.vectors, self._query, ahead), ahead, strict=True))
         return tuple(
             self._hit(row, distance, position + sum(one < (distance, row) for one in skipped))
             for position, (row, distance) in enumerate(zip(rows, found, strict=True), 1)
         )
 
+    def read_admitted(self, query: str, mode: str, without: Iterable[str], count: int) -> tuple[Hit, ...]:
+        """The nearest `count` hits whose rules admit the query, those of `without` left out; ranks are the full list's.
+
+        Fewer only where no more chunks are admitted.
+        """
+        admitted = self._admission.mask(query, mode).copy()
+        if self._allowed is not None:
+            admitted &= self._allowed
+        admitted[[self._rows_by_id[one] for one in without if one in self._rows_by_id]] = False
+        if self._scores is None:
+            self._scores = self._pass()
+        vectors = self._snapshot.vectors
+        rows, found = nearest(vectors, self._query, self._scores, count, admitted)
+        ranks = places(vectors, self._query, self._scores, rows, found, self._allowed)
+        return tuple(self._hit(*line) for line in zip(rows, found, ranks, strict=True))
+
     def _pass(self) -> Any:
         self.store_queries += 1
-        return similarities(self._snapshot.vectors, self._query)
+        return self._scan.scores(self._query)
 
     def _hit(self, row: Any, distance: Any, rank: int) -> Hit:
         return Hit(self._snapshot.chunks[int(row)], rank, {"distance": float(distance)})
