@@ -162,7 +162,7 @@ def capture(
     from rag_core.evaluate.capture import capture_to_file
 
     folder = resolve_workspace(workspace)
-    found, index = _opened(eval_set, collection, folder, approximate)
+    found, index = opened_set(eval_set, collection, folder, approximate)
     try:
         source = workbench.source_of(index, depth)
         mark = workbench.capture_fingerprint(index, depth, found.cases)
@@ -176,7 +176,7 @@ def capture(
         typer.echo(f"{len(found.cases)} queries, {depth} candidates each → {out}")
 
 
-def _opened(eval_set: str, collection: str | None, workspace: Path, approximate: bool = False) -> tuple[Any, Any]:
+def opened_set(eval_set: str, collection: str | None, workspace: Path, approximate: bool = False) -> tuple[Any, Any]:
     """An eval set and the index its queries go to; a set with a corpus of its own is brought up to date first."""
     from rag_core import workbench
     from rag_core.evaluate.sets import load_set
@@ -219,7 +219,7 @@ def evaluate(
     folder = resolve_workspace(workspace)
     found, index = load_set(eval_set, folder), None
     if not found.recorded or collection is not None:
-        found, index = _opened(eval_set, collection, folder, approximate)
+        found, index = opened_set(eval_set, collection, folder, approximate)
     found = found.split(split) if split else found
     cases = chosen([case for case in found.cases if tag is None or tag in case.query.tags], name, first)
     if not cases:
