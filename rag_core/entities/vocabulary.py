@@ -28,7 +28,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Items, and the keys of stop words, role words and of every word the structure holds."""
+    """Items, stop words with their keys, and the keys of every word the structure holds."""
 
     members: tuple[Item, ...]
     abilities: tuple[Item, ...]
@@ -44,7 +44,6 @@ class Vocabulary:
         return (
             len(word) >= settings.min_word_length
             and word.isalpha()
-            and word not in self.known
             and key(word) not in self.known
             and word not in ordinary_words()
             and key(word) not in ordinary_words()
@@ -93,11 +92,9 @@ def _item(name: str, teams: tuple[str, ...], stop: frozenset[str], roles: frozen
 
 
 def _known(structure: Structure) -> Iterable[str]:
-    """Words and keys of every name, alias, synonym, role word and stop word."""
+    """Keys of the words of every name, alias, synonym, role word and stop word."""
     texts = [*structure.aliases, *structure.synonyms, *structure.role_words, *structure.stop_words]
     for entity in structure.entities:
         texts += [entity.name, *entity.members, *entity.abilities, *entity.aliases, *entity.initials]
     for text in texts:
-        reading = read(text)
-        yield from reading.words
-        yield from reading.keys
+        yield from read(text).keys

@@ -3,6 +3,7 @@
 import pytest
 
 from rag_core.entities import Match, Settings, TeamFilter
+from rag_core.entities.phrases import one_letter_off
 from rag_core.errors import InputError
 
 
@@ -110,10 +111,10 @@ def test_two_words_written_as_one_are_close_enough(small):
 
 
 def test_initials_are_made_only_from_long_names_and_never_guessed(small):
-    entities = {"Angels Of Dawn": {"members": ["Qwrtp"]}, "Iron Tide": {"members": ["Zxcvb"]}}
+    entities = {"Angels Of Dawn": {"members": ["Qwrtp"]}, "Zinc Quay": {"members": ["Zxcvb"]}}
     team_filter = small(entities)
     assert team_filter.extract_relevant_teams("aod") == ["Angels Of Dawn"]
-    assert team_filter.extract_relevant_teams("it") == []
+    assert team_filter.extract_relevant_teams("zq") == []
     assert team_filter.extract_relevant_teams("aodd") == []
 
 
@@ -147,3 +148,32 @@ def test_a_new_strategy_is_one_object_with_match(demo):
 def test_a_strategy_can_be_asked_alone(demo_filter):
     ability = next(strategy for strategy in demo_filter.strategies if strategy.name == "ability")
     assert [m.team for m in ability.match("ere we go", ("ere", "go"))] == ["Kommandos"]
+
+
+def test_an_ordinary_word_is_no_misspelling_though_its_singular_is_no_word(small):
+    team_filter = small({"Alwayz": {"members": ["Qwrtp"]}})
+    assert team_filter.extract_relevant_teams("always ready") == []
+    assert team_filter.extract_relevant_teams("alwayzz ready") == ["Alwayz"]
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "off"),
+    [
+        ("orkz", "orks", True),
+        ("taxu", "tauu", True),
+        ("arks", "orks", False),
+        ("orks", "orks", False),
+        ("okrs", "orks", False),
+        ("orkss", "orks", False),
+        ("tax", "tau", False),
+        ("orkkzz", "orkkss", False),
+    ],
+)
+def test_one_letter_off_means_one_letter_but_the_first_of_four_or_five(word, name, off):
+    assert one_letter_off(word, name) is off
+
+
+def test_a_short_word_inside_a_longer_name_follows_the_rule_of_short_words(small):
+    team_filter = small({"Nemesis Orks": {"members": ["Qwrtp"]}})
+    assert team_filter.extract_relevant_teams("nemesis orkz") == ["Nemesis Orks"]
+    assert team_filter.extract_relevant_teams("nemesis zrks") == []
