@@ -71,12 +71,12 @@ def draw_doors() -> None:
         if sources.upload_problem():
             say.problem("This file cannot be opened; nothing was changed.", sources.upload_problem())
         with st.expander("What a line holds"):
-            st.code(LINE, language="json", wrap_lines=True)
+            st.code(LINE, language=None, wrap_lines=True)
             st.markdown("Only `query` and one score per candidate are required. `relevant` is a grade from 0, or null.")
     with shell:
         st.markdown("**Measure from the command line**")
         st.markdown("The same filters and figures, for scripts and checks.")
-        st.code("python -m rag_core replay lists.jsonl --pipeline query-must --json", language="bash", wrap_lines=True)
+        st.code("python -m rag_core replay lists.jsonl --pipeline query-must --json", language=None, wrap_lines=True)
 
 
 def draw() -> None:

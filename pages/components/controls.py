@@ -142,10 +142,10 @@ def take_along() -> None:
     with st.container(horizontal=True):
         with st.popover("Copy", icon=":material/content_copy:"):
             st.markdown("The page’s address holds this view: copy it to share. The pipeline as a spec:")
-            st.code(spec, language="json", wrap_lines=True)
+            st.code(spec, language=None, wrap_lines=True)
             st.markdown("The same from the command line:")
             command = f"python -m rag_core replay lists.jsonl --pipeline {shlex.quote(spec)}"
-            st.code(command, language="bash", wrap_lines=True)
+            st.code(command, language=None, wrap_lines=True)
         st.button(
             "Reset", icon=":material/restart_alt:", on_click=_reset, help="All filters off, settings as at first."
         )

@@ -1,0 +1,33 @@
+"""axe finds nothing serious on the pages, in light and in dark."""
+
+import pytest
+
+VIEWS = {
+    "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
+    "start": ("/start", ".picture .card"),
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_axe_finds_nothing_serious(browser, app, name, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    address, sign = VIEWS[name]
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(app + address)
+    page.locator(sign).first.wait_for(timeout=30_000)
+    if name == "explore":
+        page.locator("g.point[data-id]").first.click()
+        page.get_by_text("Is it relevant to this query?").wait_for(timeout=30_000)
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+    found = Axe().run(page).response["violations"]
+    context.close()
+    told = [
+        (one["id"], node["target"])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+    assert told == []
