@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from rag_core.errors import StoreError
-from rag_core.index.chroma_server import ChromaServer, reported
+from rag_core.index.admitted import nearest_admitted
+from rag_core.index.chroma_server import reported, server_for
 from rag_core.index.collection import Snapshot, folder_of
 from rag_core.index.embed import Embedder, Vectors
 from rag_core.index.exact import distances
@@ -42,7 +43,7 @@ class ChromaIndex(CollectionIndex):
         super().__init__(snapshot, embedder)
         self.ef_search = ef_search
         self.store_queries = 0
-        self._server = ChromaServer(folder_of(workspace, snapshot.name) / "chroma")
+        self._server = server_for(folder_of(workspace, snapshot.name) / "chroma")
         self._handle: tuple[Any, Any] = (None, None)  # the client and its collection
 
     @property
@@ -57,16 +58,17 @@ class ChromaIndex(CollectionIndex):
         return ChromaReader(self, self.embed_query(text), allowed, key)
 
     def close(self) -> None:
-        """Stop the server."""
+        """Stop the folder's server; whoever still searches through it starts it again."""
         self._handle = (None, None)
         self._server.stop()
 
     def rebuild(self) -> None:
         """Delete Chroma's folder and fill it again from the collection."""
-        self.close()
-        with writing(self._server.folder):
-            shutil.rmtree(self._server.folder / "data", ignore_errors=True)
-        self._collection()
+        with self._server.guard:
+            self.close()
+            with writing(self._server.folder):
+                shutil.rmtree(self._server.folder / "data", ignore_errors=True)
+            self._collection()
 
     def found(self, query: Vectors, count: int, excluded: Iterable[str] = ()) -> list[int]:
         """The rows Chroma finds for a query vector: at most `count`, none excluded."""
@@ -82,11 +84,12 @@ class ChromaIndex(CollectionIndex):
 
     def _collection(self) -> Any:
         """Chroma's collection of exactly this snapshot, built where it is missing or incomplete."""
-        client = self._server.client()
-        if self._handle[0] is not client:
-            with reported("open its index"):
-                self._handle = (client, self._opened(client))
-        return self._handle[1]
+        with self._server.guard:
+            client = self._server.client()
+            if self._handle[0] is not client:
+                with reported("open its index"):
+                    self._handle = (client, self._opened(client))
+            return self._handle[1]
 
     def _opened(self, client: Any) -> Any:
         name = f"c-{self.snapshot.fingerprint}-{self.ef_search}"
@@ -147,6 +150,13 @@ class ChromaReader:
                 break
             asked = min(left, 2 * asked)
         return self._hits(rows[:count], len(excluded) + 1)
+
+    def read_admitted(self, query: str, mode: str, without: Iterable[str], count: int) -> tuple[Hit, ...]:
+        """The nearest `count` hits whose rules admit the query, exactly: this one does not go through Chroma."""
+        index = self._index
+        admitted = index.admission.mask(query, mode, [index.rows_by_id.get(one) for one in without])
+        found = nearest_admitted(index.snapshot.vectors, self._query, count, admitted, self._allowed)
+        return tuple(Hit(index.snapshot.chunks[row], rank, {"distance": distance}) for row, distance, rank in found)
 
     def _find(self, count: int, excluded: Iterable[str] = ()) -> list[int]:
         """Admitted rows of one query, by (exact distance, row)."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from rag_core.errors import StoreError, WinnowError
@@ -35,30 +36,36 @@ app()
 
 
 class ChromaServer:
-    """A `chroma run` child on a free loopback port over one folder, started when it is first needed."""
+    """A `chroma run` child on a free loopback port over one folder, started when it is first needed.
+
+    `server_for` gives the process's one server of a folder; `guard` is held by whoever starts, fills or stops it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.guard = RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._client: Any = None
         self._held = ExitStack()
 
     def client(self) -> Any:
         """Chroma's client for the running server; starts it, or starts it again after a crash."""
-        if self._process is None or self._process.poll() is not None:
-            self.stop()
-            self._start()
-        return self._client
+        with self.guard:
+            if self._process is None or self._process.poll() is not None:
+                self.stop()
+                self._start()
+            return self._client
 
     def stop(self) -> None:
         """End the server and free the folder."""
-        process, self._process, self._client = self._process, None, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
-        self._held.close()
+        with self.guard:
+            process, self._process, self._client = self._process, None, None
+            if process is not None:
+                process.kill()
+                process.wait()
+                if process.stdin is not None:
+                    process.stdin.close()
+            self._held.close()
 
     def _start(self) -> None:
         """Start the server and wait until it answers; a StoreError says why it does not."""
@@ -100,6 +107,16 @@ class ChromaServer:
             except Exception:
                 time.sleep(0.1)
         raise StoreError(f"Chroma did not answer at 127.0.0.1:{port} within {START_SECONDS:g} seconds")
+
+
+_servers: dict[Path, ChromaServer] = {}
+_servers_guard = RLock()
+
+
+def server_for(folder: Path) -> ChromaServer:
+    """The process's one server over a folder, shared by all that search it."""
+    with _servers_guard:
+        return _servers.setdefault(folder.absolute(), ChromaServer(folder))
 
 
 def _free_port() -> int:

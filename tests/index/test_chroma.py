@@ -103,7 +103,13 @@ def test_more_exclusions_than_chroma_takes_are_refused(index):
 def test_a_second_server_over_the_folder_is_refused(index, workspace):
     index.reader("q").read(0, 1)
     with pytest.raises(StoreError, match=f"being written by process {os.getpid()} on"):
-        ChromaIndex(index.snapshot, workspace, HashEmbedder()).reader("q").read(0, 1)
+        chroma_server.ChromaServer(index._server.folder).client()
+
+
+def test_two_indexes_of_one_process_share_the_server(index, workspace):
+    other = ChromaIndex(index.snapshot, workspace, HashEmbedder())
+    assert ids(other.reader("q").read(0, 20)) == ids(index.reader("q").read(0, 20))
+    assert other._server is index._server
 
 
 def test_a_killed_server_is_an_error_or_a_restart_never_the_end(index, exact):
