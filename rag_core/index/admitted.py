@@ -5,14 +5,15 @@ The rules of a collection are compiled once, when the first query asks. Deciding
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.index.embed import Vectors
-from rag_core.index.exact import Distances, Rows, distances
+from rag_core.index.exact import Distances, Rows, distances, nearest, rounding, similarities
 from rag_core.index.where import Mask
 from rag_core.rules.index import RuleIndex
 from rag_core.rules.model import Rule, read_rule
@@ -27,9 +28,11 @@ class Admission:
         self._index: RuleIndex | None = None
         self._lock = Lock()
 
-    def mask(self, query: str, mode: str) -> Mask:
-        """One boolean per chunk, in the order of the chunks."""
-        return self._compiled().mask(query, mode)
+    def mask(self, query: str, mode: str, without: Iterable[int | None] = ()) -> Mask:
+        """One boolean per chunk, in the order of the chunks; the rows of `without` are not admitted."""
+        admitted = self._compiled().mask(query, mode)
+        admitted[[row for row in without if row is not None]] = False
+        return admitted
 
     def _compiled(self) -> RuleIndex:
         with self._lock:
@@ -44,26 +47,30 @@ def rule_index(chunks: Sequence[Chunk]) -> RuleIndex:
     return RuleIndex([rule if isinstance(rule, Rule) else None for rule in read])
 
 
-def places(
-    vectors: Vectors,
-    query: Vectors,
-    scores: NDArray[np.float32],
-    rows: Rows,
-    found: Distances,
-    allowed: Mask | None = None,
-) -> list[int]:
-    """The 1-based ranks that rows with these distances have among all allowed rows, by (distance, row).
+def nearest_admitted(
+    vectors: Vectors, query: Vectors, count: int, admitted: Mask, allowed: Mask | None = None
+) -> Iterator[tuple[int, float, int]]:
+    """(row, distance, rank) of the `count` nearest rows that are admitted and allowed, by (distance, row).
 
-    `scores` are the query's similarities; only rows whose score is within rounding of a row's are looked at exactly.
+    The rank is the 1-based place among all allowed rows, admitted or not. One pass over the vectors.
     """
-    standing = scores if allowed is None else np.where(allowed, scores, np.float32(-np.inf))
-    ordered = np.sort(standing)
-    margin = np.float32(4 * vectors.shape[1] * np.finfo(np.float32).eps)
-    ranks = []
+    scores = similarities(vectors, query)
+    both = admitted if allowed is None else admitted & allowed
+    rows, found = nearest(vectors, query, scores, count, both)
+    ranks = _ranks(vectors, query, scores if allowed is None else np.where(allowed, scores, -np.inf), rows, found)
+    for row, distance, rank in zip(rows, found, ranks, strict=True):
+        yield int(row), float(distance), rank
+
+
+def _ranks(
+    vectors: Vectors, query: Vectors, scores: NDArray[np.floating[Any]], rows: Rows, found: Distances
+) -> Iterator[int]:
+    """The rank of each row; only rows whose score is within rounding of its own are looked at exactly."""
+    ordered = np.sort(scores)
+    margin = 2 * rounding(vectors.shape[1])
     for row, distance in zip(rows, found, strict=True):
-        low, high = standing[row] - margin, standing[row] + margin
-        surely = len(ordered) - int(np.searchsorted(ordered, high, side="right"))
-        near = np.flatnonzero((standing >= low) & (standing <= high))
+        low, high = scores[row] - margin, scores[row] + margin
+        near = np.flatnonzero((scores >= low) & (scores <= high))
         exact = distances(vectors, query, near)
-        ranks.append(1 + surely + int(((exact < distance) | ((exact == distance) & (near < row))).sum()))
-    return ranks
+        before = int(((exact < distance) | ((exact == distance) & (near < row))).sum())
+        yield 1 + len(ordered) - int(np.searchsorted(ordered, high, side="right")) + before

@@ -15,7 +15,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from rag_core.errors import InputError
-from rag_core.index.admitted import Admission, places
+from rag_core.index.admitted import Admission, nearest_admitted
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder, Embedder, Vectors
 from rag_core.index.exact import Distances, Rows, distances
@@ -88,6 +88,7 @@ class ExactReader:
         self._rows_by_id = index.rows_by_id
         self.store_queries = 0
         self._snapshot = index.snapshot
+        self._admission = index.admission
         self._scan: Scan = index.scan
         self._query = query
         self._allowed = allowed
@@ -129,16 +130,10 @@ class ExactReader:
 
         Fewer only where no more chunks are admitted.
         """
-        admitted = self._admission.mask(query, mode).copy()
-        if self._allowed is not None:
-            admitted &= self._allowed
-        admitted[[self._rows_by_id[one] for one in without if one in self._rows_by_id]] = False
-        if self._scores is None:
-            self._scores = self._pass()
-        vectors = self._snapshot.vectors
-        rows, found = nearest(vectors, self._query, self._scores, count, admitted)
-        ranks = places(vectors, self._query, self._scores, rows, found, self._allowed)
-        return tuple(self._hit(*line) for line in zip(rows, found, ranks, strict=True))
+        self.store_queries += 1
+        admitted = self._admission.mask(query, mode, [self._rows_by_id.get(one) for one in without])
+        found = nearest_admitted(self._snapshot.vectors, self._query, count, admitted, self._allowed)
+        return tuple(self._hit(*line) for line in found)
 
     def _pass(self) -> Any:
         self.store_queries += 1

@@ -1,103 +1,25 @@
 """Requery: check the rules round by round and read further down the ranking for what was dropped.
 
 It stands where QueryMust would and contains it. On a recorded list the list is all there is; live, the reader of the
-candidates is asked for more. What was never read ends as a drop "not read", so that every hit is accounted for.
+candidates is asked for more (walk.py). What was never read ends as a drop "not read", so that every hit is accounted
+for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import Any, ClassVar
 
 from rag_core.errors import SpecError
 from rag_core.filters.query_must import QueryMust
+from rag_core.retrieve.walk import Walk
 from rag_core.stage import Stage, setting
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Order, Reason
 
-STRATEGIES = ("deepen", "exclude")
+STRATEGIES = ("deepen", "exclude", "prefilter")
 NOT_READ = Reason("not read")
 _RULES = {"low": None, "high": None, "choices": (), "optional": False, "setting": True, "nested": QueryMust}
-
-
-@dataclass
-class _Walk:
-    """The candidates of one run, one round after the other: those in hand first, then what the reader brings."""
-
-    candidates: Candidates
-    strategy: str
-    at: int = 0
-    store_queries: int = 0
-    milliseconds: float = 0.0
-    seen: set[str] = field(default_factory=set)  # ids a round took from the hits in hand
-    repeated: list[Hit] = field(default_factory=list)
-    known: set[str] = field(init=False)  # ids the reader need not bring again, earlier drops included
-    position: int = field(init=False)  # how far the ranking was read, 0-based
-
-    def __post_init__(self) -> None:
-        had = [*(drop.hit for drop in self.candidates.drops), *self.candidates.hits]
-        self.known = {hit.chunk.id for hit in had}
-        self.position = sum(not hit.origin for hit in had)
-
-    def next_round(self, k: int) -> tuple[Hit, ...]:
-        """The next k hits that were not seen before; fewer only where the ranking ends."""
-        batch = list(self._in_hand(k))
-        if len(batch) < k and self.candidates.reader is not None and not self.candidates.recorded:
-            started = perf_counter()
-            batch += self._deeper(k - len(batch)) if self.strategy == "deepen" else self._anew(k - len(batch))
-            self.milliseconds += (perf_counter() - started) * 1000
-        return tuple(batch)
-
-    def _in_hand(self, k: int) -> Iterator[Hit]:
-        taken = 0
-        while taken < k and self.at < len(self.candidates.hits):
-            hit = self.candidates.hits[self.at]
-            self.at += 1
-            if hit.chunk.id in self.seen:
-                self.repeated.append(hit)
-                continue
-            self.seen.add(hit.chunk.id)
-            taken += 1
-            yield hit
-
-    def _deeper(self, count: int) -> list[Hit]:
-        """Walk further down the same ranking."""
-        reader = self.candidates.reader
-        found: list[Hit] = []
-        while reader is not None and len(found) < count:
-            wanted = count - len(found)
-            more = reader.read(self.position, self.position + wanted)
-            self.store_queries += 1
-            self.position += wanted
-            found += self._unknown(more)
-            if len(more) < wanted:
-                break
-        return found
-
-    def _anew(self, count: int) -> list[Hit]:
-        """Query again without any chunk that was seen, kept or dropped."""
-        reader = self.candidates.reader
-        if reader is None:
-            return []
-        self.store_queries += 1
-        more = self._unknown(reader.read_excluding(sorted(self.known), count))
-        ranked = [replace(hit, rank=self.position + place) for place, hit in enumerate(more, 1)]
-        self.position += len(ranked)
-        return ranked
-
-    def _unknown(self, hits: Sequence[Hit]) -> list[Hit]:
-        fresh = []
-        for hit in hits:
-            if hit.chunk.id not in self.known:
-                self.known.add(hit.chunk.id)
-                fresh.append(hit)
-        return fresh
-
-    @property
-    def unread(self) -> tuple[Hit, ...]:
-        """The hits in hand that no round came to."""
-        return self.candidates.hits[self.at :]
 
 
 @dataclass
@@ -119,7 +41,10 @@ class Requery(Stage):
     k: int = setting(15, "how many are wanted, and how many a round reads", low=1, high=1000)
     max_iterations: int = setting(3, "most rounds", low=1, high=100)
     strategy: str = setting(
-        "deepen", "deepen: walk down a longer list; exclude: query again without what was seen", choices=STRATEGIES
+        "deepen",
+        "deepen: walk down a longer list; exclude: query again without what was seen; prefilter: search only chunks "
+        "whose rules admit the query, as many as it takes (max_iterations does not count)",
+        choices=STRATEGIES,
     )
     rules: QueryMust = field(default_factory=QueryMust, metadata={"help": "the settings of QueryMust", **_RULES})
 
@@ -134,8 +59,8 @@ class Requery(Stage):
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """Run the rounds; the facts are rounds, read, store_queries, stop and the milliseconds the refill added."""
-        walk = _Walk(candidates, self.strategy)
-        outcome = self._rounds(walk)
+        walk = Walk(candidates, self.strategy)
+        outcome = self._prefiltered(walk) if self.strategy == "prefilter" else self._rounds(walk)
         kept = _in_order(outcome.kept, candidates.order)
         beyond = [Drop(hit, self.name, self._beyond(place)) for place, hit in enumerate(kept, 1) if place > self.k]
         repeated = [Drop(hit, self.name, Reason("the chunk came before in this list")) for hit in walk.repeated]
@@ -152,7 +77,7 @@ class Requery(Stage):
     def _beyond(self, place: int) -> Reason:
         return Reason(f"position {place} of those that pass > k {self.k}", place, self.k)
 
-    def _rounds(self, walk: _Walk) -> _Outcome:
+    def _rounds(self, walk: Walk) -> _Outcome:
         """Rounds go on while fewer than k survive, results remain and rounds are left.
 
         That the last round dropped something needs no check: a full round that drops nothing brings k survivors.
@@ -163,6 +88,17 @@ class Requery(Stage):
             if batch:
                 self._check(batch, walk.candidates, outcome)
             outcome.stop = self._stop(len(outcome.kept), len(batch), outcome.rounds)
+        return outcome
+
+    def _prefiltered(self, walk: Walk) -> _Outcome:
+        """The hits in hand as far as k needs them, then the nearest admitted of the rest: k, or all there are."""
+        outcome = _Outcome()
+        while len(outcome.kept) < self.k and (batch := walk.in_hand(self.k)):
+            self._check(batch, walk.candidates, outcome)
+        while len(outcome.kept) < self.k and (batch := walk.admitted(self.rules.mode, self.k - len(outcome.kept))):
+            self._check(batch, walk.candidates, outcome)
+        ended = "no more chunks are admitted" if walk.live else "the list ended"
+        outcome.stop = f"k {self.k} found" if len(outcome.kept) >= self.k else ended
         return outcome
 
     def _check(self, batch: tuple[Hit, ...], candidates: Candidates, outcome: _Outcome) -> None:
@@ -193,8 +129,11 @@ class Requery(Stage):
         verdicts = [self.rules.verdict(hit, before.query.text) for hit in before.hits]
         passes = [verdict is None or verdict.satisfied for verdict in verdicts]
         place = keys.index(drop.hit.key)
+        more = range(self.k + 1, len(keys) + 1)
+        if self.strategy == "prefilter":
+            return (_nearest("k", more, lambda k: _reaches(passes, place, k, len(keys))),)
         return (
-            _nearest("k", range(self.k + 1, len(keys) + 1), lambda k: _reaches(passes, place, k, self.max_iterations)),
+            _nearest("k", more, lambda k: _reaches(passes, place, k, self.max_iterations)),
             _nearest(
                 "max_iterations", range(self.max_iterations + 1, 101), lambda n: _reaches(passes, place, self.k, n)
             ),

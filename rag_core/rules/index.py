@@ -2,7 +2,7 @@
 
 The query is scanned once, only conditions it touches are counted, and a rule is satisfied when all its conditions were
 touched. For corpus-wide work (prefilter, coverage, linting); the few chunks of a result list take `decide`, the plain
-twin whose answers these equal. Token mode only.
+twin whose answers these equal. In substring mode the different rules are decided plainly, each once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_core.rules.match import conditions
+from rag_core.rules.match import Part, Verdict, conditions, decide
 from rag_core.rules.model import Group, NumberIn, Rule
 from rag_core.rules.numbers import in_range
 from rag_core.rules.reading import Reading, compiled_label, read_query
@@ -44,12 +44,15 @@ class RuleIndex:
         numbered = [-1 if rule is None else different.setdefault(rule, len(different)) for rule in rules]
         self.rule_of = np.array(numbered, dtype=np.int64)
         self.unruled = np.flatnonzero(self.rule_of < 0).astype(np.int64)
+        self.rules = tuple(different)
+        """The different rules; `rule_of` says for each chunk which, or −1."""
         self._chunks = _inverted(numbered, len(different))
-        self._index_conditions(list(different))
+        self._index_conditions(self.rules)
 
     def _index_conditions(self, rules: Sequence[Rule]) -> None:
         """Number the different conditions, and find them by term, by label word, and the rules by condition."""
         found: dict[Group | NumberIn, int] = {}
+        self._number_of = found
         rows = [{found.setdefault(part, len(found)) for part in _parts(rule)} for rule in rules]
         self._needed = np.array([len(row) for row in rows], dtype=np.int64)
         self._rules_with = _Lists(_turned(rows, len(found)))
@@ -78,18 +81,31 @@ class RuleIndex:
         """The ascending positions of all chunks whose rule admits the query, those without a rule among them."""
         return np.sort(np.concatenate([self.unruled, self.satisfied(query)]))
 
-    def mask(self, query: str) -> NDArray[np.bool_]:
+    def mask(self, query: str, mode: str = "token") -> NDArray[np.bool_]:
         """One boolean per chunk: whether the query admits it."""
         admits = np.zeros(len(self._needed) + 1, dtype=np.bool_)
-        admits[self._satisfied_rules(query)] = True
+        admits[self.satisfied_rules(query, mode)] = True
         admits[-1] = True  # what rule_of −1, no rule, points at
         return admits[self.rule_of]
 
     def satisfied(self, query: str) -> Positions:
         """The positions of the chunks that carry a rule which the query satisfies, rule by rule."""
-        return self._chunks.of(self._satisfied_rules(query))
+        return self._chunks.of(self.satisfied_rules(query))
 
-    def _satisfied_rules(self, query: str) -> Positions:
+    def verdict(self, position: int, query: str) -> Verdict | None:
+        """What a chunk's rule lacks of the query: a verdict with the missing parts alone, or None without a rule."""
+        if self.rule_of[position] < 0:
+            return None
+        held = set(self._held(read_query(query)))
+        parts = conditions(self.rules[self.rule_of[position]])
+        missing = tuple(_lacking(part, query) for part in parts if self._number_of[_key(part)] not in held)
+        return Verdict(not missing, missing, "token")
+
+    def satisfied_rules(self, query: str, mode: str = "token") -> Positions:
+        """The ascending numbers of the different rules that the query satisfies."""
+        if mode != "token":
+            holding = [number for number, rule in enumerate(self.rules) if decide(rule, query, mode).satisfied]
+            return np.array(holding, dtype=np.int64)
         touched = self._rules_with.of(self._held(read_query(query)))
         rules, counts = np.unique(touched, return_counts=True)
         satisfied: Positions = rules[counts == self._needed[rules]]
@@ -104,7 +120,18 @@ class RuleIndex:
 
 def _parts(rule: Rule) -> list[Group | NumberIn]:
     """The rule's conditions as values that can be compared: equal ones are decided once."""
-    return [part.terms if part.number is None else part.number for part in conditions(rule)]
+    return [_key(part) for part in conditions(rule)]
+
+
+def _key(part: Part) -> Group | NumberIn:
+    return part.terms if part.number is None else part.number
+
+
+def _lacking(part: Part, query: str) -> Part:
+    """A missing part with the numbers the query gave for it."""
+    if part.number is None:
+        return part
+    return Part(part.key, part.terms, number=part.number, given=in_range(part.number, read_query(query))[1])
 
 
 def _inverted(numbers: Sequence[int], count: int) -> _Lists:

@@ -243,3 +243,65 @@ def test_a_counterfactual_does_what_it_says(passes, k, max_iterations):
             if item.parameter in ("k", "max_iterations") and item.value is not None:
                 changed = Requery(**{"k": k, "max_iterations": max_iterations, item.parameter: item.value})(before)
                 assert key in [hit.key for hit in changed.hits]
+
+
+@dataclass
+class AdmittingReader(ListReader):
+    """A reader that knows which of its chunks a query admits."""
+
+    def read_admitted(self, query, mode, without, count):
+        self.asked.append(("admitted", query, mode, count))
+        passing = [hit for hit in self.hits if hit.chunk.query_must == YES and hit.chunk.id not in set(without)]
+        return tuple(passing[:count])
+
+
+def prefiltered(passes, in_hand, k, reader=AdmittingReader):
+    ranking = hits_of(passes)
+    before = Candidates(Query("q", "a cleric"), ranking[:in_hand], reader=reader(ranking))
+    return before.reader, Requery(k=k, max_iterations=1, strategy="prefilter")(before)
+
+
+def test_prefilter_asks_once_for_what_the_hits_in_hand_leave_open():
+    reader, after = prefiltered([True, False, False, False, True, False, True, True], 3, 3)
+    assert ranks(after) == [1, 5, 7]
+    assert reader.asked == [("admitted", "a cleric", "token", 2)]
+    assert facts(after)["stop"] == "k 3 found"
+
+
+def test_prefilter_asks_nothing_where_the_hits_in_hand_are_enough():
+    reader, after = prefiltered([True, False, True, True, True], 5, 2)
+    assert ranks(after) == [1, 3]
+    assert reader.asked == []
+    assert [(drop.hit.rank, drop.reason.text) for drop in after.drops] == [
+        (2, "no word of: druid"),
+        (4, "position 3 of those that pass > k 2"),
+        (5, "not read"),
+    ]
+
+
+def test_prefilter_walks_a_reader_that_does_not_know_rules_to_the_end_of_its_list():
+    _, after = prefiltered([False] * 90 + [True, True], 5, 2, ListReader)
+    assert ranks(after) == [91, 92]
+    assert facts(after)["store_queries"] == 45 - 1
+
+
+def test_prefilter_on_a_recorded_list_walks_all_of_it():
+    after = Requery(k=2, max_iterations=1, strategy="prefilter")(recorded([False] * 9 + [True]))
+    assert ranks(after) == [10]
+    assert facts(after)["stop"] == "the list ended"
+
+
+def test_counterfactuals_of_prefilter_name_k_alone():
+    found = counterfactuals(Requery(k=1, strategy="prefilter"), recorded([True, False, True]))
+    ((k),) = found[("c3", "")]
+    assert (k.parameter, k.value) == ("k", 2)
+
+
+@given(PASSES, st.integers(1, 8), st.integers(0, 60), st.booleans())
+def test_prefilter_returns_the_list_of_deepen_with_rounds_enough(passes, k, in_hand, knows_rules):
+    _, after = prefiltered(passes, in_hand, k, AdmittingReader if knows_rules else ListReader)
+    deepen = Requery(k, 100)(live(passes, in_hand))
+    assert after.hits == deepen.hits
+    counts = Counter(hit.key for hit in (*after.hits, *(drop.hit for drop in after.drops)))
+    assert set(counts.values()) <= {1}
+    assert set(counts) >= {(f"c{rank}", "") for rank in range(1, min(in_hand, len(passes)) + 1)}

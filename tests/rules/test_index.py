@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_core.rules import Rule, decide, parse_rule
+from rag_core.rules import Rule, decide, parse_rule, reason_text
 from rag_core.rules.index import RuleIndex
 from rag_core.rules.reading import plurals
 from rag_core.rules.templates import propose
@@ -35,6 +35,14 @@ def plain(rules, query):
     return [at for at, rule in enumerate(rules) if rule is None or decide(rule, query).satisfied]
 
 
+def plain_reason(rule, query):
+    return None if rule is None else reason_text(decide(rule, query))
+
+
+def reason(verdict):
+    return None if verdict is None else reason_text(verdict)
+
+
 def random_rule(draw):
     def terms(most):
         return [draw.choice(TERMS) for _ in range(draw.randint(1, most))]
@@ -54,7 +62,7 @@ def random_rule(draw):
     return parse_rule(raw, "c")
 
 
-def test_index_and_plain_evaluation_agree_on_two_thousand_pairs():
+def test_index_and_plain_evaluation_agree_on_two_thousand_pairs_in_verdict_and_reason():
     draw = random.Random(7)
     admitted = 0
     for _ in range(100):
@@ -64,6 +72,7 @@ def test_index_and_plain_evaluation_agree_on_two_thousand_pairs():
         index = RuleIndex(rules)
         assert index.admitted(query).tolist() == expected, query
         assert np.flatnonzero(index.mask(query)).tolist() == expected
+        assert [reason(index.verdict(at, query)) for at in range(20)] == [plain_reason(rule, query) for rule in rules]
         admitted += len(expected)
     assert 300 < admitted < 1700  # neither answer is the rule
 
@@ -107,3 +116,9 @@ def test_singulars_undo_plurals(word):
 def test_plurals_undo_singulars(word):
     for one in singulars(word):
         assert word in plurals(one)
+
+
+@given(st.lists(st.none() | RULES, max_size=6), TEXTS)
+def test_in_substring_mode_the_mask_is_the_plain_answer(rules, query):
+    expected = [rule is None or decide(rule, query, "substring").satisfied for rule in rules]
+    assert RuleIndex(rules).mask(query, "substring").tolist() == expected
