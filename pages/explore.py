@@ -78,7 +78,7 @@ def choose_query(cases: Sequence[Case]) -> Case:
                 "The link names a query that this eval set does not hold; the first one is shown.", wanted[:200]
             )
         found = cases[0]
-        session.change(query_id=found.query.id)
+        session.settle_query(found.query.id)
     with st.sidebar:
         controls.choose_query(cases)
     return found

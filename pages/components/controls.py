@@ -17,15 +17,16 @@ POLICIES = ("largest", "first", "relative")
 
 def choose_set(titles: Mapping[str, str]) -> None:
     """The eval set, and a place to drop one's own recorded lists."""
+    bound = session.bind("eval_set")
     if session.current().eval_set not in titles:
-        st.session_state["explore.eval_set"] = None
+        st.session_state[bound["key"]] = None  # an empty box, so that any choice is a change
     st.selectbox(
         "Eval set",
         list(titles),
         format_func=lambda name: titles[name],
         placeholder="choose an eval set",
         help="Queries with their recorded result lists and labels.",
-        **session.bind("eval_set"),
+        **bound,
     )
     st.file_uploader(
         "Open my result lists (JSONL)",

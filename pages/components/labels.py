@@ -38,7 +38,8 @@ def overlaid(store: Store, eval_set: str, cases: Sequence[Case]) -> list[Case]:
     if not events:
         return list(cases)
     said: dict[tuple[str, str], Event] = {(event.query_id, event.chunk_key): event for event in events}
-    overlay = {case.query.id: _grades(case, said) for case in cases}
+    queries = {query_id for query_id, _ in said}
+    overlay = {case.query.id: _grades(case, said) for case in cases if case.query.id in queries}
     return with_labels(cases, overlay)
 
 

@@ -16,6 +16,7 @@ from rag_core.errors import InputError
 VIEW = "explore"
 ADDRESS = "explore.address"
 PROBLEM = "explore.problem"
+UPLOAD_PROBLEM = "explore.upload_problem"
 SELECTED = "explore.selected"
 
 
@@ -26,10 +27,18 @@ def current() -> View:
 
 
 def change(**changes: Any) -> None:
-    """Change fields of the view; another query forgets the selected chunk."""
-    if {"eval_set", "query_id"} & set(changes):
-        st.session_state[SELECTED] = ""
+    """Change fields of the view; what was wrong before is past, another query forgets the selected chunk."""
+    if "eval_set" in changes:
+        changes.setdefault("query_id", "")
+    if "query_id" in changes:
+        select("")
     st.session_state[VIEW] = current().changed(**changes)
+    st.session_state[PROBLEM] = st.session_state[UPLOAD_PROBLEM] = ""
+
+
+def settle_query(query_id: str) -> None:
+    """Name the query that is shown where the view named none, or one that is not there."""
+    st.session_state[VIEW] = current().changed(query_id=query_id)
 
 
 def bind(field: str) -> dict[str, Any]:

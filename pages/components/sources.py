@@ -11,12 +11,12 @@ import hashlib
 import streamlit as st
 
 from pages.components import resources
+from pages.components.session import UPLOAD_PROBLEM
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.records import load_lists
 
 UPLOADS = "explore.uploads"
-PROBLEM = "explore.upload_problem"
 FILE = "explore.file"
 PREFIX = "dropped-"
 
@@ -45,7 +45,7 @@ def find(name: str) -> EvalSet:
 
 def take_upload(key: str = FILE) -> str:
     """Read the file dropped on the uploader `key`; its eval set's name, or '' with the problem kept."""
-    st.session_state[PROBLEM] = ""
+    st.session_state[UPLOAD_PROBLEM] = ""
     file = st.session_state.get(key)
     if file is None:
         return ""
@@ -54,7 +54,7 @@ def take_upload(key: str = FILE) -> str:
     try:
         cases = tuple(load_lists(data, "the file"))
     except InputError as error:
-        st.session_state[PROBLEM] = str(error)
+        st.session_state[UPLOAD_PROBLEM] = str(error)
         return ""
     uploads()[name] = EvalSet(name, "Your dropped list", cases)
     return name
@@ -62,5 +62,5 @@ def take_upload(key: str = FILE) -> str:
 
 def upload_problem() -> str:
     """What was wrong with the file dropped last, '' for nothing."""
-    found: str = st.session_state.get(PROBLEM, "")
+    found: str = st.session_state.get(UPLOAD_PROBLEM, "")
     return found

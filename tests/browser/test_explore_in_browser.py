@@ -201,7 +201,8 @@ def test_foreign_text_stays_text_in_every_view(page, app, tmp_path):
     page.keyboard.press("Escape")
     for view in ("Context", "All queries", "Chunks"):
         page.get_by_role("radio", name=view).click()
-        page.wait_for_timeout(1200)
+        page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
     page.goto(f"{app}/?set={HOSTILE[0]}&query={HOSTILE[1]}".replace("#", ""))
     expect(page.get_by_text("This eval set cannot be shown.")).to_be_visible()
     broken = tmp_path / "broken.jsonl"

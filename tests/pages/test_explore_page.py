@@ -88,6 +88,20 @@ def test_reset_switches_all_filters_off_and_keeps_the_query(open_app, figures):
     assert app.slider(key="explore.gap_threshold").value == 0.1
 
 
+def test_another_eval_set_starts_at_its_first_query_without_complaint(open_app, words, figures):
+    app = open_app(query="combat-2")
+    app.selectbox(key="explore.eval_set").set_value("adaptive-short").run()
+    assert sane(app).selectbox(key="explore.query_id").value == "beholder"
+    assert "does not hold" not in words(app)
+
+
+def test_a_bad_link_is_forgotten_once_the_person_goes_on(open_app, words):
+    app = open_app(pipeline='["Nope"]')
+    assert "unknown stage" in words(app)
+    toggle(app, "query_must").set_value(True).run()
+    assert "unknown stage" not in words(sane(app))
+
+
 def test_next_goes_through_the_eval_set(open_app, figures):
     app = open_app(pipeline='["QueryMust"]')
     button(app, "Next").click().run()
@@ -121,6 +135,7 @@ def test_a_hostile_link_gives_a_sentence_and_no_exception(open_app, words, param
 
 def test_a_link_that_cannot_be_shown_leaves_a_way_out(open_app, figures):
     app = open_app(set="nowhere")
+    assert app.selectbox(key="explore.eval_set").value is None
     button(app, "Open the example queries").click().run()
     assert figures(sane(app))["kept"][0] == "15 of 15"
 
