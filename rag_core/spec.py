@@ -27,6 +27,7 @@ STAGES: dict[str, str] = {
     "QueryMust": "rag_core.filters.query_must",
     "AdaptiveGap": "rag_core.filters.adaptive",
     "EntityFilter": "rag_core.filters.entity",
+    "LLMFilter": "rag_core.filters.llm",
     "MinSimilarity": "rag_core.filters.cutoff",
     "TopK": "rag_core.filters.cutoff",
 }

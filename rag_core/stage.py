@@ -107,6 +107,10 @@ class Stage(ABC):
         """Per parameter, the nearest value with which this stage alone would have kept the dropped hit."""
         return ()
 
+    def again(self, candidates: Candidates) -> Candidates:
+        """The stage on a list it has run on before; one whose work costs does not do it twice."""
+        return self(candidates)
+
     def __call__(self, candidates: Candidates) -> Candidates:
         """Run the stage and write its step into the trace."""
         started = perf_counter()
@@ -202,7 +206,7 @@ def counterfactuals(pipeline: Stage, candidates: Candidates) -> dict[tuple[str, 
     """For every hit that `pipeline` drops: what would have kept it, by the stage that dropped it, keyed by Hit.key."""
     found: dict[tuple[str, str], tuple[Counterfactual, ...]] = {}
     for stage in flatten(pipeline):
-        after = stage(candidates)
+        after = stage.again(candidates)
         for drop in after.drops[len(candidates.drops) :]:
             found[drop.hit.key] = stage.would_keep(candidates, drop)
         candidates = after

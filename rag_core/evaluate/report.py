@@ -36,6 +36,7 @@ def pipeline_json(report: PipelineReport) -> dict[str, Any]:
 def outcome_json(outcome: Outcome) -> dict[str, Any]:
     """One query: its figures, every candidate once (kept or dropped), and what the stages said."""
     result, scores, grades = outcome.result, outcome.scores, outcome.case.grades
+    kept = {hit.chunk.id for hit in result.hits}  # a chunk that was dropped and came in again counts as kept
     return {
         "id": outcome.case.query.id,
         "query": outcome.case.query.text,
@@ -48,7 +49,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "relevant_total": scores.relevant_total,
         "relevant_total_given": outcome.case.relevant_total is not None,
         "kept": [hit_json(hit, grades.get(hit.chunk.id)) for hit in result.hits],
-        "dropped": [drop_json(drop, outcome) for drop in result.drops],
+        "dropped": [drop_json(drop, outcome) for drop in result.drops if drop.hit.chunk.id not in kept],
         "warnings": [
             {"id": notice.chunk_id or None, "stage": notice.stage, "text": notice.text} for notice in result.notices
         ],
@@ -71,6 +72,7 @@ def comparison_json(reports: Sequence[PipelineReport], seed: int, every_pair: bo
 def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:
     """A hit: identity, rank in the list as it came, scores and label."""
     origin = {"origin": hit.origin} if hit.origin else {}
+    notes = {stage: note for stage, note in hit.notes.items() if isinstance(note, str)}
     return {
         "id": hit.chunk.id,
         "title": hit.chunk.title,
@@ -79,6 +81,7 @@ def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:
         **{kind: value for kind, value in hit.scores.items() if kind != "distance"},
         "relevant": grade,
         **origin,
+        **({"notes": notes} if notes else {}),
     }
 
 

@@ -1,0 +1,31 @@
+"""The LLM filter: its stage, and what pages and runs read of it."""
+
+from rag_core.filters.llm.asking import Answer, Asked, Judge, Verdict, ask
+from rag_core.filters.llm.decisions import ACTIONS, Decision, Reading, read_decisions
+from rag_core.filters.llm.prompts import Prompt, estimate_tokens
+from rag_core.filters.llm.reach import ChunkLookup, Reached, reach
+from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
+from rag_core.filters.llm.wording import Variant, parse_variant, read_variant, variant_names
+
+__all__ = [
+    "ACTIONS",
+    "NO_JUDGE",
+    "Answer",
+    "Asked",
+    "ChunkLookup",
+    "Decision",
+    "Judge",
+    "LLMFilter",
+    "Prompt",
+    "Reached",
+    "Reading",
+    "Variant",
+    "Verdict",
+    "ask",
+    "estimate_tokens",
+    "parse_variant",
+    "reach",
+    "read_decisions",
+    "read_variant",
+    "variant_names",
+]

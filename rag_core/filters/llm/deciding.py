@@ -1,0 +1,163 @@
+"""Verdicts → list: what is kept, what is expanded by its references, and why the rest goes. Asks nobody.
+
+Base chunks are capped in distance order; candidates left undecided by a failure fill what room remains, in distance
+order; expansion comes on top, and no chunk stands twice in the list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rag_core.filters.llm.asking import Verdict
+from rag_core.filters.llm.decisions import DISCARD
+from rag_core.filters.llm.reach import ChunkLookup, Layered, reach
+from rag_core.types import Hit, Reason
+
+Key = tuple[str, str]
+
+
+@dataclass
+class Outcome:
+    """What the verdicts make of the judged hits."""
+
+    kept: list[Hit] = field(default_factory=list)  # base chunks in the order they came, then what they brought
+    notes: dict[Key, str] = field(default_factory=dict)  # by Hit.key: why it is in
+    reasons: dict[Key, Reason] = field(default_factory=dict)  # by Hit.key: why it goes
+    decisions: dict[str, str] = field(default_factory=dict)  # by chunk id
+    brought: dict[str, str] = field(default_factory=dict)  # chunk id → how it came
+    flipped: list[tuple[Hit, Verdict]] = field(default_factory=list)
+    kept_by_fallback: int = 0
+    expanded: int = 0  # base chunks whose references were followed
+    missing: int = 0  # referenced ids without a chunk
+
+    @property
+    def added(self) -> int:
+        """Chunks that came by references alone."""
+        return len(self.brought)
+
+
+def by_distance(hits: Sequence[Hit]) -> list[int]:
+    """Positions of the hits, nearest first; ties and hits without a distance in the order they came, these last."""
+    return sorted(range(len(hits)), key=lambda at: math.inf if (value := hits[at].distance) is None else value)
+
+
+def decide(
+    hits: Sequence[Hit],
+    verdicts: Sequence[Verdict],
+    listed: Sequence[Hit],
+    max_chunks: int,
+    max_added: int,
+    chunks: ChunkLookup | None,
+) -> Outcome:
+    """Keep, expand or drop each judged hit. `listed` is the whole list: its chunks can be brought by references."""
+    made = Outcome()
+    order = by_distance(hits)
+    chosen: set[int] = set()
+    _take_decided(made, hits, verdicts, order, max_chunks, chosen)
+    _fill_undecided(made, hits, verdicts, order, max_chunks, chosen)
+    made.kept = [hits[at] for at in sorted(chosen)]
+    made.flipped = [(hit, verdict) for hit, verdict in zip(hits, verdicts, strict=True) if verdict.flipped]
+    known = {hit.chunk.id: hit.chunk for hit in listed}
+    lookup = Layered(known, chunks) if chunks is not None else Layered(known)
+    for at in (at for at in order if at in chosen):
+        decision = verdicts[at].decision
+        if decision is not None and decision.depth:
+            made.expanded += 1
+            _expand(made, hits[at], decision.action, decision.depth, max_added, lookup, listed)
+    return made
+
+
+def _take_decided(
+    made: Outcome,
+    hits: Sequence[Hit],
+    verdicts: Sequence[Verdict],
+    order: Sequence[int],
+    max_chunks: int,
+    chosen: set[int],
+) -> None:
+    """Keep the first `max_chunks` the model wants, in distance order; reasons for the others it decided or left out."""
+    wanted = 0
+    for at in order:
+        key, verdict = hits[at].key, verdicts[at]
+        made.decisions[hits[at].chunk.id] = _word(verdict)
+        if verdict.decision is None:
+            if not verdict.failure:
+                made.reasons[key] = Reason("not mentioned in the model's answer")
+        elif verdict.decision.action == DISCARD:
+            made.reasons[key] = Reason(_said(verdict))
+        else:
+            wanted += 1
+            if wanted > max_chunks:
+                made.reasons[key] = Reason(f"over max_chunks {max_chunks} ({_said(verdict)})", wanted, max_chunks)
+            else:
+                chosen.add(at)
+                made.notes[key] = _said(verdict)
+
+
+def _fill_undecided(
+    made: Outcome,
+    hits: Sequence[Hit],
+    verdicts: Sequence[Verdict],
+    order: Sequence[int],
+    max_chunks: int,
+    chosen: set[int],
+) -> None:
+    """Keep undecided hits in distance order until `max_chunks` are kept in all."""
+    place = len(chosen)
+    for at in (at for at in order if verdicts[at].failure):
+        place += 1
+        key, failure = hits[at].key, verdicts[at].failure
+        if place <= max_chunks:
+            chosen.add(at)
+            made.kept_by_fallback += 1
+            made.notes[key] = f"kept by fallback: {failure}"
+        else:
+            made.reasons[key] = Reason(f"undecided and over max_chunks {max_chunks}: {failure}", place, max_chunks)
+
+
+def _word(verdict: Verdict) -> str:
+    if verdict.decision is not None:
+        return verdict.decision.action
+    return "undecided" if verdict.failure else "not mentioned"
+
+
+def _said(verdict: Verdict) -> str:
+    """The model's action with its reason, and a mark where the other order said something else."""
+    decision = verdict.decision
+    assert decision is not None
+    text = f"{decision.action}: {decision.reason}" if decision.reason else decision.action
+    return f"{text} (decision depends on the order)" if verdict.flipped else text
+
+
+def _expand(
+    made: Outcome,
+    start: Hit,
+    action: str,
+    depth: int,
+    cap: int,
+    lookup: ChunkLookup,
+    listed: Sequence[Hit],
+) -> None:
+    """Add what the start's references reach, each chunk once; a listed chunk keeps its rank and scores."""
+    found, missing = reach(start.chunk, depth, cap, lookup)
+    made.missing += missing
+    present = {hit.chunk.id for hit in made.kept}
+    by_id: Mapping[str, Hit] = {hit.chunk.id: hit for hit in reversed(listed)}
+    for one in found:
+        if one.chunk.id in present:
+            continue
+        present.add(one.chunk.id)
+        origin = f"expanded from {start.chunk.id}, {one.steps} step{'s' if one.steps > 1 else ''}"
+        known = by_id.get(one.chunk.id)
+        hit = Hit(one.chunk, rank=known.rank if known else len(listed) + made.added + 1, origin=origin)
+        if known is not None:
+            hit = Hit(known.chunk, known.rank, known.scores, origin, known.notes)
+        fact = made.reasons.get((one.chunk.id, known.origin)) if known else None
+        made.kept.append(hit)
+        made.brought[one.chunk.id] = origin
+        made.notes[hit.key] = f"{origin} ({action})" + (f"; by itself {fact.text}" if fact else "")
+
+
+__all__ = ["Outcome", "by_distance", "decide"]

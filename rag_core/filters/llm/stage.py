@@ -1,0 +1,267 @@
+"""LLMFilter: a language model keeps, expands or discards each candidate.
+
+Two steps under one name. A judge that is handed in annotates (it costs, and its answers are kept), the filter decides
+on the annotations: another floor or cap is decided anew on the same answers. Prompts, answers and references are in
+the modules beside this one; whatever fails, the list that leaves is not empty for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from rag_core.filters.cutoff import cosine_similarity
+from rag_core.filters.llm.asking import Asked, Judge, Verdict, ask
+from rag_core.filters.llm.deciding import Outcome, decide
+from rag_core.filters.llm.prompts import FILE_KEYS, Prompt, PromptSettings, make_prompts, reordered
+from rag_core.filters.llm.reach import ChunkLookup
+from rag_core.filters.llm.wording import DEFAULT, read_variant
+from rag_core.settings import chunk_filtering
+from rag_core.stage import Stage, resource, setting
+from rag_core.types import Candidates, Counterfactual, Drop, Fallback, Hit, Notice, Reason
+
+MODES = ("listwise", "isolated")
+NO_JUDGE = (
+    "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL, "
+    "or use the simulated judge"
+)
+UNASKED = Reason("not judged: the model was asked under other settings")
+_REMEMBERED = 2000  # lists whose verdicts one stage object remembers
+
+
+@dataclass(frozen=True)
+class LLMFilter(Stage):
+    """Ask a model about each candidate: KEEP it, EXPAND it by its references, or DISCARD it."""
+
+    kind = "filter"
+
+    enabled: bool = setting(factory=lambda: chunk_filtering().enabled, help="off: the list passes as it is")
+    max_chunks: int = setting(25, "most chunks kept, before expansion", low=1, high=1000)
+    oversample_multiplier: float = setting(
+        factory=lambda: chunk_filtering().oversample_multiplier,
+        help="how many times max_chunks are judged",
+        low=1,
+        high=20,
+    )
+    min_relevance_threshold: float = setting(
+        factory=lambda: chunk_filtering().min_relevance_threshold,
+        help="least cosine similarity to be judged at all",
+        low=-1,
+        high=1,
+    )
+    timeout_ms: int = setting(
+        factory=lambda: chunk_filtering().llm_timeout_ms, help="for the whole step", low=1, high=3_600_000
+    )
+    max_prompt_tokens: int = setting(
+        factory=lambda: chunk_filtering().max_prompt_tokens, help="largest prompt, estimated", low=500, high=1_000_000
+    )
+    model: str = setting("", "the model's name; empty: the endpoint's own")
+    variant: str = setting(DEFAULT, "the prompt's wording: a file of the prompts folder")
+    mode: str = setting("listwise", "several candidates per call, or one (isolated)", choices=MODES)
+    concurrency: int = setting(4, "calls under way at once", low=1, high=64)
+    cache: bool = setting(True, "use stored answers; off: ask anew")
+    max_total_chunks: int = setting(50, "most chunks one EXPAND brings", low=0, high=1000)
+    min_coverage: float = setting(0.0, "least share of candidates an answer must mention", low=0, high=1)
+    check_order: bool = setting(False, "ask again in reverse order and flag what changes; twice the calls")
+    judge: Judge | None = resource()
+    chunks: ChunkLookup | None = resource()
+    memory: dict[Any, Asked] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        read_variant(self.variant)
+
+    @property
+    def oversample(self) -> int:
+        """How many candidates are judged at most."""
+        return int(self.max_chunks * self.oversample_multiplier + 1e-9)
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Ask the judge and decide."""
+        if not self.enabled:
+            return candidates, {"llm_intelligence_enabled": False, "fallback_used": False}
+        return self.decide(candidates, self.ask(candidates))
+
+    def again(self, candidates: Candidates) -> Candidates:
+        """The stage on a list it has seen, without asking again."""
+        asked = self.memory.get(_identity(candidates))
+        if asked is None or not self.enabled:
+            return self(candidates)
+        return self.decide(candidates, asked)[0]
+
+    def judged(self, candidates: Candidates) -> tuple[Hit, ...]:
+        """The hits that are asked about: the first of the list, without those under the floor."""
+        first = candidates.hits[: self.oversample]
+        return tuple(hit for hit in first if self._below(hit, candidates) is None)
+
+    def prompts(self, candidates: Candidates) -> list[Prompt]:
+        """What is sent for the list: every call of it, before any is made."""
+        hits = self.judged(candidates)
+        settings = PromptSettings(
+            read_variant(self.variant), self.max_chunks, self.max_prompt_tokens, self.mode == "isolated"
+        )
+        similarities = [cosine_similarity(hit, candidates.metric) for hit in hits]
+        prompts = make_prompts(candidates.query, hits, settings, similarities)
+        if self.check_order and self.mode == "listwise":
+            prompts += [reordered(one, settings, hits, similarities) for one in prompts if len(one.chunks) > 1]
+        return prompts
+
+    def ask(self, candidates: Candidates) -> Asked:
+        """The judge's verdicts on the judged hits, in their order, within the time-out; never raises for a fault."""
+        started = perf_counter()
+        hits = self.judged(candidates)
+        if self.judge is None:
+            asked = Asked(tuple(Verdict(failure=NO_JUDGE) for _ in hits), {}, (NO_JUDGE,) if hits else ())
+        else:
+            prompts = self.prompts(candidates)
+            asked = ask(
+                self.judge,
+                prompts,
+                count=len(hits),
+                seconds=max(0.001, self.timeout_ms / 1000 - (perf_counter() - started)),
+                concurrency=self.concurrency,
+                model=self.model,
+                cache=self.cache,
+                min_coverage=self.min_coverage,
+            )
+        facts = {**asked.facts, "processing_time_ms": (perf_counter() - started) * 1000}
+        asked = replace(asked, facts=facts, keys=tuple(hit.key for hit in hits))
+        while len(self.memory) >= _REMEMBERED:
+            self.memory.pop(next(iter(self.memory)))
+        self.memory[_identity(candidates)] = asked
+        return asked
+
+    def decide(self, candidates: Candidates, asked: Asked) -> tuple[Candidates, dict[str, Any]]:
+        """The list after the verdicts of `asked`; asks nobody.
+
+        Other settings than those asked with are decided on the same verdicts, and the facts say so; a hit that only
+        these settings let in was never judged and goes.
+        """
+        verdicts = dict(zip(asked.keys, asked.verdicts, strict=True))
+        wanted = self.judged(candidates)
+        hits = [hit for hit in wanted if hit.key in verdicts]
+        known = [verdicts[hit.key] for hit in hits]
+        made = decide(hits, known, candidates.hits, self.max_chunks, self.max_total_chunks, self.chunks)
+        made.reasons.update((hit.key, UNASKED) for hit in wanted if hit.key not in verdicts)
+        drops = self._drops(candidates, made)
+        fallback = self._fallback(asked, known, made)
+        after = replace(
+            candidates,
+            hits=tuple(hit.noted(self.name, made.notes[hit.key]) for hit in made.kept),
+            drops=candidates.drops + drops,
+            notices=candidates.notices + tuple(self._notices(candidates, hits, made)),
+            fallbacks=candidates.fallbacks + fallback,
+        )
+        again = {"stored_decisions": tuple(hit.key for hit in wanted) != asked.keys, "fallback_used": bool(fallback)}
+        return after, {**self._facts(candidates, known, made, asked), **again}
+
+    def _below(self, hit: Hit, candidates: Candidates) -> Reason | None:
+        """Why the hit is under the floor, None where it is not or nothing is known of its similarity."""
+        similarity = cosine_similarity(hit, candidates.metric)
+        if similarity is None or similarity >= self.min_relevance_threshold - 1e-9:
+            return None
+        text = f"cosine similarity {similarity:.4f} < {self.min_relevance_threshold:.4f}: not judged"
+        return Reason(text, similarity, self.min_relevance_threshold)
+
+    def _drops(self, candidates: Candidates, made: Outcome) -> tuple[Drop, ...]:
+        """Every hit that came in and does not go on under its own key, in order, with its one reason."""
+        drops = []
+        for position, hit in enumerate(candidates.hits, 1):
+            if position > self.oversample:
+                reason: Reason | None = Reason("beyond the oversample", position, self.oversample)
+            else:
+                reason = self._below(hit, candidates) or made.reasons.get(hit.key)
+            if reason is not None:
+                brought = made.brought.get(hit.chunk.id)
+                reason = replace(reason, text=f"{reason.text}; in again, {brought}") if brought else reason
+                drops.append(Drop(hit.noted(self.name, reason.text), self.name, reason))
+        return tuple(drops)
+
+    def _fallback(self, asked: Asked, known: Sequence[Verdict], made: Outcome) -> tuple[Fallback, ...]:
+        if not asked.failures:
+            return ()
+        undecided = sum(bool(verdict.failure) for verdict in known)
+        text = (
+            f"{'; '.join(asked.failures)[:1000]}: {undecided} of {len(known)} candidates undecided, "
+            f"{made.kept_by_fallback} of them kept in distance order, unexpanded"
+        )
+        return (Fallback(self.name, text),)
+
+    def _notices(self, candidates: Candidates, hits: Sequence[Hit], made: Outcome) -> list[Notice]:
+        """What a reader must know: floor skipped, empty on the model's word, references not found, flips."""
+        first = candidates.hits[: self.oversample]
+        unknown = sum(cosine_similarity(hit, candidates.metric) is None for hit in first)
+        told = []
+        if unknown:
+            told.append(
+                f"similarity floor skipped for {unknown} of {len(first)} candidates: "
+                f"no similarity given and the metric is {candidates.metric}"
+            )
+        if first and not hits:
+            told.append(f"no candidate reaches the floor of {self.min_relevance_threshold:g}: the model was not asked")
+        elif hits and not made.kept:
+            told.append(f"the list is empty because the model kept none of {len(hits)} candidates")
+        if made.missing:
+            told.append(f"{made.missing} referenced chunks were not found")
+        flips = [
+            Notice(self.name, f"{verdict_text(verdict)}: the decision depends on the order", hit.chunk.id)
+            for hit, verdict in made.flipped
+        ]
+        return [*(Notice(self.name, text) for text in told), *flips]
+
+    def _facts(self, candidates: Candidates, known: Sequence[Verdict], made: Outcome, asked: Asked) -> dict[str, Any]:
+        """The stats of the step."""
+        entered, base = len(candidates.hits), len(made.kept) - made.added
+        files = {hit.chunk.metadata.get(key) for hit in candidates.hits for key in FILE_KEYS[:2]} - {None}
+        return {
+            "llm_intelligence_enabled": True,
+            "judge": self.judge.name if self.judge else "none",
+            "original_count": entered,
+            "processed_count": len(known),
+            "filtered_count": base,
+            "reduction_ratio": 1 - base / entered if entered else 0.0,
+            "decisions": made.decisions,
+            "total_found": entered,
+            "files_searched": len(files),
+            "search_time_ms": sum(step.milliseconds for step in candidates.steps),
+            "error": "; ".join(asked.failures)[:1000],
+            "decided": sum(verdict.decision is not None for verdict in known),
+            "not_mentioned": sum(not verdict.decision and not verdict.failure for verdict in known),
+            "undecided": sum(bool(verdict.failure) for verdict in known),
+            "kept_by_fallback": made.kept_by_fallback,
+            "expanded": made.expanded,
+            "added": made.added,
+            "references_missing": made.missing,
+            "order_flips": len(made.flipped),
+            **asked.facts,
+        }
+
+    def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """The multiplier, floor or cap that would have let the chunk be judged or kept; none against the model."""
+        position = [hit.key for hit in before.hits].index(drop.hit.key) + 1
+        if position > self.oversample:
+            value = position / self.max_chunks
+            text = f"oversample_multiplier {value:.2f} would have had it judged"
+            return (Counterfactual("oversample_multiplier", value, text),)
+        below = self._below(drop.hit, before)
+        if below is not None:
+            text = f"min_relevance_threshold {below.value:.4f} would have had it judged"
+            return (Counterfactual("min_relevance_threshold", below.value, text),)
+        if drop.reason.threshold is not None:
+            value = int(drop.reason.value or 0)
+            return (Counterfactual("max_chunks", value, f"max_chunks {value} would have kept it"),)
+        return (Counterfactual("max_chunks", None, "no setting would have kept it: the model decided"),)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """The two decisions of a verdict, as words."""
+    first = verdict.decision.action if verdict.decision else "not mentioned"
+    second = verdict.second.action if verdict.second else "not mentioned"
+    return f"{first}, in the other order {second}"
+
+
+def _identity(candidates: Candidates) -> Any:
+    """What makes two lists the same to a stage that has seen one."""
+    return (candidates.query.id, candidates.query.text, tuple(hit.key for hit in candidates.hits))

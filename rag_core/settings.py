@@ -1,0 +1,124 @@
+"""What the environment may set, read here and nowhere else: the LLM filter's defaults, the model endpoint and prices.
+
+A variable that cannot be used is an error naming variable and value. `read()` checks them all, for the start of a
+program; what the values mean is for the stages and the model client.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rag_core.errors import InputError
+
+PREFIX = "CHUNK_FILTERING_"
+OPENAI = "https://api.openai.com/v1"
+DEFAULT_MODEL = "gpt-4o-mini"
+
+
+@dataclass(frozen=True)
+class ChunkFiltering:
+    """The settings of the LLM filter that the environment may give; the stage has them as its defaults."""
+
+    enabled: bool = True
+    oversample_multiplier: float = 1.6  # 1 to 20
+    min_relevance_threshold: float = 0.3  # a cosine similarity, -1 to 1
+    llm_timeout_ms: int = 5000  # 1 to 3,600,000
+    max_prompt_tokens: int = 2000  # 500 to 1,000,000
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The endpoint of the environment. `key` is secret: shown by nothing, handed on at once."""
+
+    base_url: str
+    model: str
+    key: str
+    allow_private: bool = False
+    price_in: float | None = None  # per million prompt tokens; None: unknown
+    price_out: float | None = None  # per million completion tokens
+
+    def __repr__(self) -> str:
+        return f"ModelSettings({self.base_url!r}, {self.model!r})"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of the environment's settings; `model` is None where no endpoint is named."""
+
+    chunk_filtering: ChunkFiltering
+    model: ModelSettings | None
+
+
+def read(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings of the environment (of this process unless given), or an InputError for the first bad one."""
+    given = os.environ if environment is None else environment
+    return Settings(chunk_filtering(given), model_settings(given))
+
+
+def chunk_filtering(environment: Mapping[str, str] | None = None) -> ChunkFiltering:
+    """The LLM filter's settings: those set, the others at their defaults."""
+    given = os.environ if environment is None else environment
+    usual = ChunkFiltering()
+    return ChunkFiltering(
+        enabled=_switch(given, f"{PREFIX}ENABLED", usual.enabled),
+        oversample_multiplier=_number(given, f"{PREFIX}OVERSAMPLE_MULTIPLIER", usual.oversample_multiplier, 1, 20),
+        min_relevance_threshold=_number(
+            given, f"{PREFIX}MIN_RELEVANCE_THRESHOLD", usual.min_relevance_threshold, -1, 1
+        ),
+        llm_timeout_ms=_whole(given, f"{PREFIX}LLM_TIMEOUT_MS", usual.llm_timeout_ms, 1, 3_600_000),
+        max_prompt_tokens=_whole(given, f"{PREFIX}MAX_PROMPT_TOKENS", usual.max_prompt_tokens, 500, 1_000_000),
+    )
+
+
+def model_settings(environment: Mapping[str, str] | None = None) -> ModelSettings | None:
+    """The endpoint the environment names with OPENAI_BASE_URL, or OpenAI's own where only a key is set; else None."""
+    given = os.environ if environment is None else environment
+    base_url, key = given.get("OPENAI_BASE_URL", "").strip(), given.get("OPENAI_API_KEY", "").strip()
+    if not base_url and not key:
+        return None
+    return ModelSettings(
+        base_url=base_url or OPENAI,
+        model=given.get("OPENAI_MODEL", "").strip() or DEFAULT_MODEL,
+        key=key,
+        allow_private=_switch(given, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
+        price_in=_price(given, "WINNOW_PRICE_IN"),
+        price_out=_price(given, "WINNOW_PRICE_OUT"),
+    )
+
+
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def _switch(given: Mapping[str, str], name: str, usual: bool) -> bool:
+    value = given.get(name, "").strip().lower()
+    if not value:
+        return usual
+    if value not in _ON + _OFF:
+        raise InputError(f"{name} is {given[name][:80]!r}, expected true or false")
+    return value in _ON
+
+
+def _number(given: Mapping[str, str], name: str, usual: float, low: float, high: float) -> float:
+    text = given.get(name, "").strip()
+    if not text:
+        return usual
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise InputError(f"{name} is {text[:80]!r}, expected a number from {low:g} to {high:,}")
+    return value
+
+
+def _whole(given: Mapping[str, str], name: str, usual: int, low: int, high: int) -> int:
+    value = _number(given, name, usual, low, high)
+    if value != int(value):
+        raise InputError(f"{name} is {given[name][:80]!r}, expected a whole number from {low:,} to {high:,}")
+    return int(value)
+
+
+def _price(given: Mapping[str, str], name: str) -> float | None:
+    return _number(given, name, 0.0, 0, 1_000_000) if given.get(name, "").strip() else None

@@ -1,0 +1,69 @@
+"""References followed breadth first, against networkx."""
+
+import random
+
+import networkx
+import pytest
+
+from rag_core.filters.llm.reach import Layered, reach
+from rag_core.types import Chunk
+
+
+def chunks_of(edges):
+    return {name: Chunk(name, ref_ids=tuple(names)) for name, names in edges.items()}
+
+
+def test_direct_references_come_first_in_their_order():
+    chunks = chunks_of({"a": ["c", "b"], "b": ["d"], "c": ["e"], "d": [], "e": []})
+    found, missing = reach(chunks["a"], 3, 50, chunks)
+    assert [(one.chunk.id, one.steps, one.via) for one in found] == [
+        ("c", 1, "a"),
+        ("b", 1, "a"),
+        ("e", 2, "c"),
+        ("d", 2, "b"),
+    ]
+    assert missing == 0
+
+
+def test_a_cycle_ends_and_never_brings_the_start():
+    chunks = chunks_of({"a": ["b", "a"], "b": ["c"], "c": ["a", "b"]})
+    assert [one.chunk.id for one in reach(chunks["a"], 5, 50, chunks)[0]] == ["b", "c"]
+
+
+def test_depth_and_cap_hold():
+    chunks = chunks_of({str(at): [str(at + 1)] for at in range(20)} | {"20": []})
+    assert [one.chunk.id for one in reach(chunks["0"], 3, 50, chunks)[0]] == ["1", "2", "3"]
+    assert [one.chunk.id for one in reach(chunks["0"], 5, 2, chunks)[0]] == ["1", "2"]
+    assert reach(chunks["0"], 5, 0, chunks)[0] == []
+
+
+def test_references_to_nothing_are_counted_once_each():
+    found, missing = reach(Chunk("a", ref_ids=("x", "y", "x")), 1, 50, {})
+    assert (found, missing) == ([], 2)
+
+
+def test_the_first_look_up_wins():
+    near, far = Chunk("b", "near"), Chunk("b", "far")
+    assert Layered({"b": near}, {"b": far}).get("b") is near
+    assert Layered({}, {"b": far}).get("b") is far
+    assert Layered({}, {}).get("b") is None
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_random_graphs_with_cycles_are_walked_as_networkx_does(seed):
+    dice = random.Random(seed)
+    size = dice.randrange(2, 40)
+    names = [str(at) for at in range(size)]
+    edges = {name: dice.choices(names, k=dice.randrange(0, 5)) for name in names}
+    depth = dice.choice((1, 3, 5))
+    graph = networkx.DiGraph([(name, other) for name, others in edges.items() for other in others])
+    graph.add_nodes_from(names)
+    expected = networkx.single_source_shortest_path_length(graph, "0", cutoff=depth)
+    chunks = chunks_of(edges)
+    found, _ = reach(chunks["0"], depth, 1000, chunks)
+    assert {one.chunk.id: one.steps for one in found} == {
+        name: steps for name, steps in expected.items() if name != "0"
+    }
+    assert [one.steps for one in found] == sorted(one.steps for one in found)
+    cap = dice.randrange(0, 10)
+    assert reach(chunks["0"], depth, cap, chunks)[0] == found[:cap]
