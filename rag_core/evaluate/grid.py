@@ -90,7 +90,8 @@ def _values(part: str, given: str) -> list[Any]:
         raise InputError(f"the grid has {part[:80]!r}, expected a whole number of at least 2 values")
     import numpy as np
 
-    return [float(value) for value in np.linspace(low, high, int(count))]
+    # rounded far below what a distance can tell, so that a row reads 0.02 and not 0.019999999999999997
+    return [round(float(value), 12) for value in np.linspace(low, high, int(count))]
 
 
 def _value(word: str) -> Any:

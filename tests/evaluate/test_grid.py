@@ -10,7 +10,8 @@ from rag_core.spec import parse_pipeline
 
 def test_a_range_has_both_ends_and_a_choice_its_words():
     gap, policy = parse_grid("gap_threshold=0.01:0.3:60, gap_policy=largest|first", "AdaptiveGap")
-    assert gap.values == tuple(np.linspace(0.01, 0.3, 60))
+    assert gap.values == pytest.approx(np.linspace(0.01, 0.3, 60), abs=1e-12)
+    assert (gap.values[0], gap.values[-1]) == (0.01, 0.3)
     assert (policy.name, policy.stage, policy.values) == ("gap_policy", "AdaptiveGap", ("largest", "first"))
 
 

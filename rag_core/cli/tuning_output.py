@@ -1,0 +1,106 @@
+"""What `sweep` and `tune` write: rows as CSV and Parquet, a spec file, documents and lines of text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rag_core.cli.output import plain
+from rag_core.files import write_whole
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """The rows as CSV with a header, numbers in full precision."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue())
+
+
+def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    """The rows as a Parquet file; a column of mixed kinds is written as text."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    write_whole(path, sink.getvalue().to_pybytes())
+
+
+def sweep_text(document: dict[str, Any]) -> list[str]:
+    """A sweep in a few lines: how much, the best row, the optimum."""
+    left = f", {document['left_out']} impossible left out" if document["left_out"] else ""
+    lines = [
+        f"{len(document['rows']):,} settings of {document['stage']} on {document['queries_total']} queries{left} · "
+        f"relevant means grade ≥ {document['min_grade']}",
+        f"best of the grid   {_shown(document['best'] or {})}",
+    ]
+    if document["optimum"] is not None:
+        lines.append(f"optimum            {_shown(document['optimum'])}")
+    return lines
+
+
+def _shown(row: dict[str, Any]) -> str:
+    return "  ".join(
+        f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in row.items()
+        if value is not None
+    )
+
+
+def tune_json(choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any], seed: int) -> dict[str, Any]:
+    """A choice and its judgement as one document."""
+    from rag_core.evaluate.judgement import judgement_json
+    from rag_core.spec import dump_pipeline
+
+    return {
+        "objective": found.objective,
+        "chosen": choice.settings,
+        "pipeline": dump_pipeline(choice.pipeline),
+        "baseline": {"name": choice.baseline.label, "k": choice.baseline_k, "pipeline": dump_pipeline(choice.baseline)},
+        "dev": {"queries": len(dev), found.objective: choice.value, "baseline": choice.baseline_value},
+        "folds": None if crossed is None else {**asdict(crossed), "gain": crossed.gain},
+        "test": judgement_json(found),
+        "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
+        "seed": seed,
+        "sentence": judgement_json(found)["sentence"],
+    }
+
+
+def tune_text(document: dict[str, Any]) -> Iterator[str]:
+    """The choice in a few lines."""
+    dev, name = document["dev"], document["objective"]
+    yield f"chosen on {dev['queries']} dev queries: {_shown(document['chosen'])}"
+    yield f"  dev {name} {dev[name]:.3f}, {document['baseline']['name']} {dev['baseline']:.3f}"
+    if document["folds"] is not None:
+        crossed = document["folds"]
+        yield (
+            f"  {crossed['folds']} folds over dev: {crossed['value']:.3f}, "
+            f"best fixed k {crossed['baseline_value']:.3f} ({crossed['gain']:+.3f})"
+        )
+    yield document["sentence"]
+
+
+def write_pipeline(path: Path, pipeline: Any) -> None:
+    """The pipeline as a spec file, JSON or (JSON being YAML too, but by habit) block YAML by the file's ending."""
+    from rag_core.spec import dump_pipeline
+
+    document = plain(dump_pipeline(pipeline))
+    if path.suffix == ".json":
+        write_whole(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        return
+    from ruamel.yaml import YAML
+
+    text = io.StringIO()
+    writer: Any = YAML(typ="safe", pure=True)
+    writer.default_flow_style = False
+    writer.sort_base_mapping_type_on_output = False
+    writer.dump(document, text)
+    write_whole(path, text.getvalue())
