@@ -101,7 +101,8 @@ def _places(documents: Documents) -> dict[Place, str]:
 
 
 def _id(document: str, kind: str, name: str) -> str:
-    plain = re.sub(r"[\x00-\x1f\x7f]", "", document_name(name))
+    """The id a name gives; `~` is written as %7E, because it numbers names that stand twice."""
+    plain = re.sub(r"[\x00-\x1f\x7f]", "", document_name(name)).replace("~", "%7E")
     return f"{document_name(document)}#{kind}/{plain[:LONGEST_NAME]}"
 
 

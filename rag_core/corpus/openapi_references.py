@@ -108,7 +108,7 @@ def _at(name: str, parts: tuple[str, ...], value: Any) -> Target | str:
     for part in parts:
         if isinstance(value, Mapping) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+        elif isinstance(value, list) and part.isdecimal() and len(part) < 10 and int(part) < len(value):
             value = value[int(part)]
         else:
             return "points at nothing"

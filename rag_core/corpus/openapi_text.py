@@ -73,12 +73,13 @@ def _security(operation: Mapping[str, Any], document: Any) -> str:
     asked = operation.get("security", mapping(document).get("security"))
     if asked == []:
         return "Authorization: none"
-    ways = [
-        " and ".join(name + (f" ({', '.join(map(str, scopes))})" if scopes else "") for name, scopes in way.items())
-        for way in map(mapping, sequence(asked))
-        if way
-    ]
+    ways = [" and ".join(map(_scheme, way.items())) for way in map(mapping, sequence(asked)) if way]
     return f"Authorization: {' or '.join(ways)}" if ways else ""
+
+
+def _scheme(asked: tuple[str, Any]) -> str:
+    name, scopes = asked
+    return name + (f" ({', '.join(map(str, sequence(scopes)))})" if sequence(scopes) else "")
 
 
 def _parameters(listed: Sequence[Any], source: str, documents: Documents) -> list[Mapping[str, Any]]:
