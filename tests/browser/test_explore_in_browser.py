@@ -133,6 +133,18 @@ def test_arrow_keys_walk_along_the_chunks_and_enter_selects(page, app):
     assert page.locator(f"{POINT}[data-id='combat-1-03']").get_attribute("aria-pressed") == "true"
 
 
+def test_every_chunk_of_a_long_list_can_be_clicked(page, app, tmp_path):
+    hits = [{"id": f"c{i}", "title": f"Entry {i}", "distance": 0.2 + 0.001 * i} for i in range(70)]
+    file = tmp_path / "long.jsonl"
+    file.write_text(json.dumps({"query": "a long list", "candidates": hits}))
+    open_page(page, app)
+    page.locator("input[type=file]").set_input_files(file)
+    expect(page.locator(POINT)).to_have_count(70)
+    for i in (8, 35, 69):
+        page.locator(f"{POINT}[data-id=c{i}]").click()
+        expect(page.locator(".lead").filter(has_text=re.compile(f"^Entry {i}$"))).to_be_visible()
+
+
 def test_the_offset_limit_is_dragged_into_the_list(page, app):
     open_page(page, app, '/?pipeline=["AdaptiveGap"]')
     grip = page.locator("g.limit[data-limit=distance_offset] .grip").bounding_box()

@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("cut.js", "draw.js", "chart.js")
+SCRIPTS = ("cut.js", "draw.js", "view.js", "chart.js")
 HTML = '<div class="cut-chart" data-testid="cut-chart"></div>'
 
 

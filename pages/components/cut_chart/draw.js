@@ -78,13 +78,13 @@ function labelGlyph(label, x, y, size) {
 }
 
 /** One chunk: its marker (filled kept, hollow dropped), its label glyph, a ring where selected. */
-function pointMark(point, x, y, radius, view) {
+function pointMark(point, x, y, radius, reach, view) {
   const kept = view.kept.has(point.id);
   const group = make("g", {
     class: `point ${kept ? "kept" : "dropped"}`, role: "button", tabindex: "-1", "data-focus": `point:${point.id}`, "data-id": point.id,
     "aria-label": tooltipLines(point, view).join(", "), "aria-pressed": String(point.id === view.selected),
   });
-  group.append(make("circle", { class: "hit", cx: x, cy: y, r: Math.max(12, radius + 5) }));
+  group.append(make("circle", { class: "hit", cx: x, cy: y, r: reach }));
   if (point.id === view.selected) group.append(make("circle", { class: "ring", cx: x, cy: y, r: radius + 5 }));
   group.append(make("circle", { class: "marker", cx: x, cy: y, r: radius }));
   if (radius > 4 || point.label !== "unjudged") group.append(labelGlyph(point.label, x, y - radius - 10, radius > 4 ? 10 : 6));
@@ -131,7 +131,8 @@ function distancePanel(width, view) {
   svg.append(make("polyline", { class: "trail", points: points.map((p) => `${x(p.rank)},${y(p.score)}`).join(" ") }));
   if (view.settings) svg.append(...cutMarks(width, x, y, view));
   const radius = points.length > 60 ? 3.5 : 6.5;
-  const marks = points.map((p) => pointMark(p, x(p.rank), y(p.score), radius, view));
+  const reach = Math.max(radius, Math.min(12, (x(2) - x(1)) / 2)); // a click never lands on a neighbour
+  const marks = points.map((p) => pointMark(p, x(p.rank), y(p.score), radius, reach, view));
   const first = marks.find((m) => m.dataset.id === view.selected) ?? marks[0];
   if (first) first.setAttribute("tabindex", "0");
   svg.append(...marks);
