@@ -27,7 +27,7 @@ def show(rows: Sequence[Row], kind: str, name: str) -> None:
         height=min(38 + 35 * len(rows), 388),
         column_config={
             "rank": st.column_config.NumberColumn("rank", width=52),
-            name: st.column_config.NumberColumn(name, format="%.4f", width=84),
+            name: st.column_config.NumberColumn(name, format="%.4f", width=max(84, 9 * len(name))),
             "title": st.column_config.TextColumn("title", width="medium"),
             "label": st.column_config.TextColumn("label", width=112),
             "verdict": st.column_config.TextColumn("verdict", width=172),

@@ -25,7 +25,7 @@ def titles() -> dict[str, str]:
     """Name → what the list of eval sets shows; a dropped file is shown without its own name."""
     dropped = uploads()
     named = {name: resources.eval_set(name).title for name in resources.recorded_sets()}
-    return named | {name: f"Your dropped list ({len(found.cases)} queries)" for name, found in dropped.items()}
+    return named | {name: f"Your dropped list (queries: {len(found.cases)})" for name, found in dropped.items()}
 
 
 def uploads() -> dict[str, EvalSet]:

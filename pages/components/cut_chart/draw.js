@@ -84,7 +84,7 @@ function pointMark(point, x, y, radius, reach, view) {
     class: `point ${kept ? "kept" : "dropped"}`, role: "button", tabindex: "-1", "data-focus": `point:${point.id}`, "data-id": point.id,
     "aria-label": tooltipLines(point, view).join(", "), "aria-pressed": String(point.id === view.selected),
   });
-  group.append(make("circle", { class: "hit", cx: x, cy: y, r: reach }));
+  group.append(make("rect", { class: "hit", x: x - reach, y: y - radius - 16, width: 2 * reach, height: 2 * radius + 22 }));
   if (point.id === view.selected) group.append(make("circle", { class: "ring", cx: x, cy: y, r: radius + 5 }));
   group.append(make("circle", { class: "marker", cx: x, cy: y, r: radius }));
   if (radius > 4 || point.label !== "unjudged") group.append(labelGlyph(point.label, x, y - radius - 10, radius > 4 ? 10 : 6));
