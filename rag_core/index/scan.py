@@ -18,6 +18,7 @@ from rag_core.index.where import Mask
 
 LARGE_ROWS = 50_000
 SAMPLE = 20_000
+MANY = 50
 SPARE = 64  # rows looked at besides twice the wanted ones, to find a good bound
 
 Scores = NDArray[np.float32]
@@ -81,6 +82,8 @@ class HalfScan:
         head = query @ self._basis
         rest = np.sqrt(max(0.0, float(query @ query) - float(head @ head))) + rounding(len(query))
         rows = np.flatnonzero(eligible + self._rests * np.float32(rest) >= reached - 2 * rounding(len(query)))
+        if len(rows) > len(scores) // MANY:  # the bound tells little here: whole products cost less
+            return nearest(self._vectors, query, similarities(self._vectors, query), count, allowed)
         found = distances(self._vectors, query, rows)
         order = np.lexsort((rows, found))[:count]
         return rows[order], found[order]

@@ -24,7 +24,6 @@ from rag_core.index.where import Mask, allowed_rows
 from rag_core.types import Hit, Metric
 
 REMEMBERED = 512
-AHEAD = 50
 
 
 class CollectionIndex:
@@ -106,7 +105,7 @@ class ExactReader:
         if stop > len(self._rows) and len(self._rows) < self.matching:
             if self._scores is None:
                 self._scores = self._pass()
-            depth = max(2 * stop, AHEAD)  # a walk in small steps looks at the scores a few times only
+            depth = max(stop, 2 * len(self._rows))  # a walk in small steps looks at the scores a few times only
             found = self._scan.nearest(self._query, self._scores, depth, self._allowed)
             self._rows, self._distances = found
         hits = zip(self._rows[start:stop], self._distances[start:stop], strict=True)
