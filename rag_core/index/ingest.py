@@ -16,6 +16,7 @@ from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import fingerprints, folder_of
 from rag_core.index.embed import Embedder, Progress
 from rag_core.index.lock import writing
+from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, CollectionFile, Row, embedded_text, opened, text_hash
 from rag_core.types import Chunk
 
@@ -113,6 +114,7 @@ def _store(
             _forget_damaged(folder)
         with opened(folder, write=True) as file:
             before = {row.chunk.id: row for row in file.rows()}
+            rows = kept_rules(file, rows)
             _check_model(folder.name, file.meta(), embedder, replaced=force)
             removed = _removed(before, rows, roots)
             wanted = {row.text_hash: texts[row.chunk.id] for row in rows}

@@ -31,6 +31,9 @@ CREATE TABLE IF NOT EXISTS chunk (
   query_must TEXT, ref_ids TEXT NOT NULL, metadata TEXT NOT NULL, text_hash TEXT NOT NULL, tokens INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS vector (
   model TEXT NOT NULL, text_hash TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, text_hash));
+CREATE TABLE IF NOT EXISTS rule_batch (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, about TEXT NOT NULL, before TEXT NOT NULL,
+  after TEXT NOT NULL, undone INTEGER NOT NULL DEFAULT 0);
 """
 _SELECT = (
     "SELECT id, document, title, text, type, query_must, ref_ids, metadata, text_hash, tokens FROM chunk ORDER BY id"
@@ -133,6 +136,38 @@ class CollectionFile:
         rows = [(model, hashed, row.astype("<f4").tobytes()) for hashed, row in zip(hashes, vectors, strict=True)]
         with self._transaction():
             self._connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows)
+
+    def rule_batches(self) -> list[tuple[int, str, str, dict[str, Any], dict[str, Any], bool]]:
+        """(number, time, about, rules before, rules after, undone) of every batch of rule changes, oldest first."""
+        known = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rule_batch'").fetchone()
+        if known is None:  # written before there were batches, and only read now
+            return []
+        found = self._connection.execute("SELECT id, at, about, before, after, undone FROM rule_batch ORDER BY id")
+        return [
+            (number, at, about, json.loads(before), json.loads(after), bool(undone))
+            for number, at, about, before, after, undone in found
+        ]
+
+    def change_rules(
+        self, rules: Mapping[str, Any], facts: Mapping[str, str], batch: tuple[str, str, Mapping[str, Any]] | int
+    ) -> int:
+        """Set the rules of chunks (None: no rule) and nothing else, in one transaction; the batch's number.
+
+        `batch` is a new one (time, about, rules before), or the number of the one that this undoes.
+        """
+        stored = [(None if rule is None else _json(rule), identity) for identity, rule in rules.items()]
+        with self._transaction():
+            self._connection.executemany("UPDATE chunk SET query_must = ? WHERE id = ?", stored)
+            self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+            if isinstance(batch, int):
+                self._connection.execute("UPDATE rule_batch SET undone = 1 WHERE id = ?", (batch,))
+                return batch
+            at, about, before = batch
+            written = self._connection.execute(
+                "INSERT INTO rule_batch (at, about, before, after) VALUES (?, ?, ?, ?)",
+                (at, about, _json(dict(before)), _json(dict(rules))),
+            )
+            return int(written.lastrowid or 0)
 
     def switch(self, rows: Iterable[Row], removed: Iterable[str], facts: Mapping[str, str]) -> None:
         """Make the collection hold these rows besides those it has, less the removed ones; one transaction."""
