@@ -30,6 +30,10 @@ STAGES: dict[str, str] = {
     "LLMFilter": "rag_core.filters.llm",
     "MinSimilarity": "rag_core.filters.cutoff",
     "TopK": "rag_core.filters.cutoff",
+    "LearnedCut": "rag_core.filters.learned",
+    "Diversity": "rag_core.filters.variety",
+    "Deduplicate": "rag_core.filters.variety",
+    "Coverage": "rag_core.filters.coverage",
 }
 """Stage name → module; the class has the stage's name. Imported when first named, so that a page starts quickly."""
 

@@ -29,6 +29,7 @@ def test_dumped_settings_have_all_defaults_filled_in():
                 "max_results": 15,
                 "gap_policy": "largest",
                 "relative_offset": None,
+                "query_specific": False,
             }
         }
     ]

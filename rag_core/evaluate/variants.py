@@ -153,7 +153,7 @@ class Captures:
 
     def _with_cut(self, captured: Captured, front: Whole, cut: Stage, tail: Sequence[Stage]) -> Chain | None:
         """The chain around a cut, after a plain run of it: that refuses lists and metrics the cut refuses."""
-        if not isinstance(cut, AdaptiveGap):
+        if not isinstance(cut, AdaptiveGap) or cut.query_specific:
             return None
         for start in captured.starts:
             _named(cut, start)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,7 @@ from rag_core.filters.cut import (
     cut,
     units,
 )
+from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason
 
@@ -43,6 +44,9 @@ class AdaptiveGap(Filter):
     relative_offset: float | None = setting(
         None, "offset as a fraction of the span, instead of distance_offset", low=0, optional=True
     )
+    query_specific: bool = setting(
+        False, "half the gap_threshold for specific questions, 1.5 times for broad ones (filters/query_form.py)"
+    )
 
     def __post_init__(self) -> None:
         if self.gap_threshold is None:
@@ -59,12 +63,25 @@ class AdaptiveGap(Filter):
         cuttable = sorted((hit for hit in hits if _cuttable(hit)), key=lambda hit: (hit.distance, hit.rank))
         return (*cuttable, *(hit for hit in hits if not _cuttable(hit)))
 
+    def for_query(self, text: str) -> AdaptiveGap:
+        """The stage as it stands for one question: with `query_specific`, the threshold that its form asks for."""
+        if not self.query_specific or self.gap_threshold is None:
+            return self
+        return replace(self, gap_threshold=self.gap_threshold * threshold_factor(text), query_specific=False)
+
+    def rule(self) -> dict[str, Any]:
+        """The settings that the rule of cut.py takes."""
+        return {name: value for name, value in self.settings().items() if name != "query_specific"}
+
     def judge(self, candidates: Candidates) -> Judgement:
         """Drop what lies behind the cut; expansions, hops and hits without a distance pass and are counted."""
         self._check_metric(candidates)
+        if self.query_specific:
+            judged_as = self.for_query(candidates.query.text).judge(candidates)
+            return replace(judged_as, facts={**judged_as.facts, "form": query_form(candidates.query.text)})
         _require_distances(candidates)
         judged = [hit for hit in candidates.hits if _cuttable(hit)]
-        made = cut([_distance(hit) for hit in judged], **self.settings())
+        made = cut([_distance(hit) for hit in judged], **self.rule())
         reasons: dict[tuple[str, str], Reason | None] = {
             hit.key: self._reason(position, hit, judged, made) for position, hit in enumerate(judged, 1)
         }
@@ -78,11 +95,21 @@ class AdaptiveGap(Filter):
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """Per parameter, the nearest value with which this stage would have kept the chunk."""
+        if self.query_specific:
+            return self._would_keep_by_form(before, drop)
         judged = [hit for hit in self.arrange(before.hits, before) if _cuttable(hit)]
         distances = tuple(_distance(hit) for hit in judged)
         position = [hit.key for hit in judged].index(drop.hit.key) + 1
         names = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
         return tuple(_nearest(name, _tried(self, name, distances), position) for name in names)
+
+    def _would_keep_by_form(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
+        """What would have kept it at this question's own threshold, and whether the set one would have."""
+        found = self.for_query(before.query.text).would_keep(before, drop)
+        kept = drop.hit.key in [hit.key for hit in replace(self, query_specific=False)(before).hits]
+        text = f"query_specific false would {'' if kept else 'not '}have kept it"
+        others = [one for one in found if one.parameter != "gap_threshold"]  # its value here is not the one that is set
+        return (*others, Counterfactual("query_specific", False if kept else None, text))
 
     def change_points(self, name: str, distances: Sequence[float]) -> Iterator[Any]:
         """Values of one parameter at which the kept set can change."""
@@ -137,7 +164,7 @@ class AdaptiveGap(Filter):
 @lru_cache(maxsize=64)
 def _tried(stage: AdaptiveGap, name: str, distances: tuple[float, ...]) -> tuple[tuple[Any, int], ...]:
     """(value, how many it keeps) for every change point of a parameter, the nearest to its current value first."""
-    settings = stage.settings()
+    settings = stage.rule()
     values = sorted(set(stage.change_points(name, distances)), key=lambda value: _farness(value, settings[name]))
     return tuple((value, cut(distances, **{**settings, name: value}).keep) for value in values)
 
