@@ -46,11 +46,12 @@ def common(
 
 def _register() -> None:
     """Hang the commands under the app; their modules import the library only when a command runs."""
-    from rag_core.cli import labels, live, replay, status, tuning
+    from rag_core.cli import entities, labels, live, replay, status, tuning
 
     app.command("replay")(replay.replay)
     for command in (live.ingest, live.collections, live.query, live.capture, live.evaluate):
         app.command()(command)
+    app.command("entities")(entities.entities)
     app.command()(tuning.sweep)
     app.command()(tuning.tune)
     app.command("doctor")(status.doctor)
