@@ -21,11 +21,13 @@ MAY = {
     "retrieve": BASE | {"stage", "filters"},
     "corpus": BASE | {"records", "text"},
     "index": BASE | {"llm", "corpus"},
-    "llm": BASE,
+    "llm": BASE | {"settings"},
     "entities": BASE,
     "store": BASE,
     "spec": BASE | {"stage", "filters", "retrieve"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
+    "resources": BASE | {"stage", "spec", "entities"},
+    "workbench": BASE | {"stage", "spec", "evaluate", "index", "retrieve", "resources"},
 }
 
 

@@ -17,8 +17,8 @@ from rag_core.workbench import live
 LINE = {
     "query": "Can kommando use stikkbombs?",
     "candidates": [
-        {"id": "a", "distance": 0.1, "metadata": {"team": "Kommandos"}},
-        {"id": "b", "distance": 0.2, "metadata": {"team": "Deathwatch"}},
+        {"id": "a", "distance": 0.1, "team": "Kommandos"},
+        {"id": "b", "distance": 0.2, "team": "Deathwatch"},
         {"id": "c", "distance": 0.3},
     ],
 }
@@ -32,7 +32,9 @@ def workspace(tmp_path, monkeypatch):
 
 
 def asked():
-    chunks = [Chunk(str(n), metadata={"team": team}) for n, team in enumerate(("Kommandos", "Deathwatch", "Kasrkin"), 1)]
+    chunks = [
+        Chunk(str(n), metadata={"team": team}) for n, team in enumerate(("Kommandos", "Deathwatch", "Kasrkin"), 1)
+    ]
     hits = tuple(Hit(chunk, rank, {"distance": rank / 10}) for rank, chunk in enumerate(chunks, 1))
     return Candidates(Query("q", "Can kommando use stikkbombs?"), hits)
 
