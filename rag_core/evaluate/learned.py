@@ -1,0 +1,88 @@
+"""Training of LearnedCut: a logistic regression from labels, and what it is worth on queries it was not trained on.
+
+The model's parameters go into the stage as plain numbers, so a saved pipeline needs no scikit-learn and no pickle. How
+the stage ends a list with them is in filters/learned.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rag_core.errors import InputError
+from rag_core.evaluate.experiment import start_of
+from rag_core.evaluate.split import fold_queries
+from rag_core.evaluate.tune import values_of
+from rag_core.filters.learned import FEATURES, LearnedCut, features, query_length
+from rag_core.stage import Pipeline
+from rag_core.types import Case
+
+
+def train(
+    cases: Sequence[Case],
+    front: Pipeline | None = None,
+    max_results: int = 50,
+    min_grade: int = 1,
+    strength: float = 1.0,
+) -> LearnedCut:
+    """The stage trained on the labels of these cases, behind the stages in front.
+
+    Every query weighs the same, however long its list; unjudged chunks count as irrelevant. `strength` is that of the
+    ridge penalty. InputError where the labels are all of one kind.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    rows, flags, weights = _examples(cases, front or Pipeline(), max_results, min_grade)
+    if len(set(flags)) < 2:
+        raise InputError(f"training got {len(flags)} labelled places all of one kind, expected relevant and irrelevant")
+    scaler = StandardScaler().fit(rows)
+    model = LogisticRegression(C=1 / strength, max_iter=2000).fit(scaler.transform(rows), flags, weights)
+    parameters: dict[str, Any] = {
+        "features": list(FEATURES),
+        "mean": [float(one) for one in scaler.mean_],
+        "scale": [float(one) for one in scaler.scale_],
+        "weights": [float(one) for one in model.coef_[0]],
+        "intercept": float(model.intercept_[0]),
+    }
+    return LearnedCut(parameters, max_results=max_results)
+
+
+def _examples(
+    cases: Sequence[Case], front: Pipeline, max_results: int, min_grade: int
+) -> tuple[Any, list[bool], list[float]]:
+    """A row, a label and a weight for every place of every list."""
+    rows: list[tuple[float, ...]] = []
+    flags: list[bool] = []
+    weights: list[float] = []
+    for case in cases:
+        reaching = front(start_of(case))
+        hits = [hit for hit in LearnedCut().arrange(reaching.hits, reaching) if not hit.origin]
+        looked = [hit for hit in hits if hit.distance is not None][:max_results]
+        rows += features([hit.scores["distance"] for hit in looked], query_length(case.query.text))
+        flags += [case.grades.get(hit.chunk.id, 0) >= min_grade for hit in looked]
+        weights += [max_results / len(looked)] * len(looked)
+    return np.array(rows), flags, weights
+
+
+def cross_validated(
+    cases: Sequence[Case],
+    front: Pipeline | None = None,
+    *,
+    folds: int = 5,
+    objective: str = "SetF",
+    max_results: int = 50,
+    min_grade: int = 1,
+    seed: int = 0,
+) -> dict[str, float | None]:
+    """The measure of every query under a model trained on the other folds' queries, by query id."""
+    by_id = {case.query.id: case for case in cases}
+    found: dict[str, float | None] = {}
+    for split in fold_queries([case.query for case in cases], folds, seed):
+        stage = train([by_id[id_] for id_ in split.dev], front, max_results, min_grade)
+        pipeline = Pipeline((*(front.stages if front else ()), stage))
+        values = values_of([by_id[id_] for id_ in split.test], pipeline, objective, min_grade)
+        found |= dict(zip(split.test, values, strict=True))
+    return found

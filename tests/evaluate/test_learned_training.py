@@ -1,0 +1,59 @@
+import importlib.util
+import json
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from rag_core.errors import InputError
+from rag_core.evaluate.learned import cross_validated, train
+from rag_core.evaluate.tune import values_of
+from rag_core.spec import dump_pipeline, parse_pipeline
+from rag_core.stage import Pipeline
+
+_spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
+planted = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(planted)
+
+
+def test_a_planted_gap_is_learned_and_holds_on_other_queries():
+    stage = train(planted.planted_gap(1, 60))
+    assert fmean(values_of(planted.planted_gap(2, 40), Pipeline((stage,)), "SetF")) > 0.95
+
+
+def test_every_query_is_judged_by_a_model_of_the_others():
+    cases = planted.planted_gap(3, 30)
+    found = cross_validated(cases, folds=3)
+    assert set(found) == {case.query.id for case in cases}
+    assert fmean(found.values()) > 0.9
+
+
+def test_a_saved_model_cuts_as_the_trained_one():
+    cases = planted.planted_gap(4, 20, noise=0.2)
+    pipeline = Pipeline((train(cases),))
+    again = parse_pipeline(json.loads(json.dumps(dump_pipeline(pipeline))))
+    assert values_of(cases, again, "SetF") == values_of(cases, pipeline, "SetF")
+
+
+def test_labels_of_one_kind_are_refused():
+    with pytest.raises(InputError, match="all of one kind"):
+        train([planted.case_of(1, [0.1, 0.2], [True, True])])
+
+
+def test_scaled_numbers_give_the_chances_of_scikit_learn():
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    from rag_core.filters.learned import features, query_length
+
+    cases = planted.planted_gap(5, 20, noise=0.2)
+    stage = train(cases)
+    rows = [features([hit.distance for hit in case.candidates.hits], query_length(case.query.text)) for case in cases]
+    flags = [case.grades[hit.chunk.id] for case in cases for hit in case.candidates.hits]
+    scaler = StandardScaler().fit(np.vstack(rows))
+    weights = np.full(len(flags), 50 / 15)
+    model = LogisticRegression(max_iter=2000).fit(scaler.transform(np.vstack(rows)), flags, weights)
+    expected = model.predict_proba(scaler.transform(rows[0]))[:, 1]
+    chances = stage.chances([hit.distance for hit in cases[0].candidates.hits], query_length(cases[0].query.text))
+    assert chances == pytest.approx(expected, abs=1e-9)
