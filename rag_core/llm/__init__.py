@@ -1,9 +1,40 @@
-"""The one way to talk to a model endpoint: named endpoints, deadlines, retries, redaction, checked answers."""
+"""The one way to talk to a model endpoint: named endpoints, deadlines, retries, redaction, checked answers, judges."""
 
 from rag_core.llm.answers import ChatAnswer
-from rag_core.llm.client import Client
+from rag_core.llm.client import Client, Tried
+from rag_core.llm.connection import Connection, check_connection
 from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judging import Answer, EndpointJudge, Judge, Pace, Price
+from rag_core.llm.named import endpoint_of, environment_judge
+from rag_core.llm.recorded import AnswerStore, RecordedJudge
 from rag_core.llm.retry import RetryBudget
+from rag_core.llm.runner import Limits, Preview, Progress, answer_all, preview
 from rag_core.llm.secret import Key, redact
+from rag_core.llm.simulated import SimulatedJudge
 
-__all__ = ["ChatAnswer", "Client", "Endpoint", "Key", "RetryBudget", "redact"]
+__all__ = [
+    "Answer",
+    "AnswerStore",
+    "ChatAnswer",
+    "Client",
+    "Connection",
+    "Endpoint",
+    "EndpointJudge",
+    "Judge",
+    "Key",
+    "Limits",
+    "Pace",
+    "Preview",
+    "Price",
+    "Progress",
+    "RecordedJudge",
+    "RetryBudget",
+    "SimulatedJudge",
+    "Tried",
+    "answer_all",
+    "check_connection",
+    "endpoint_of",
+    "environment_judge",
+    "preview",
+    "redact",
+]

@@ -1,7 +1,7 @@
 """The client every call to a model endpoint goes through: deadline, retries, checks, and errors that name no key.
 
-Embeddings and one-shot chat; what to ask and what an answer means is for the callers. Nothing is read from the
-environment: the address and key are the endpoint's own.
+Embeddings and one-shot chat, on request with an answer held to a JSON schema as far as the server can; what to ask and
+what an answer means is for the callers. Nothing is read from the environment: address and key are the endpoint's own.
 """
 
 from __future__ import annotations
@@ -9,18 +9,31 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from threading import Lock
+from time import perf_counter
+from typing import Any, Generic, TypeVar
 
-from rag_core.errors import EndpointError
-from rag_core.llm import answers
+from rag_core.errors import EndpointError, WinnowError
+from rag_core.llm import answers, ladder
 from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.retry import Fault, RetryBudget, fault_of
-from rag_core.llm.secret import redact
+from rag_core.llm.secret import NO_KEY, redact
 
 T = TypeVar("T")
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 8.0
+
+
+@dataclass
+class Tried(Generic[T]):
+    """How a call ended: with a checked answer, or with why there is none, in one sentence without key or chunk text."""
+
+    answer: T | None = None
+    error: str = ""
+    retries: int = 0
+    milliseconds: float = 0.0
 
 
 class Client:
@@ -32,6 +45,7 @@ class Client:
         self.retries = 0
         self._checked = False
         self._library: Any = None
+        self._opening = Lock()
 
     def embed(self, texts: Sequence[str], dimension: int | None = None) -> list[list[float]]:
         """One vector per text, in the order of the texts; all of width `dimension` where it is given."""
@@ -46,15 +60,36 @@ class Client:
 
     def chat(self, messages: Sequence[Mapping[str, str]], **options: Any) -> answers.ChatAnswer:
         """One answer to the messages (role, content); options as the chat endpoint has them, temperature 0."""
+        return self._run(self._chat_call(messages, None, options))
+
+    def try_chat(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        schema: Mapping[str, Any] | None = None,
+        deadline: float | None = None,
+    ) -> Tried[answers.ChatAnswer]:
+        """`chat` as a value: the answer or the error, within `deadline` seconds (the endpoint's unless given).
+
+        With a schema the answer is asked for in that form, or in the nearest to it that the server takes.
+        """
+        try:
+            return self._tried(self._chat_call(messages, schema, {}), deadline)
+        except WinnowError as error:  # an address that may not be asked, found out when its name was resolved
+            return Tried(error=redact(str(error)))
+
+    def _chat_call(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> Callable[[Any], Awaitable[answers.ChatAnswer]]:
+        model = self.endpoint.model
+        asked = {"model": model, "messages": [dict(message) for message in messages], "temperature": 0, **options}
 
         async def call(library: Any) -> answers.ChatAnswer:
-            asked = {"temperature": 0, **options}
-            raw = await library.chat.completions.with_raw_response.create(
-                model=self.endpoint.model, messages=[dict(message) for message in messages], **asked
-            )
-            return answers.chat_answer(_body(raw), self.endpoint.model)
+            create = library.chat.completions.with_raw_response.create
+            raw = await ladder.climb_down((self.endpoint.base_url, model), schema, lambda form: create(**asked, **form))
+            answer = answers.chat_answer(_body(raw), model)
+            return replace(answer, text=redact(answer.text), model=redact(answer.model))
 
-        return self._run(call)
+        return call
 
     def models(self) -> list[str]:
         """The model names the endpoint lists."""
@@ -68,45 +103,55 @@ class Client:
         return self._run(call)
 
     def _run(self, call: Callable[[Any], Awaitable[T]]) -> T:
-        """The call's checked answer within the deadline; the one place where errors leave, without a key in them."""
+        """The call's checked answer, or an EndpointError."""
+        tried = self._tried(call, None)
+        if tried.answer is None:
+            raise EndpointError(tried.error)
+        return tried.answer
+
+    def _tried(self, call: Callable[[Any], Awaitable[T]], deadline: float | None) -> Tried[T]:
+        """The call within the deadline; the one place where errors leave, without a key in them."""
         from rag_core.llm.transport import run
 
         library = self._opened()  # before the clock starts: the import alone may take a second
-        answer, fault = run(self._within_deadline(call, library))
+        started = perf_counter()
+        tried: Tried[T] = Tried()
+        fault = run(self._within_deadline(call, library, tried, deadline or self.endpoint.deadline))
         if fault is not None:
-            raise EndpointError(redact(f"endpoint {self.endpoint.name} ({self.endpoint.host}) {fault.text}"))
-        assert answer is not None
-        return answer
+            tried.error = redact(f"endpoint {self.endpoint.name} ({self.endpoint.host}) {fault.text}")
+        tried.milliseconds = (perf_counter() - started) * 1000
+        return tried
 
     async def _within_deadline(
-        self, call: Callable[[Any], Awaitable[T]], library: Any
-    ) -> tuple[T | None, Fault | None]:
-        """The answer or the fault; the fault is a value so that no exception chain carries a server's words."""
-        deadline = self.endpoint.deadline
+        self, call: Callable[[Any], Awaitable[T]], library: Any, tried: Tried[T], deadline: float
+    ) -> Fault | None:
+        """Why there is no answer; a value so that no exception chain carries a server's words."""
         try:
             async with asyncio.timeout(deadline):
-                return await self._tries(call, library, asyncio.get_running_loop().time() + deadline)
+                return await self._tries(call, library, tried, asyncio.get_running_loop().time() + deadline)
         except TimeoutError:
-            return None, Fault(f"did not answer within {deadline:g} seconds", retry=False)
+            return Fault(f"did not answer within {deadline:.3g} seconds", retry=False)
 
     async def _tries(
-        self, call: Callable[[Any], Awaitable[T]], library: Any, end: float
-    ) -> tuple[T | None, Fault | None]:
+        self, call: Callable[[Any], Awaitable[T]], library: Any, tried: Tried[T], end: float
+    ) -> Fault | None:
         """Try until an answer holds, the attempts or the budget are spent, or the next wait would pass the end."""
         await self._check_address()
         for attempt in range(1, self.endpoint.attempts + 1):
             try:
-                return await call(library), None
+                tried.answer = await call(library)
+                return None
             except Exception as error:
-                fault = fault_of(error, self.endpoint.model)
+                fault = fault_of(error, self.endpoint.model, keyless=self.endpoint.key.reveal() == NO_KEY)
             wait = fault.wait if fault.wait is not None else _backoff(attempt)
             if not fault.retry or attempt == self.endpoint.attempts:
-                return None, _with_advice(fault, attempt)
+                return _with_advice(fault, attempt)
             if asyncio.get_running_loop().time() + wait >= end:
-                return None, _with_advice(fault, attempt, wait)
+                return _with_advice(fault, attempt, wait)
             if not self.budget.take():
-                return None, Fault(f"{fault.text}; the run's {self.budget.limit} retries are spent", retry=False)
+                return Fault(f"{fault.text}; the run's {self.budget.limit} retries are spent", retry=False)
             self.retries += 1
+            tried.retries += 1
             await asyncio.sleep(wait)
         raise AssertionError("unreachable: the last attempt returns")
 
@@ -118,19 +163,20 @@ class Client:
 
     def _opened(self) -> Any:
         """The library's client, made at the first call: importing it takes a second."""
-        if self._library is None:
-            import openai
+        with self._opening:
+            if self._library is None:
+                import openai
 
-            from rag_core.llm.transport import http_client
+                from rag_core.llm.transport import http_client
 
-            self._library = openai.AsyncOpenAI(
-                api_key="set by the HTTP layer",
-                base_url=self.endpoint.base_url,
-                max_retries=0,
-                timeout=self.endpoint.deadline,
-                http_client=http_client(self.endpoint.key),
-            )
-        return self._library
+                self._library = openai.AsyncOpenAI(
+                    api_key="set by the HTTP layer",
+                    base_url=self.endpoint.base_url,
+                    max_retries=0,
+                    timeout=self.endpoint.deadline,
+                    http_client=http_client(self.endpoint.key),
+                )
+            return self._library
 
 
 def _body(raw: Any) -> dict[str, Any]:

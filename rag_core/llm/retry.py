@@ -61,15 +61,15 @@ _STATUS = {
 }
 
 
-def fault_of(error: Exception, model: str) -> Fault:
-    """The fault behind an exception of one try."""
+def fault_of(error: Exception, model: str, keyless: bool = False) -> Fault:
+    """The fault behind an exception of one try; `keyless` where the endpoint was given no key."""
     import openai
 
     fault = error if isinstance(error, AnswerFault) else error.__cause__
     if isinstance(fault, AnswerFault):  # raised by the HTTP layer it comes wrapped by the library
         return Fault(str(fault), fault.retry)
     if isinstance(error, openai.APIStatusError):
-        return _status_fault(error, model)
+        return _status_fault(error, model, keyless)
     if isinstance(error, openai.APITimeoutError):
         return Fault("did not answer in time", retry=True)
     if isinstance(error, openai.APIConnectionError):
@@ -81,11 +81,13 @@ def fault_of(error: Exception, model: str) -> Fault:
     return Fault(f"failed ({type(error).__name__})", retry=False)
 
 
-def _status_fault(error: Any, model: str) -> Fault:
+def _status_fault(error: Any, model: str, keyless: bool) -> Fault:
     status, headers = error.status_code, error.response.headers
     if 300 <= status < 400:
         return Fault("answered with a redirect, which is not followed; set the address it leads to", retry=False)
     meaning = _STATUS.get(status, "failed on its side" if status >= 500 else "refused the request")
+    if status == 401 and keyless:
+        meaning = "wants a key and none is set; set OPENAI_API_KEY"
     if status == 404:
         meaning += f" (model {model})"
     code = getattr(error, "code", None)

@@ -20,6 +20,9 @@ from rag_core.llm.secret import Key
 MAX_ANSWER_BYTES = 64_000_000
 """256 embeddings of 3,072 dimensions written as text are about 20 MB."""
 
+MAX_CHAT_BYTES = 2_000_000
+"""A chat answer is a few kilobytes; several large ones at once must not fill the memory."""
+
 T = TypeVar("T")
 
 
@@ -74,7 +77,9 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
             await response.aclose()
             raise AnswerFault("sent a compressed answer, which was not asked for")
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _BoundedStream(response.stream, self._limit)
+            chat = request.url.path.endswith("/chat/completions")
+            limit = min(self._limit, MAX_CHAT_BYTES) if chat else self._limit
+            response.stream = _BoundedStream(response.stream, limit)
         return response
 
 

@@ -1,0 +1,160 @@
+"""Answers of models kept in a file of the workspace, and the judge that looks there before it asks.
+
+Key: the model's name and a hash of the whole prompt. An answer is on disk before it is handed on, so a run that is
+killed never asks for it again. Without a judge behind it a recorded judge replays: what was not recorded is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from time import time
+from typing import Any
+
+from rag_core.errors import StoreError
+from rag_core.llm.judging import Answer, Judge, Price, Prompt
+from rag_core.llm.secret import redact
+
+FILE = "answers.sqlite"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS answer (
+    key TEXT PRIMARY KEY, model TEXT NOT NULL, judge TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL,
+    prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL, milliseconds REAL NOT NULL, asked_at REAL NOT NULL
+) WITHOUT ROWID
+"""
+_GET = """
+SELECT text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds FROM answer WHERE key = ?
+"""
+
+
+def answer_key(model: str, prompt: Prompt) -> str:
+    """The identity of a question: model, every message, the schema."""
+    content = json.dumps([model, [dict(one) for one in prompt.messages], prompt.schema], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+class AnswerStore:
+    """The answers of one file. Safe for several threads and processes; a fault of the file is a StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._file.execute("PRAGMA journal_mode=WAL")
+            self._file.execute("PRAGMA synchronous=FULL")
+            self._file.execute(_TABLE)
+        except (sqlite3.Error, OSError) as error:
+            raise self._broken(error) from None
+
+    def get(self, key: str) -> Answer | None:
+        """The stored answer, marked as cached, or None."""
+        rows = self._run(_GET, (key,))
+        if not rows:
+            return None
+        text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds = rows[0]
+        return Answer(text, "", finish_reason, prompt_tokens, completion_tokens, cost, True, 0, milliseconds)
+
+    def put(self, key: str, model: str, judge: str, answer: Answer) -> None:
+        """Store an answer that has a text; the first for a key stays."""
+        counts = (answer.prompt_tokens, answer.completion_tokens, answer.cost, answer.milliseconds, time())
+        text = redact(answer.text or "").encode("utf-8", "replace").decode("utf-8")
+        values = (key, redact(model), redact(judge), text, answer.finish_reason, *counts)
+        self._run("INSERT OR IGNORE INTO answer VALUES (?,?,?,?,?,?,?,?,?,?)", values)
+
+    def stored_keys(self) -> set[str]:
+        """The keys of all stored answers."""
+        return {row[0] for row in self._run("SELECT key FROM answer")}
+
+    def count(self) -> int:
+        """How many answers are stored."""
+        return int(self._run("SELECT count(*) FROM answer")[0][0])
+
+    def clear(self) -> int:
+        """Forget all answers; how many there were."""
+        before = self.count()
+        self._run("DELETE FROM answer")
+        return before
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._file.close()
+
+    def _run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        try:
+            with self._lock:
+                return self._file.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> StoreError:
+        return StoreError(f"the stored answers in {self.path} cannot be used ({type(error).__name__}: {error})")
+
+
+class RecordedJudge:
+    """A judge with a memory on disk; without a judge behind it, a replay of what is there."""
+
+    def __init__(self, store: AnswerStore, behind: Judge | None, model: str) -> None:
+        self.store = store
+        self.behind = behind
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        """The judge's name, or that answers are replayed."""
+        return self.behind.name if self.behind else f"recorded answers of {self.model}"
+
+    @property
+    def price(self) -> Price | None:
+        """The price of the judge behind."""
+        return self.behind.price if self.behind else None
+
+    def stored(self, prompt: Prompt, model: str) -> bool:
+        """Whether the answer is on disk."""
+        return self._get(prompt, model) is not None
+
+    def ask(
+        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
+    ) -> list[Answer]:
+        """Stored answers, and fresh ones for the rest, stored as they come in; with `cache` off all are asked anew."""
+        if not cache:
+            return self._fresh(prompts, seconds, concurrency, model, cache)
+        found = [self._get(prompt, model) for prompt in prompts]
+        missing = [prompt for prompt, answer in zip(prompts, found, strict=True) if answer is None]
+        fresh = iter(self._fresh(missing, seconds, concurrency, model, cache))
+        return [next(fresh) if answer is None else answer for answer in found]
+
+    def _fresh(
+        self, prompts: Sequence[Prompt], seconds: float, concurrency: int, model: str, cache: bool
+    ) -> list[Answer]:
+        if self.behind is None:
+            return [Answer(error="the answer to this prompt was not recorded") for _ in prompts]
+        asked = self.behind.ask(prompts, seconds=seconds, concurrency=concurrency, model=model, cache=cache)
+        if cache:
+            for prompt, answer in zip(prompts, asked, strict=True):
+                self._put(prompt, model, answer)
+        return list(asked)
+
+    def _get(self, prompt: Prompt, model: str) -> Answer | None:
+        """The stored answer; a broken file is as good as an empty one."""
+        try:
+            return self.store.get(answer_key(model or self.model, prompt))
+        except StoreError:
+            return None
+
+    def _put(self, prompt: Prompt, model: str, answer: Answer) -> None:
+        """Store what was answered; where that fails the answer is still good."""
+        if answer.text is None or self.behind is None:
+            return
+        try:
+            named = model or self.model
+            self.store.put(answer_key(named, prompt), named, self.behind.name, replace(answer, error=""))
+        except StoreError:
+            return

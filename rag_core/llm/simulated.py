@@ -1,0 +1,99 @@
+"""SimulatedJudge: a judge that answers from the labels, wrong as often as it is told to be. Never a model's opinion.
+
+It says how good a judge would have to be and what it might cost, before one is paid. An error is drawn per query and
+chunk from the seed, so it does not depend on batches or order; its answers go through the same parser as a model's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic, sleep
+
+from rag_core.errors import InputError
+from rag_core.llm.judging import Answer, Price, Prompt
+from rag_core.types import Chunk
+
+Labels = Mapping[str, Mapping[str, int]]
+"""Query id → chunk id → grade."""
+
+DEPTHS = (0, 1, 3, 5)
+
+
+@dataclass(frozen=True)
+class SimulatedJudge:
+    """Answers from labels: relevant chunks are kept (and expanded where they refer to others), others discarded."""
+
+    labels: Labels = field(repr=False)
+    error_rate: float = 0.0  # share of chunks decided the wrong way
+    seed: int = 0
+    min_grade: int = 1  # a chunk of this grade or more is relevant; without a label it is not
+    depth: int = 0  # of EXPAND for relevant chunks with references; 0: KEEP
+    price: Price | None = None
+    latency: float = 0.0  # seconds a call is said to take
+    waits: bool = False  # whether it really takes them
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.error_rate <= 1:
+            raise InputError(f"the simulated judge's error rate is {self.error_rate!r}, expected 0 to 1")
+        if self.depth not in DEPTHS or self.latency < 0:
+            raise InputError("the simulated judge needs a depth of 0, 1, 3 or 5 and a latency of 0 or more seconds")
+
+    @property
+    def name(self) -> str:
+        """Always says that it is simulated."""
+        return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
+
+    def stored(self, prompt: Prompt, model: str) -> bool:
+        """Nothing is stored; asking costs nothing."""
+        return False
+
+    def ask(
+        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
+    ) -> list[Answer]:
+        """One answer per prompt; where it waits, calls that would end after `seconds` fail as an endpoint's would."""
+        if not self.waits or not prompts:
+            return [self._answer(prompt) for prompt in prompts]
+        end = monotonic() + seconds
+        with ThreadPoolExecutor(min(concurrency, len(prompts)), "simulated-call") as pool:
+            return list(pool.map(lambda prompt: self._in_time(prompt, end, seconds), prompts))
+
+    def _in_time(self, prompt: Prompt, end: float, seconds: float) -> Answer:
+        left = end - monotonic()
+        sleep(max(0.0, min(self.latency, left)))
+        if left < self.latency:
+            return Answer(error=f"simulated judge did not answer within {seconds:.3g} seconds")
+        return self._answer(prompt)
+
+    def _answer(self, prompt: Prompt) -> Answer:
+        decisions = [
+            {"id": number, "action": self.action(prompt.query.id, chunk)}
+            for number, chunk in enumerate(prompt.chunks, 1)
+        ]
+        tokens = (prompt.tokens, prompt.answer_tokens)
+        return Answer(
+            text=json.dumps({"decisions": decisions}),
+            finish_reason="stop",
+            prompt_tokens=tokens[0],
+            completion_tokens=tokens[1],
+            cost=self.price.of(*tokens) if self.price else None,
+            milliseconds=self.latency * 1000,
+        )
+
+    def action(self, query_id: str, chunk: Chunk) -> str:
+        """What it decides on a chunk, error included."""
+        relevant = self.labels.get(query_id, {}).get(chunk.id, 0) >= self.min_grade
+        if _draw(self.seed, query_id, chunk.id) < self.error_rate:
+            relevant = not relevant
+        if not relevant:
+            return "DISCARD"
+        return f"EXPAND_{self.depth}" if self.depth and chunk.ref_ids else "KEEP"
+
+
+def _draw(seed: int, query_id: str, chunk_id: str) -> float:
+    """A number in [0, 1) that only the seed, the query and the chunk decide."""
+    digest = hashlib.sha256(f"{seed}\x00{query_id}\x00{chunk_id}".encode()).digest()
+    return int.from_bytes(digest[:8]) / 2**64

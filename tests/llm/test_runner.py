@@ -1,0 +1,249 @@
+"""Runs over many prompts: limits, progress, cancelling, resuming, being killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Lock
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from rag_core.errors import InputError
+from rag_core.llm import Answer, AnswerStore, Limits, Price, RecordedJudge, answer_all, preview
+from rag_core.types import Query
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Ask:
+    text: str
+    schema: dict | None = None
+    query: Query = field(default_factory=lambda: Query("q", "?"))
+    chunks: tuple = ()
+    tokens: int = 100
+    answer_tokens: int = 0
+
+    @property
+    def messages(self):
+        return [{"role": "user", "content": self.text}]
+
+
+class Counting:
+    """Answers with the prompt's text after a pause; fails for the texts in `bad`."""
+
+    name = "counting"
+
+    def __init__(self, price=None, bad=(), pause=0.0, real_tokens=100):
+        self.price, self.bad, self.pause, self.real_tokens = price, set(bad), pause, real_tokens
+        self.asked, self._lock, self.now, self.most = [], Lock(), 0, 0
+
+    def stored(self, prompt, model):
+        return False
+
+    def ask(self, prompts, *, seconds, concurrency, model, cache):
+        (prompt,) = prompts
+        with self._lock:
+            self.asked.append(prompt.text)
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(self.pause)
+        with self._lock:
+            self.now -= 1
+        if prompt.text in self.bad:
+            return [Answer(error="broken")]
+        cost = self.price.of(self.real_tokens, 0) if self.price else None
+        return [Answer(prompt.text, prompt_tokens=self.real_tokens, completion_tokens=0, cost=cost)]
+
+
+def prompts_of(count):
+    return [Ask(f"p{at}") for at in range(count)]
+
+
+UNIT = Price(1000.0, 0.0)  # 100 tokens cost 0.1
+
+
+def test_every_prompt_is_asked_once_and_counted():
+    judge = Counting(UNIT)
+    done = answer_all(prompts_of(50), judge)
+    assert Counter(judge.asked) == Counter(f"p{at}" for at in range(50))
+    assert (done.total, done.done, done.failed, done.stopped) == (50, 50, 0, "")
+    assert done.spent == pytest.approx(5.0)
+    assert done.prompt_tokens == 5000
+
+
+def test_concurrency_is_a_limit_that_is_used():
+    judge = Counting(pause=0.02)
+    answer_all(prompts_of(20), judge, Limits(concurrency=3))
+    assert judge.most == 3
+
+
+def test_an_unknown_price_makes_an_unknown_spend():
+    assert answer_all(prompts_of(3), Counting()).spent is None
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_budget_of_one_stops_at_one(concurrency):
+    judge = Counting(UNIT, pause=0.002)
+    done = answer_all(prompts_of(100), judge, Limits(concurrency=concurrency, budget=1.0))
+    assert done.spent == pytest.approx(1.0)
+    assert len(judge.asked) == 10
+    assert "the budget of 1 is reached" in done.stopped
+
+
+def test_calls_that_turn_out_cheaper_leave_budget_for_more():
+    judge = Counting(UNIT, real_tokens=50, pause=0.002)
+    done = answer_all(prompts_of(100), judge, Limits(concurrency=8, budget=1.0))
+    assert done.spent <= 1.0
+    assert len(judge.asked) == 19  # 18 cost 0.9, then one estimated at 0.1 fits, then none
+
+
+def test_a_limit_of_one_call_makes_one():
+    judge = Counting()
+    done = answer_all(prompts_of(9), judge, Limits(max_calls=1))
+    assert len(judge.asked) == 1
+    assert "the limit of 1 calls is reached" in done.stopped
+
+
+def test_a_budget_needs_a_price():
+    with pytest.raises(InputError, match="price is not known"):
+        answer_all(prompts_of(1), Counting(), Limits(budget=1.0))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"concurrency": 0}, {"budget": 0.0}, {"per_second": -1.0}, {"max_calls": 0}, {"seconds_per_call": 0}]
+)
+def test_limits_that_cannot_be_are_refused(wrong):
+    with pytest.raises(InputError):
+        Limits(**wrong)
+
+
+def test_failures_are_counted_with_their_reasons_and_do_not_end_the_run():
+    done = answer_all(prompts_of(20), Counting(UNIT, bad={"p3", "p7"}))
+    assert (done.done, done.failed, done.failures) == (20, 2, ("broken",))
+    assert done.spent == pytest.approx(1.8)
+
+
+def test_ten_failures_in_a_row_end_the_run():
+    judge = Counting(bad={f"p{at}" for at in range(100)})
+    done = answer_all(prompts_of(100), judge, Limits(concurrency=1))
+    assert len(judge.asked) == 10
+    assert done.stopped == "10 calls in a row failed: broken"
+
+
+def test_progress_tells_n_of_total_rate_and_rest():
+    told = []
+    answer_all(prompts_of(5), Counting(UNIT, pause=0.001), Limits(concurrency=1), on_progress=told.append)
+    assert [one.done for one in told] == [1, 2, 3, 4, 5]
+    assert told[-1].rate > 0
+    assert told[-1].remaining_seconds == 0
+
+
+def test_cancelling_stops_after_the_calls_under_way():
+    cancel, judge = Event(), Counting()
+
+    def tell(progress):
+        if progress.done == 5:
+            cancel.set()
+
+    done = answer_all(prompts_of(100), judge, Limits(concurrency=1), on_progress=tell, cancel=cancel)
+    assert len(judge.asked) == 5
+    assert done.stopped == "cancelled"
+
+
+def test_a_judge_that_raises_ends_the_run_with_its_error():
+    class Broken(Counting):
+        def ask(self, prompts, **options):
+            raise RuntimeError("bug")
+
+    with pytest.raises(RuntimeError, match="bug"):
+        answer_all(prompts_of(5), Broken())
+
+
+def test_a_run_resumed_asks_only_for_the_rest(tmp_path):
+    behind = Counting(UNIT)
+    judge = RecordedJudge(AnswerStore(tmp_path / "a.sqlite"), behind, "m")
+    answer_all(prompts_of(20), judge, Limits(max_calls=8))
+    done = answer_all(prompts_of(20), judge)
+    assert (done.cached, done.asked) == (8, 12)
+    assert Counter(behind.asked).most_common(1)[0][1] == 1
+
+
+def test_a_preview_counts_calls_tokens_and_cost_of_what_is_not_stored(tmp_path):
+    judge = RecordedJudge(AnswerStore(tmp_path / "a.sqlite"), Counting(UNIT), "m")
+    answer_all(prompts_of(5), judge)
+    ahead = preview(prompts_of(20), judge)
+    assert (ahead.prompts, ahead.stored, ahead.calls, ahead.prompt_tokens) == (20, 5, 15, 1500)
+    assert ahead.cost == pytest.approx(1.5)
+    assert preview(prompts_of(2), Counting()).cost is None
+
+
+CHILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path("tests/llm").resolve()))
+from test_runner import prompts_of
+from rag_core.llm import AnswerStore, Endpoint, EndpointJudge, Limits, Price, RecordedJudge, answer_all
+folder, address, count = sys.argv[1:]
+judge = EndpointJudge(Endpoint("local", address, "m"), Price(1000.0, 1000.0))
+done = answer_all(prompts_of(int(count)), RecordedJudge(AnswerStore(Path(folder) / "a.sqlite"), judge, "m"), Limits(concurrency=4))
+print(done.done, done.failed)
+"""
+
+
+def killed_run(folder, server, count, after):
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(folder), server.url_for("/v1"), str(count)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        out, _ = child.communicate(timeout=after)
+    except subprocess.TimeoutExpired:
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        return None
+    return out.split()
+
+
+@pytest.mark.slow
+def test_a_run_of_500_killed_ten_times_asks_no_stored_answer_again_and_ends_with_the_same_totals(tmp_path):
+    asked = Counter()
+
+    def handler(request):
+        text = request.get_json()["messages"][0]["content"]
+        asked[text] += 1
+        time.sleep(0.02)
+        usage = {"prompt_tokens": 100, "completion_tokens": 10}
+        body = {"choices": [{"finish_reason": "stop", "message": {"content": f"{text} -> KEEP"}}], "usage": usage}
+        return Response(json.dumps(body), content_type="application/json")
+
+    dice, finished, kills = random.Random(7), None, 0
+    with HTTPServer(threaded=True) as server:
+        server.expect_request("/v1/chat/completions").respond_with_handler(handler)
+        while kills < 10 and finished is None:
+            stored = AnswerStore(tmp_path / "a.sqlite").count()
+            before = Counter(asked)
+            finished = killed_run(tmp_path, server, 500, dice.uniform(1.5, 3.0))
+            kills += finished is None
+            again = [text for text, times in asked.items() if before[text] and times > before[text]]
+            assert len(again) <= len(before) - stored  # only what was under way when it was killed
+        while finished is None:
+            finished = killed_run(tmp_path, server, 500, 120)
+    assert finished == ["500", "0"]
+    store = AnswerStore(tmp_path / "a.sqlite")
+    assert store.count() == 500
+    assert len(asked) == 500
+    assert sum(asked.values()) <= 500 + 4 * kills
+    total = sum(store.get(key).cost for key in store.stored_keys())
+    assert total == pytest.approx(500 * (100 + 10) / 1000)
