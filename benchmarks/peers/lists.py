@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -19,12 +20,12 @@ DISTANCES = [hit.distance for hit in HITS]
 
 
 def figure(gap_threshold: float, distance_offset: float) -> go.Figure:
-    """Distance by rank and gap by position, kept and dropped, with the threshold line: what the product's chart shows."""
+    """Distance by rank and gap by position, kept and dropped, with the threshold line: as in the product."""
     made = cut(DISTANCES, gap_threshold, distance_offset)
     ranks = list(range(1, len(DISTANCES) + 1))
     kept = [rank <= made.keep for rank in ranks]
-    gaps = [b - a for a, b in zip(DISTANCES, DISTANCES[1:], strict=False)]
-    drawn = make_subplots(1, 2, subplot_titles=("distance by rank", "gap to the next"))
+    gaps = [b - a for a, b in pairwise(DISTANCES)]
+    drawn = make_subplots(1, 2)
     drawn.add_scatter(
         x=ranks,
         y=DISTANCES,
@@ -41,8 +42,8 @@ def figure(gap_threshold: float, distance_offset: float) -> go.Figure:
     drawn.add_vline(x=made.keep + 0.5, line_dash="dash", row=1, col=1)
     drawn.add_bar(x=ranks[:-1], y=gaps, marker_color="#56B4E9", row=1, col=2)
     drawn.add_hline(y=gap_threshold, line_dash="dash", annotation_text=f"{gap_threshold:.3f}", row=1, col=2)
-    drawn.update_yaxes(range=[0, max(DISTANCES) * 1.05], row=1, col=1)
-    drawn.update_yaxes(range=[0, 0.12], row=1, col=2)
+    drawn.update_yaxes(range=[0, max(DISTANCES) * 1.05], title="distance", row=1, col=1)
+    drawn.update_yaxes(range=[0, 0.2], title="gap to the next", row=1, col=2)
     drawn.update_layout(height=340, showlegend=False, margin={"l": 40, "r": 10, "t": 30, "b": 30})
     return drawn
 

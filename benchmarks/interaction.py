@@ -1,0 +1,109 @@
+"""A threshold is moved → the chart is painted: the product against stock Streamlit + Plotly and Dash, same charts.
+
+Server-driven: a key on the focused slider until the chart shows the new threshold, plus two animation frames. Drag
+preview: a pointer move on the chart's own limit until the line has moved, plus two frames; Dash is its peer there with
+its slider in drag mode, key by key. All apps run in one browser, their steps interleaved; figures are medians, ratios
+medians of per-round ratios. Data: the recorded list combat-1, 15 chunks.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from peers.serving import APPS, App, chromium, served
+
+ROUNDS = 25
+WATCH = """
+([selector, attribute, kind]) => {
+  const deep = (root) => {
+    const found = root.querySelector(selector);
+    if (found) return found;
+    for (const node of root.querySelectorAll('*')) {
+      if (node.shadowRoot) { const inner = deep(node.shadowRoot); if (inner) return inner; }
+    }
+    return null;
+  };
+  const read = () => { const e = deep(document); return e && (attribute ? e.getAttribute(attribute) : e.textContent); };
+  const before = read();
+  window.painted = new Promise((resolve) => {
+    addEventListener(kind, () => {
+      const start = performance.now();
+      const look = () => {
+        if (read() === before) return requestAnimationFrame(look);
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - start)));
+      };
+      look();
+    }, {capture: true, once: true});
+  });
+}
+"""
+
+
+def step(page, app: App, number: int) -> float:
+    """One key on the slider; milliseconds to paint."""
+    page.evaluate(WATCH, [app.mark, app.attribute, "keydown"])
+    page.keyboard.press("ArrowRight" if number % 10 < 5 else "ArrowLeft")
+    return page.evaluate("() => window.painted")
+
+
+def drag(page, app: App, y: float, x: float) -> float:
+    """One pointer move while the limit is held; milliseconds to paint."""
+    page.evaluate(WATCH, [app.mark, app.attribute, "pointermove"])
+    page.mouse.move(x, y)
+    return page.evaluate("() => window.painted")
+
+
+def dragged(page, app: App) -> list[float]:
+    grip = page.locator("g.limit[data-limit=gap_threshold] .grip").bounding_box()
+    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    times = [drag(page, app, y + 4 * (1 + number % 12), x) for number in range(ROUNDS)]
+    page.mouse.up()
+    return times
+
+
+def main() -> None:
+    with ExitStack() as stack:
+        browser = stack.enter_context(chromium())
+        pages = {}
+        for app in APPS:
+            url, _ = stack.enter_context(served(app))
+            page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+            page.goto(url + app.path)
+            page.locator(app.chart).first.wait_for(timeout=60_000)
+            page.wait_for_timeout(3_000)
+            sliders = page.get_by_test_id("stSidebar") if "Dash" not in app.name else page
+            sliders.get_by_role("slider").first.focus()
+            pages[app.name] = page
+        times: dict[str, list[float]] = {app.name: [] for app in APPS}
+        for number in range(ROUNDS + 3):
+            for app in APPS:
+                pages[app.name].wait_for_timeout(400)
+                taken = step(pages[app.name], app, number)
+                if number >= 3:
+                    times[app.name].append(taken)
+        preview = dragged(pages["winnow"], APPS[0])
+    report(times, preview)
+
+
+def report(times: dict[str, list[float]], preview: list[float]) -> None:
+    own = times["winnow"]
+    print(f"data: recorded list combat-1, 15 chunks; {ROUNDS} steps each, interleaved")
+    for name, taken in times.items():
+        ratio = statistics.median(a / b for a, b in zip(own, taken, strict=True))
+        p95 = sorted(taken)[int(0.95 * len(taken))]
+        figures = f"median {statistics.median(taken):6.1f} ms  p95 {p95:6.1f} ms  winnow / it {ratio:.2f}"
+        print(f"server-driven  {name:26s} {figures}")
+    ratio = statistics.median(a / b for a, b in zip(preview, times["Dash"], strict=True))
+    print(f"drag preview   winnow {statistics.median(preview):26.1f} ms  winnow / Dash {ratio:.2f}")
+    print("goals: server-driven <= 0.50 of stock, <= 0.90 of Dash; drag preview <= 0.25 of Dash")
+
+
+if __name__ == "__main__":
+    main()

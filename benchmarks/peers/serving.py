@@ -1,0 +1,121 @@
+"""Start the compared apps on loopback and drive Chromium at them: shared by the benchmarks of the pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = Path(__file__).resolve().parent
+STREAMLIT = [sys.executable, "-m", "streamlit", "run"]
+QUIET = ["--server.headless", "true", "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none"]
+OPEN_ADAPTIVE = '/?pipeline=[{"AdaptiveGap":{"gap_threshold":0.1}}]'
+
+
+@dataclass(frozen=True)
+class App:
+    """One compared app: how it starts, where its chart is, and the text in it that changes with the threshold."""
+
+    name: str
+    command: list[str]
+    path: str
+    health: str
+    chart: str  # selector of something only the drawn chart has
+    mark: str  # selector of the threshold's value on the chart
+    attribute: str = ""  # read this attribute instead of the text
+
+
+APPS = (
+    App(
+        "winnow",
+        [*STREAMLIT, str(ROOT / "app.py"), *QUIET, "--server.port"],
+        OPEN_ADAPTIVE,
+        "/_stcore/health",
+        "g.point[data-id]",
+        "g.limit[data-limit=gap_threshold]",
+        "aria-valuenow",
+    ),
+    App(
+        "stock Streamlit + Plotly",
+        [*STREAMLIT, str(PEERS / "stock_streamlit.py"), *QUIET, "--server.port"],
+        "/",
+        "/_stcore/health",
+        ".js-plotly-plot .point",
+        ".annotation-text",
+    ),
+    App(
+        "Dash",
+        [sys.executable, str(PEERS / "dash_app.py")],
+        "/",
+        "/",
+        ".js-plotly-plot .point",
+        ".annotation-text",
+    ),
+)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def served(app: App) -> Iterator[tuple[str, float]]:
+    """The app running: its address, and the seconds from start to healthy."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as workspace:
+        environment = {**os.environ, "WINNOW_WORKSPACE": workspace}
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            [*app.command, str(port)],
+            env=environment,
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(f"http://127.0.0.1:{port}{app.health}", process)
+            yield f"http://127.0.0.1:{port}", time.perf_counter() - started
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
+        if process.poll() is not None:
+            raise SystemExit(f"the app ended with exit code {process.returncode}")
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.02)
+    raise SystemExit(f"no answer at {url}")
+
+
+@contextmanager
+def chromium() -> Iterator[object]:
+    """A headless browser, or an exit that says how to get one."""
+    path = shutil.which("chromium")
+    if path is None:
+        raise SystemExit("Chromium is not on the PATH: `apt-get install chromium` brings it")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        yield browser
+        browser.close()
