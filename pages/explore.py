@@ -41,10 +41,8 @@ filter. Relevant means a label of at least min_grade.
 """
 
 
-def choose_set() -> EvalSet | None:
+def find_set() -> EvalSet | None:
     """The eval set in the view, or None with the reason shown."""
-    with st.sidebar:
-        controls.choose_set(sources.titles())
     if sources.upload_problem():
         say.problem("This file cannot be opened; nothing was changed.", sources.upload_problem())
     try:
@@ -68,7 +66,7 @@ def labelled(chosen: EvalSet) -> list[Case]:
         return list(chosen.cases)
 
 
-def choose_query(cases: Sequence[Case]) -> Case:
+def find_query(cases: Sequence[Case]) -> Case:
     """The query in the view; an unknown one is said, and the first is shown."""
     wanted = session.current().query_id
     found = next((case for case in cases if case.query.id == wanted), None)
@@ -79,8 +77,6 @@ def choose_query(cases: Sequence[Case]) -> Case:
             )
         found = cases[0]
         session.settle_query(found.query.id)
-    with st.sidebar:
-        controls.choose_query(cases)
     return found
 
 
@@ -170,6 +166,24 @@ def draw_all(view: View, chosen: EvalSet, cases: Sequence[Case]) -> None:
     all_queries.show(now, run(cases, Pipeline(), chosen.min_grade))
 
 
+def draw_chart(data: cut_chart.ChartData) -> None:
+    """The chart, or that there is nothing to draw."""
+    if data.total:
+        cut_chart.show(data, key="explore.chart", on_change=moved)
+    else:
+        st.markdown("This list holds no candidates: there is nothing to filter.")
+
+
+def draw_sidebar(cases: Sequence[Case] = (), data: cut_chart.ChartData | None = None) -> None:
+    """What is looked at and which filters run; without a list only the eval set can be chosen."""
+    with st.sidebar:
+        controls.choose_set(sources.titles())
+        if data is not None:
+            controls.choose_query(cases)
+            controls.filters(data.limit_maximum, data.step)
+            controls.take_along()
+
+
 def draw() -> None:
     header.show("Explore", "What does this filter do to this query?", HELP)
     session.read_address()
@@ -177,27 +191,26 @@ def draw() -> None:
         say.problem(
             "The link cannot be shown as it is; the page stands as at first.", st.session_state[session.PROBLEM]
         )
-    chosen = choose_set()
+    chosen = find_set()
     if chosen is None:
+        draw_sidebar()
         return
     cases = labelled(chosen)
-    case = choose_query(cases)
+    case = find_query(cases)
     view = session.current()
     before = run_case(case, Pipeline(), chosen.min_grade)
     outcome = run_view(case, view, chosen.min_grade)
     rows = rows_of(outcome, chosen.min_grade)
     data = chart_data(outcome, rows, view, session.selected())
-    with st.sidebar:
-        controls.filters(data.limit_maximum, data.step)
-        controls.take_along()
-    draw_query(case, rows, view)
-    measures_line.show(outcome, before)
-    st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, chosen.min_grade)}]")
-    draw_remarks(outcome)
-    if rows:
-        cut_chart.show(data, key="explore.chart", on_change=moved)
-    else:
-        st.markdown("This list holds no candidates: there is nothing to filter.")
+    above, charts = st.container(), st.container()
+    with charts:  # sent first: what a person looks at while a setting moves
+        draw_chart(data)
+    draw_sidebar(cases, data)
+    with above:
+        draw_query(case, rows, view)
+        measures_line.show(outcome, before)
+        st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, chosen.min_grade)}]")
+        draw_remarks(outcome)
     session.write_address(session.current())
     draw_below(outcome, before, rows, chosen, cases)
     resources.settle()
