@@ -25,6 +25,7 @@ MAY = {
     "entities": BASE,
     "store": BASE,
     "spec": BASE | {"stage", "filters", "retrieve"},
+    "workbench": BASE | {"stage", "filters", "retrieve", "spec", "records", "evaluate", "index", "corpus", "entities"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
     "resources": BASE | {"stage", "spec", "entities"},
     "workbench": BASE | {"stage", "spec", "evaluate", "index", "retrieve", "resources"},
