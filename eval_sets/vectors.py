@@ -1,7 +1,7 @@
 """Write the vectors that ship with a live eval set: `python eval_sets/vectors.py rulebook`.
 
-Run it after a set's build.py changed its corpus. Unchanged texts are not embedded again; a corpus that is newer than its
-vectors still works, its first start only takes longer.
+Run it after a set's build.py changed its corpus. Unchanged texts are not embedded again; a corpus that is newer than
+its vectors still works, its first start only takes longer.
 """
 
 import sys

@@ -28,7 +28,6 @@ MAY = {
     "workbench": BASE | {"stage", "filters", "retrieve", "spec", "records", "evaluate", "index", "corpus", "entities"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
     "resources": BASE | {"stage", "spec", "entities"},
-    "workbench": BASE | {"stage", "spec", "evaluate", "index", "retrieve", "resources"},
 }
 
 
