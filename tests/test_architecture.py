@@ -25,7 +25,7 @@ MAY = {
     "entities": BASE,
     "store": BASE,
     "spec": BASE | {"stage", "filters", "retrieve"},
-    "workbench": BASE | {"stage", "filters", "retrieve", "spec", "records", "evaluate", "index", "corpus", "entities"},
+    "workbench": BASE | {"stage", "retrieve", "spec", "evaluate", "index", "resources"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
     "resources": BASE | {"stage", "spec", "entities"},
 }

@@ -17,10 +17,10 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parents[1]))  # run as a script from anywhere
 
-from rag_core.corpus.load import load  # noqa: E402
-from rag_core.corpus.openapi import read_openapi  # noqa: E402
-from rag_core.files import parse_yaml, read_text, write_whole  # noqa: E402
-from rag_core.types import Chunk  # noqa: E402
+from rag_core.corpus.load import load
+from rag_core.corpus.openapi import read_openapi
+from rag_core.files import parse_yaml, read_text, write_whole
+from rag_core.types import Chunk
 
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 

@@ -17,13 +17,13 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1])]  # run as a script from anywhere
 
-import bm25s  # noqa: E402
-import numpy as np  # noqa: E402
+import bm25s
+import numpy as np
 
-from rag_core.evaluate.sets import read_qrels_tsv  # noqa: E402
-from rag_core.files import write_whole  # noqa: E402
-from rag_core.index.embed import BundledEmbedder  # noqa: E402
-from rag_core.retrieve.expand import expand  # noqa: E402
+from rag_core.evaluate.sets import read_qrels_tsv
+from rag_core.files import write_whole
+from rag_core.index.embed import BundledEmbedder
+from rag_core.retrieve.expand import expand
 
 DEPTH = 30
 STORY, STORY_HITS, OVERSAMPLED = "auth-display", 25, 40

@@ -19,10 +19,10 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1])]  # run as a script from anywhere
 
-from tables import attack_matrices, encounter_tables, psionic_tables  # noqa: E402
+from tables import attack_matrices, encounter_tables, psionic_tables
 
-from rag_core.files import parse_yaml, read_text, write_whole  # noqa: E402
-from rag_core.rules.templates import propose  # noqa: E402
+from rag_core.files import parse_yaml, read_text, write_whole
+from rag_core.rules.templates import propose
 
 Record = dict[str, Any]
 KINDS = {"rules": "rule", "classes": "class", "spells": "spell", "monsters": "monster"}

@@ -16,16 +16,16 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parents[1])]  # run as a script from anywhere
 
-import bm25s  # noqa: E402
-import numpy as np  # noqa: E402
+import bm25s
+import numpy as np
 
-from rag_core.evaluate.sets import read_qrels_tsv  # noqa: E402
-from rag_core.files import write_whole  # noqa: E402
-from rag_core.index.embed import BundledEmbedder  # noqa: E402
-from rag_core.index.store import embedded_text  # noqa: E402
-from rag_core.rules.match import decide  # noqa: E402
-from rag_core.rules.model import Rule, read_rule  # noqa: E402
-from rag_core.types import Chunk  # noqa: E402
+from rag_core.evaluate.sets import read_qrels_tsv
+from rag_core.files import write_whole
+from rag_core.index.embed import BundledEmbedder
+from rag_core.index.store import embedded_text
+from rag_core.rules.match import decide
+from rag_core.rules.model import Rule, read_rule
+from rag_core.types import Chunk
 
 DEPTH = 30
 SEEN, KEPT = 45, 15  # what query_must with refill looks at and returns by default
