@@ -105,6 +105,11 @@ def sweep(
     return Table(axes, means, plainly, done == len(places))
 
 
+def means_of(captures: Captures, pipeline: Pipeline) -> Floats:
+    """Means (4,) in the order of QUANTITIES of one pipeline, in arrays where that is exact, else run plainly."""
+    return _variant(captures, pipeline, ())[0]
+
+
 def _plane_axes(axes: Sequence[Axis]) -> list[Axis]:
     """The axes of one plane, in the order of the grid: the cut's threshold, and its offset unless both kinds vary."""
     named = {axis.setting: axis for axis in axes if axis.stage == _CUT}

@@ -1,0 +1,166 @@
+"""Searches by Optuna against the exact optimum; studies that processes share and resume."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rag_core.errors import InputError
+from rag_core.evaluate.chain import best_of_plane
+from rag_core.evaluate.grid import parse_grid, pipeline_at
+from rag_core.evaluate.search import SAMPLERS, Row, kept_tokens, pareto_front, search
+from rag_core.evaluate.tune import values_of
+from rag_core.spec import parse_pipeline
+from rag_core.types import Candidates, Case, Chunk, Hit, Query
+
+HERE = Path(__file__).parent
+_spec = importlib.util.spec_from_file_location("planted", HERE / "planted.py")
+planted = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(planted)
+
+CUT = parse_pipeline(["AdaptiveGap"])
+PLANE = parse_grid("gap_threshold=0.01:0.3:5,distance_offset=0.05:0.6:5", "AdaptiveGap")
+CASES = planted.planted_gap(1, 20, noise=0.2)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_no_search_beats_the_exact_optimum_and_every_trial_is_what_the_plain_pipeline_gives(sampler):
+    found = search(CASES, CUT, PLANE, sampler=sampler, trials=25)
+    assert len(found.rows) == 25
+    _, best = best_of_plane(CASES, CUT, PLANE)
+    assert best.SetF >= max(row.values["SetF"] for row in found.rows) - 1e-12
+    row = found.front[0]
+    plain = values_of(CASES, pipeline_at(CUT, [(axis, row.settings[axis.name]) for axis in PLANE]), "SetF")
+    assert row.values["SetF"] == pytest.approx(sum(plain) / len(plain))
+
+
+@pytest.mark.slow
+def test_the_optimum_is_at_least_200_trials_of_tpe_on_five_seeds():
+    for seed in range(5):
+        cases = planted.planted_gap(seed, 30, noise=0.3)
+        _, best = best_of_plane(cases, CUT, PLANE)
+        found = search(cases, CUT, PLANE, trials=200, seed=seed)
+        assert best.SetF >= found.front[0].values["SetF"] - 1e-12
+
+
+def test_the_baseline_stands_in_the_table():
+    found = search(CASES, CUT, PLANE, trials=3)
+    assert found.table[0] is found.baseline
+    assert found.baseline.name.startswith("fixed k ")
+
+
+def test_a_floor_keeps_what_misses_it_out_of_the_front():
+    found = search(CASES, CUT, PLANE, objectives=("SetP",), floor=("SetR", 0.85), trials=30)
+    for row in found.front:
+        means = values_of(CASES, pipeline_at(CUT, [(axis, row.settings[axis.name]) for axis in PLANE]), "SetR")
+        assert sum(means) / len(means) >= 0.85 - 1e-12
+    assert not all(row.feasible for row in found.rows)
+
+
+def test_two_objectives_give_a_front():
+    found = search(CASES, CUT, PLANE, objectives=("SetR", "kept_mean"), sampler="nsga2", trials=60)
+    pairs = sorted({(row.values["kept_mean"], row.values["SetR"]) for row in found.front})
+    assert len(pairs) > 2
+    assert [recall for _, recall in pairs] == sorted(recall for _, recall in pairs)
+
+
+def row(name, precision, kept, feasible=True):
+    return Row(name, {}, {"SetP": precision, "kept_mean": kept}, feasible)
+
+
+def test_a_front_by_hand():
+    rows = [
+        row("a", 0.5, 5),
+        row("beaten", 0.4, 5),
+        row("b", 0.4, 3),
+        row("equal to b", 0.4, 3),
+        row("not able", 1, 1, False),
+    ]
+    assert [one.name for one in pareto_front(rows)] == ["a", "b", "equal to b"]
+
+
+def test_kept_tokens_by_hand():
+    query = Query("q", "x")
+    hits = tuple(Hit(Chunk(f"c{at}", text="x" * 40), at, {"distance": at / 10}) for at in (1, 2, 3))
+    assert kept_tokens([Case(query, {}, Candidates(query, hits))], parse_pipeline([{"TopK": {"k": 2}}])) == 20
+
+
+def test_impossible_settings_are_passed_over():
+    axes = parse_grid("min_results=1:9:9,max_results=1:9:9", "AdaptiveGap")
+    found = search(CASES, CUT, axes, sampler="random", trials=20)
+    assert len(found.rows) == 20
+    assert all(row.settings["min_results"] <= row.settings["max_results"] for row in found.rows)
+
+
+def test_a_study_resumes_where_it_stopped_and_refuses_another_task(tmp_path):
+    kept = {"storage": tmp_path / "studies.db", "name": "one"}
+    first = search(CASES, CUT, PLANE, trials=6, **kept)
+    more = search(CASES, CUT, PLANE, trials=10, **kept)
+    assert [row.settings for row in more.rows[:6]] == [row.settings for row in first.rows]
+    assert len(more.rows) == 10
+    with pytest.raises(InputError, match="is of another pipeline, grid or eval set"):
+        search(CASES[:5], CUT, PLANE, trials=10, **kept)
+
+
+SCRIPT = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("planted", sys.argv[1])
+planted = importlib.util.module_from_spec(spec); spec.loader.exec_module(planted)
+from pathlib import Path
+from rag_core.evaluate.grid import parse_grid
+from rag_core.evaluate.search import search
+from rag_core.spec import parse_pipeline
+axes = parse_grid("gap_threshold=0.01:0.3:5,distance_offset=0.05:0.6:5", "AdaptiveGap")
+search(planted.planted_gap(1, 20, noise=0.2), parse_pipeline(["AdaptiveGap"]), axes, sampler="random",
+       trials=int(sys.argv[3]), storage=Path(sys.argv[2]), name="shared")
+"""
+
+
+def started(storage, trials):
+    root = str(HERE.parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(HERE / "planted.py"), str(storage), str(trials)],
+        cwd=root, env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_study_and_a_killed_one_is_finished_by_another(tmp_path):
+    storage = tmp_path / "studies.db"
+    search(CASES, CUT, PLANE, sampler="random", trials=1, storage=storage, name="shared")
+    killed = started(storage, 100_000)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(finished(storage)) < 10:
+        time.sleep(0.5)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    done = len(finished(storage))
+    assert done >= 10
+    both = [started(storage, done + 30) for _ in range(2)]
+    assert [one.wait(timeout=200) for one in both] == [0, 0]
+    assert done + 30 <= len(finished(storage)) <= done + 32
+
+
+def finished(storage):
+    import optuna
+
+    study = optuna.load_study(study_name="shared", storage=f"sqlite:///{storage}")
+    return study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"objectives": ("nDCG",)}, "objectives are"),
+        ({"sampler": "luck"}, "sampler is 'luck'"),
+        ({"trials": 0}, "trials is 0"),
+    ],
+)
+def test_what_cannot_be_sought_is_refused(more, says):
+    with pytest.raises(InputError, match=says):
+        search(CASES, CUT, PLANE, **more)
