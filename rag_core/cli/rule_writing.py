@@ -1,0 +1,167 @@
+"""`rules generate` and `rules apply`: rules written by templates or a model, checked, stored as one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rag_core.cli.output import emit
+from rag_core.cli.rule_sources import (
+    Collection,
+    EvalSetName,
+    Json,
+    Lists,
+    MinGrade,
+    NamedCollection,
+    Sources,
+    Templates,
+    Workspace,
+    read_sources,
+    read_templates,
+)
+from rag_core.errors import GateFailed, InputError
+from rag_core.workspace import resolve_workspace
+
+if TYPE_CHECKING:
+    from rag_core.rules.proposals import Checked
+    from rag_core.rules.templates import Family
+    from rag_core.types import Chunk
+
+
+def generate(
+    collection: str | None = Collection,
+    eval_set: str | None = EvalSetName,
+    lists: Path | None = Lists,
+    family: str | None = typer.Option(None, "--family", help="Only this family, by template or as suggest names it."),
+    templates: Path | None = Templates,
+    model: bool = typer.Option(False, "--model", help="Let the environment's language model write the rules."),
+    out: Path | None = typer.Option(None, "--out", help="File for the rules that pass: YAML, or JSON by its ending."),
+    min_grade: int | None = MinGrade,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Write rules from templates or with a model, check them, and put those that pass into a file. Stores nothing.
+
+    Example: python -m rag_core rules generate --eval-set rulebook --out rules.yaml
+    """
+    folder = resolve_workspace(workspace)
+    sources = read_sources(folder, collection, eval_set, lists, min_grade)
+    families = read_templates(templates)
+    chunks = _of_family(sources.chunks, family, families)
+    checked, facts = _written(chunks, sources, families, folder, model)
+    if out is not None:
+        write_file(out, checked.accepted)
+    _report(checked, json, {**facts, "out": str(out or "")}, f"written to {out}" if out else "pass")
+
+
+def _of_family(chunks: Sequence[Chunk], family: str | None, families: Sequence[Family] | None) -> Sequence[Chunk]:
+    """The chunks of one family, by its template's name or as `suggest` names it; all without a name."""
+    from rag_core.rules.suggest import suggest as crowds
+    from rag_core.rules.templates import propose
+
+    if family is None:
+        return chunks
+    by_template = [chunk for chunk in chunks if (found := propose(chunk.title, families)) and found.family == family]
+    named = {one.name: one.chunks for one in crowds(chunks, families=families)}
+    ids = set(named.get(family, ()))
+    chosen = by_template or [chunk for chunk in chunks if chunk.id in ids]
+    if not chosen:
+        raise InputError(f"there is no family {family[:80]!r}, expected one of {'; '.join(named) or 'none'}")
+    return chosen
+
+
+def _written(
+    chunks: Sequence[Chunk], sources: Sources, families: Sequence[Family] | None, folder: Path, model: bool
+) -> tuple[Checked, dict[str, Any]]:
+    """The checked rules of a generator, and what the run cost."""
+    from rag_core.rules.generate import check_generated, generate_rules
+    from rag_core.rules.proposals import check_proposals, template_proposals
+
+    if not model:
+        proposals = template_proposals(chunks, families)
+        return check_proposals(proposals, sources.chunks, sources.cases, sources.min_grade, families), {}
+    client, name = _model_client()
+    made = generate_rules(chunks, client, name, folder / "rule-answers.jsonl", families, progress=_bar())
+    checked = check_generated(made, sources.chunks, sources.cases, sources.min_grade, families)
+    return checked, {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
+
+
+def _model_client() -> tuple[Any, str]:
+    from rag_core.llm import Client
+    from rag_core.llm.named import endpoint_of
+    from rag_core.settings import model_settings
+
+    settings = model_settings()
+    if settings is None:
+        raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
+    return Client(endpoint_of(settings)), settings.model
+
+
+def _bar() -> Any:
+    from rag_core.cli.live import Bar
+
+    return Bar("asked for")
+
+
+def write_file(out: Path, rules: Mapping[str, Any]) -> None:
+    """Write rules whole, as YAML or as JSON by the file's ending."""
+    from json import dumps
+
+    from rag_core.files import write_whole
+    from rag_core.rules.rule_files import VERSION, write_rules
+
+    if out.suffix == ".json":
+        plain = {identity: rules[identity].as_mapping() for identity in sorted(rules)}
+        write_whole(out, dumps({"version": VERSION, "rules": plain}, ensure_ascii=False, indent=1) + "\n")
+    else:
+        write_whole(out, write_rules(rules))
+
+
+def _report(checked: Checked, json: bool, facts: Mapping[str, Any], done: str) -> None:
+    """What passed, and each refusal with its reason."""
+    accepted = {identity: rule.as_mapping() for identity, rule in checked.accepted.items()}
+    if json:
+        refused = [asdict(one) for one in checked.refused]
+        emit({"accepted": accepted, "refused": refused, "warnings": list(checked.warnings), **facts})
+        return
+    lines = [f"refused {one.chunk_id}: {one.reason}" for one in checked.refused]
+    lines += [f"warning: {text}" for text in checked.warnings]
+    lines += [f"unanswered {identity}: {text}" for identity, text in facts.get("unanswered", {}).items()]
+    typer.echo("\n".join([*lines, f"{len(accepted)} rules {done}, {len(checked.refused)} refused"]))
+
+
+def apply(
+    file: Path = typer.Argument(..., help="Rules by chunk id, as generate and export write them."),
+    collection: str = NamedCollection,
+    eval_set: str | None = EvalSetName,
+    lists: Path | None = Lists,
+    about: str = typer.Option("", "--about", help="A word for the batch; default: the file's name."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Check only."),
+    min_grade: int | None = MinGrade,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Check rules and store those that pass as one batch; nothing is embedded. Exit code 1 where none passes.
+
+    Example: python -m rag_core rules apply rules.yaml --collection rulebook --eval-set rulebook
+    """
+    from rag_core.rules.proposals import check_proposals
+    from rag_core.rules.rule_files import read_rules
+
+    folder = resolve_workspace(workspace)
+    sources = read_sources(folder, collection, eval_set, lists, min_grade)
+    checked = check_proposals(read_rules(file), sources.chunks, sources.cases, sources.min_grade)
+    number = None if dry_run else _stored(folder, collection, checked, about or file.name)
+    _report(checked, json, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
+    if not checked.accepted:
+        raise GateFailed("no rule passed the check")
+
+
+def _stored(folder: Path, collection: str, checked: Checked, about: str) -> int | None:
+    from rag_core.index.rules import apply_rules
+
+    return apply_rules(folder, collection, checked.accepted, about).number if checked.accepted else None
