@@ -71,13 +71,13 @@ class _Task:
     objectives: tuple[str, ...]
     floor: Floor | None
 
-    def judge(self, pipeline: Pipeline) -> tuple[dict[str, float], bool]:
-        """The objectives of one pipeline, and whether it reaches the floor."""
+    def judge(self, pipeline: Pipeline) -> tuple[dict[str, float], float]:
+        """The objectives of one pipeline, and by how much it misses the floor (0: it reaches it)."""
         means = dict(zip(QUANTITIES, map(float, means_of(self.captures, pipeline)), strict=True))
         if "kept_tokens" in self.objectives:
             means["kept_tokens"] = kept_tokens(self.captures.cases, pipeline)
-        feasible = self.floor is None or means[self.floor[0]] >= self.floor[1] - 1e-12
-        return {name: means[name] for name in self.objectives}, feasible
+        short = 0.0 if self.floor is None else self.floor[1] - means[self.floor[0]]
+        return {name: means[name] for name in self.objectives}, short if short > 1e-12 else 0.0
 
     def key(self) -> str:
         """What makes two searches the same study: queries and labels, pipeline, axes, objectives and floor."""
@@ -156,19 +156,13 @@ def _sampler(task: _Task, sampler: str, seed: int | None) -> Any:
     """The sampler; shared studies get no seed, or every process would propose the same."""
     from optuna import samplers
 
-    floor = task.floor
-
-    def shortfall(trial: Any) -> tuple[float]:
-        return (0.0 if trial.user_attrs.get("feasible", True) else 1.0,)
-
-    constraint = None if floor is None else shortfall
     if sampler == "grid":
         return samplers.GridSampler({axis.name: list(axis.values) for axis in task.axes}, seed=seed)
     if sampler == "random":
         return samplers.RandomSampler(seed=seed)
     if sampler == "nsga2":
-        return samplers.NSGAIISampler(seed=seed, population_size=20, constraints_func=constraint)
-    return samplers.TPESampler(seed=seed, constraints_func=constraint)
+        return samplers.NSGAIISampler(seed=seed, population_size=20)
+    return samplers.TPESampler(seed=seed)
 
 
 def _run(study: Any, task: _Task, sampler: str, trials: int, progress: Progress | None) -> None:
@@ -182,8 +176,10 @@ def _run(study: Any, task: _Task, sampler: str, trials: int, progress: Progress 
             pipeline = pipeline_at(task.pipeline, [(axis, settings[axis.name]) for axis in task.axes])
         except InputError as error:
             raise TrialPruned from error
-        values, feasible = task.judge(pipeline)
-        trial.set_user_attr("feasible", feasible)
+        values, short = task.judge(pipeline)
+        trial.set_user_attr("feasible", not short)
+        if task.floor is not None:
+            trial.set_constraint("floor", short)
         return tuple(values[name] for name in task.objectives)
 
     def after(study: Any, _: Any) -> None:
@@ -224,8 +220,8 @@ def _baseline(task: _Task, cases: Sequence[Case], min_grade: int) -> Row:
     by = next((name for name in task.objectives if name.startswith("Set")), "SetF")
     front = stages_in_front(task.pipeline, task.axes)
     baseline, k, _ = fixed_k(cases, front, by, task.floor, min_grade)
-    values, feasible = task.judge(baseline)
-    return Row(baseline.label, {"k": k}, values, feasible)
+    values, short = task.judge(baseline)
+    return Row(baseline.label, {"k": k}, values, not short)
 
 
 def pareto_front(rows: Sequence[Row]) -> tuple[Row, ...]:
