@@ -1,21 +1,24 @@
-"""What a pipeline's stages are handed besides an index: today the finder of entities that EntityFilter asks.
+"""What a pipeline's stages are handed besides an index: the finder of entities, and the judge of the LLM filter.
 
-Sits above spec and entities, which do not know each other. Reads the structure only for a pipeline that needs it: the
-workspace's own where there is one, else the demo structure.
+Sits above spec, entities and llm, which do not know each other. Reads what a pipeline needs and nothing else: the
+workspace's own structure where there is one, else the demo structure; the endpoint that the environment names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_core.spec import build
 from rag_core.stage import Pipeline
+from rag_core.types import Chunk
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.entities import TeamFilter
+    from rag_core.llm import Judge
 
 STRUCTURE_FILES = ("structure.yaml", "structure.yml", "structure.json")
 """Names under which a workspace may keep a structure of its own; the first that is there counts."""
@@ -30,6 +33,24 @@ def with_entities(pipeline: Pipeline, workspace: Path | None = None) -> Pipeline
         return pipeline
     path = structure_path(workspace or resolve_workspace())
     return build(pipeline, {"entities": _finder(path, path.stat().st_mtime_ns if path else 0)})
+
+
+def with_judge(
+    pipeline: Pipeline,
+    workspace: Path | None = None,
+    chunks: Iterable[Chunk] = (),
+    judge: Judge | None = None,
+) -> Pipeline:
+    """The pipeline with a judge and a look-up of `chunks` for references handed to each LLMFilter; others as they are.
+
+    Without `judge` it is that of the environment's endpoint; where none is named the filter falls back and says so.
+    """
+    if not any(stage.name == "LLMFilter" for stage in pipeline.stages):
+        return pipeline
+    from rag_core.llm import environment_judge
+
+    found = judge or environment_judge(workspace or resolve_workspace())
+    return build(pipeline, {"judge": found, "chunks": {chunk.id: chunk for chunk in chunks}})
 
 
 def structure_path(workspace: Path) -> Path | None:

@@ -19,7 +19,7 @@ from rag_core.index.ingest import IngestReport, ingest
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
-from rag_core.resources import with_entities
+from rag_core.resources import with_entities, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint
@@ -72,7 +72,8 @@ def live(pipeline: Pipeline, index: Any) -> Pipeline:
         rewrites = tuple(stage for stage in pipeline.stages if stage.kind == "rewrite")
         rest = tuple(stage for stage in pipeline.stages if stage.kind != "rewrite")
         pipeline = replace(pipeline, stages=(*rewrites, Dense(), *rest))
-    return with_entities(build(pipeline, {"index": index}))
+    chunks = getattr(getattr(index, "snapshot", None), "chunks", ())
+    return with_judge(with_entities(build(pipeline, {"index": index})), chunks=chunks)
 
 
 def source_of(index: Any, depth: int) -> Stage:

@@ -27,7 +27,7 @@ MAY = {
     "spec": BASE | {"stage", "filters", "retrieve"},
     "workbench": BASE | {"stage", "retrieve", "spec", "evaluate", "index", "resources"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
-    "resources": BASE | {"stage", "spec", "entities"},
+    "resources": BASE | {"stage", "spec", "entities", "llm"},
 }
 
 

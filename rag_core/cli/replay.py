@@ -79,7 +79,7 @@ def short_options(
 
 def laid_over(source: str, short: dict[str, dict[str, Any]]) -> Any:
     """The pipeline of a spec with the short options laid over it; one for a stage it lacks is an error."""
-    from rag_core.resources import with_entities
+    from rag_core.resources import with_entities, with_judge
     from rag_core.spec import read_pipeline, with_settings
 
     pipeline = read_pipeline(source)
@@ -87,7 +87,7 @@ def laid_over(source: str, short: dict[str, dict[str, Any]]) -> Any:
         given = {name: value for name, value in settings.items() if value is not None}
         if given:
             pipeline = with_settings(pipeline, stage, **given)
-    return with_entities(pipeline)
+    return with_judge(with_entities(pipeline))
 
 
 def measures_of(names: list[str] | None) -> Any:

@@ -44,6 +44,10 @@ class Answer(Protocol):
         """What the call costs, None where the price is unknown; a stored answer has what it cost then."""
 
     @property
+    def milliseconds(self) -> float:
+        """How long the call took, a stored one when it was made."""
+
+    @property
     def cached(self) -> bool:
         """Whether it was stored, so that nothing was asked now."""
 
@@ -186,6 +190,7 @@ def costs(prompts: Sequence[Prompt], answers: Sequence[Answer | None]) -> dict[s
         "cost": _sum([answer.cost for answer in fresh]),
         "cost_without_cache": _sum([answer.cost for _, answer in answered]),
         "retries": sum(answer.retries for _, answer in given),
+        "call_milliseconds": tuple(answer.milliseconds for answer in answers if answer is not None),
         "shortened": sum(prompt.shortened for prompt in prompts),
     }
 

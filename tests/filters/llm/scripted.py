@@ -14,6 +14,7 @@ class Said:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost: float | None = None
+    milliseconds: float = 0.0
     cached: bool = False
     retries: int = 0
 
