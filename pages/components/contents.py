@@ -9,5 +9,6 @@ def pages() -> list[st.Page]:
     """The pages; the first opens at the root address."""
     return [
         st.Page("pages/explore.py", title="Explore", icon=":material/filter_alt:", default=True),
+        st.Page("pages/entities.py", title="Entities", icon=":material/group_work:"),
         st.Page("pages/start.py", title="Start", icon=":material/flag:"),
     ]

@@ -1,0 +1,187 @@
+"""Entities through AppTest: a query, its matches, an alias and what it changes, one's own structure and labels."""
+
+import json
+
+import pytest
+
+OWN = json.dumps(
+    {
+        "entities": {
+            "Zorgon Clan": {"members": ["Blip"], "abilities": ["Warp Dance"]},
+            "Quux ![x](http://foreign.invalid/a.png)": {"members": ["it"]},
+        }
+    }
+).encode()
+LABELS = b'{"id": "a", "query": "blip moves", "teams": ["Zorgon Clan"]}\n{"query": "x", "teams": ["Nobody"]}\n'
+
+
+@pytest.fixture
+def entities(open_app):
+    app = open_app()
+    app.switch_page("pages/entities.py").run()
+    assert not app.exception, [error.value for error in app.exception]
+    return app
+
+
+def show(app, view):
+    app.segmented_control(key="entities.below").set_value(view).run()
+    assert not app.exception, [error.value for error in app.exception]
+    return app
+
+
+def frame(app, column):
+    return next(one.value for one in app.dataframe if column in one.value.columns)
+
+
+def drop(app, name, data, key="entities.file"):
+    next(one for one in app.file_uploader if one.key == key).upload(name, data, "application/octet-stream").run()
+    assert not app.exception, [error.value for error in app.exception]
+    return app
+
+
+def type_alias(app, alias, *teams):
+    show(app, "Aliases")
+    app.text_input(key="entities.alias").set_value(alias)
+    app.multiselect(key="entities.alias_teams").set_value(list(teams)).run()
+    return app
+
+
+def button(app, label):
+    return next(widget for widget in app.button if widget.label == label)
+
+
+def test_the_example_finds_two_teams_and_saves_tokens(entities, figures):
+    assert figures(entities)["entities found"][0] == "2 of 48"
+    assert figures(entities)["strategies that found some"][0] == "4 of 4"
+    assert float(figures(entities)["tokens saved"][0].rstrip("%")) > 94
+
+
+def test_each_match_has_strategy_words_score_confidence_and_reason(entities):
+    rows = frame(entities, "strategy").to_dict("records")
+    assert {
+        "entity": "Kommandos",
+        "strategy": "ability",
+        "found name": "Ere We Go",
+        "words": "ere go",
+        "score": 100.0,
+        "confidence": 1.0,
+        "reason": "2 of 2 words (left out as stop words: we)",
+    } in rows
+
+
+def test_the_tree_holds_only_the_entities_found(entities):
+    assert list(json.loads(entities.json[0].value)) == ["Kommandos", "Wrecka Krew"]
+
+
+def test_a_query_that_names_nothing_keeps_the_whole_structure(entities, figures, words):
+    entities.text_input(key="entities.query").set_value("how overwatch works").run()
+    assert figures(entities)["entities found"][0] == "0 of 48"
+    assert figures(entities)["tokens saved"][0] == "0.0%"
+    assert len(json.loads(entities.json[0].value)) == 48
+    assert "Nothing is named" in words(entities)
+
+
+@pytest.mark.parametrize("query", ["", "\x00", "🙂" * 500, "‮שלום", "x" * 10_000])
+def test_odd_queries_do_not_break_the_page(entities, query):
+    entities.text_input(key="entities.query").set_value(query).run()
+    assert not entities.exception
+
+
+def test_the_threshold_decides_on_misspelt_names(entities, figures):
+    entities.text_input(key="entities.query").set_value("deathwach kill zone").run()
+    assert figures(entities)["entities found"][0] == "1 of 48"
+    entities.slider(key="entities.threshold").set_value(98).run()
+    assert figures(entities)["entities found"][0] == "0 of 48"
+
+
+def test_an_alias_shows_the_labelled_queries_it_changes_before_it_is_kept(entities, words):
+    type_alias(entities, "hordes", "Kommandos")
+    assert "1 of 80 labelled queries change**: 0 right now, 1 wrong now" in words(entities)
+    assert frame(entities, "came").to_dict("records") == [
+        {
+            "query": "skeleton hordes",
+            "came": "Kommandos",
+            "went": "",
+            "meant": "Bonewright Guild, Gravelight Procession",
+            "verdict": "✕ wrong now",
+            "id": "e38",
+        }
+    ]
+
+
+def test_a_kept_alias_finds_its_entities_until_it_is_taken_back(entities, figures):
+    type_alias(entities, "boyz", "Wrecka Krew")
+    button(entities, "Keep this alias").click().run()
+    entities.text_input(key="entities.query").set_value("what can boyz do").run()
+    assert figures(entities)["entities found"][0] == "1 of 48"
+    button(entities, "Take back the last one").click().run()
+    assert figures(entities)["entities found"][0] == "0 of 48"
+
+
+def test_an_alias_without_a_word_is_refused_in_a_sentence(entities, words):
+    type_alias(entities, "!!", "Kommandos")
+    assert "This alias cannot be used." in words(entities)
+    assert "expected a name with a letter or digit in it" in words(entities)
+
+
+def test_agreement_is_shown_together_and_per_strategy_with_its_misses(entities, words):
+    show(entities, "Labelled queries")
+    rows = {row["found by"]: row for row in frame(entities, "micro precision").to_dict("records")}
+    assert list(rows) == ["all together", "operative", "ability", "alias", "team_name"]
+    assert round(rows["all together"]["precision"], 3) == 0.955
+    assert round(rows["all together"]["recall"], 3) == 0.988
+    assert "macro over 80 labelled queries" in words(entities)
+    assert len(frame(entities, "too much")) == 4
+
+
+def test_the_half_narrows_the_labelled_queries(entities, words):
+    show(entities, "Labelled queries")
+    entities.segmented_control(key="entities.half").set_value("test").run()
+    assert "macro over 40 labelled queries" in words(entities)
+
+
+def test_lint_names_the_ordinary_word(entities):
+    show(entities, "Lint")
+    assert frame(entities, "what a query does")["name"].tolist() == ["Burna Boy"]
+
+
+def test_a_structure_of_ones_own_is_read_and_used(entities, figures):
+    drop(entities, "own.json", OWN)
+    entities.text_input(key="entities.query").set_value("warp dance").run()
+    assert figures(entities)["entities found"][0] == "1 of 2"
+    assert list(json.loads(entities.json[0].value)) == ["Zorgon Clan"]
+
+
+def test_a_malformed_structure_is_one_sentence_and_changes_nothing(entities, figures, words):
+    drop(entities, "own.json", b'{"entities": {"A": {"members": []}}}')
+    assert "This file cannot be opened; nothing was changed." in words(entities)
+    assert "the file: entities → A → members is empty" in words(entities)
+    assert figures(entities)["entities found"][0] == "2 of 48"
+
+
+def test_shipped_labels_are_not_used_for_a_foreign_structure_and_ones_own_are(entities, words):
+    drop(entities, "own.json", OWN)
+    show(entities, "Labelled queries")
+    assert "There are no labelled queries for this structure" in words(entities)
+    drop(entities, "labels.jsonl", LABELS, key="entities.labels")
+    assert "1 labelled queries mean entities that this structure does not have" in words(entities)
+    assert frame(entities, "micro precision")["recall"][0] == 1.0
+
+
+def test_a_kept_structure_reaches_pipelines(entities, workspace):
+    type_alias(entities, "boyz", "Wrecka Krew")
+    button(entities, "Keep this alias").click().run()
+    button(entities, "Use it in pipelines").click().run()
+    from rag_core.resources import with_entities
+    from rag_core.spec import parse_pipeline
+
+    (stage,) = with_entities(parse_pipeline(["EntityFilter"]), workspace).stages
+    assert stage.entities.extract_relevant_teams("boyz") == ["Wrecka Krew"]
+
+
+def test_foreign_names_never_stand_in_markup(entities, words):
+    drop(entities, "own.json", OWN)
+    entities.text_input(key="entities.query").set_value("quux").run()
+    for view in ("Matches", "Aliases", "Labelled queries", "Lint"):
+        show(entities, view)
+        assert "foreign.invalid" not in "\n".join(str(one.value) for one in (*entities.markdown, *entities.caption))
