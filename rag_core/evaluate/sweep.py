@@ -205,22 +205,28 @@ class View:
 
     def gap_sums(self, counts: Whole, lengths: Whole, thresholds: int) -> Floats:
         """Sums over the lists that each threshold cuts at a gap, shape (4, thresholds)."""
-        cut_here = np.arange(thresholds) < counts[:, None]
-        return np.stack([np.where(cut_here, worth, 0.0).sum(axis=0) for worth in self.worth(lengths)])
+        worths = self.worth(lengths)
+        if lengths.shape[1] != 1:
+            cut_here = np.arange(thresholds) < counts[:, None]
+            return np.stack([np.where(cut_here, worth, 0.0).sum(axis=0) for worth in worths])
+        ending = np.stack([np.bincount(counts, worth[:, 0], minlength=thresholds + 1) for worth in worths])
+        above: Floats = np.cumsum(ending[:, :0:-1], axis=1)[:, ::-1]  # at a threshold, those whose own lies above it
+        return above
 
 
 def _means(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:
     """Means of shape (4, thresholds, offsets) for ascending thresholds."""
     counts, lengths = view.gap_cuts(thresholds)
     upward = np.argsort(counts, kind="stable")
-    cut_at_offset = np.searchsorted(counts[upward], np.arange(len(thresholds)), side="right")
+    own, starts = np.unique(counts[upward], return_index=True)
+    groups = np.searchsorted(own, np.arange(len(thresholds)), side="right")  # lists cut at the offset, by threshold
     sums = np.repeat(view.gap_sums(counts, lengths, len(thresholds))[:, :, None], len(offsets), axis=2)
     block = max(1, _BLOCK_CELLS // len(counts))
     for start in range(0, len(offsets), block):
         part = slice(start, start + block)
         reached = view.relative_within(offsets[part]) if within is None else within[:, part]
         for quantity, worth in enumerate(view.worth(view.clamp(reached)[upward], upward)):
-            running = np.zeros((len(counts) + 1, worth.shape[1]))
-            np.cumsum(worth, axis=0, out=running[1:])
-            sums[quantity, :, part] += running[cut_at_offset]
+            running = np.zeros((len(own) + 1, worth.shape[1]))
+            np.cumsum(np.add.reduceat(worth, starts, axis=0), axis=0, out=running[1:])
+            sums[quantity, :, part] += running[groups]
     return sums / view.divisors()[:, None, None]
