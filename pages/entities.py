@@ -87,13 +87,10 @@ def ask() -> str:
 
 
 def draw_matches(team_filter: TeamFilter, query: str) -> None:
-    """By which strategy each entity was found, and beside it the part of the structure that is sent."""
+    """By which strategy each entity was found, and the part of the structure that is sent."""
     found = team_filter.explain(query)
-    side_by_side = st.container(horizontal=True, gap="medium")
-    with side_by_side.container(width=760):
-        entity_matches.show_matches(found)
-    with side_by_side.container(width="stretch"):
-        entity_matches.show_tree(team_filter, found)
+    entity_matches.show_matches(found)
+    entity_matches.show_tree(team_filter, found)
 
 
 def draw_aliases(key: str, structure: Structure, threshold: float) -> None:

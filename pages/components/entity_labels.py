@@ -11,6 +11,7 @@ from pages.components.entity_matches import STRATEGIES
 from rag_core.entities import TeamFilter
 from rag_core.entities.agreement import Agreement, Change, Labelled, Miss, agreement, threshold_curve
 
+QUERY = "entities.query"
 HALVES = ("all", "dev", "test")
 CURVE = tuple(range(60, 101, 2))
 COLOURS = {"precision": "#0072B2", "recall": "#E69F00"}
@@ -27,17 +28,29 @@ def show_changes(changed: Sequence[Change], total: int) -> None:
         st.dataframe(
             {
                 "query": [one.labelled.query for one in changed],
+                "verdict": [_state(one) for one in changed],
                 "came": [", ".join(one.came) for one in changed],
                 "went": [", ".join(one.went) for one in changed],
                 "meant": [", ".join(one.labelled.teams) or "none" for one in changed],
-                "verdict": [_state(one) for one in changed],
                 "id": [one.labelled.id for one in changed],
             },
             hide_index=True,
             key="entities.changes",
+            **_opens("entities.changes", [one.labelled.query for one in changed]),
             height=min(38 + 35 * len(changed), 320),
             alt=f"{len(changed)} labelled queries with the entities that came and went, what is meant, and the verdict",
         )
+
+
+def _opens(table: str, queries: Sequence[str]) -> dict[str, Any]:
+    """Arguments that make a click on a row of a table ask that row's query."""
+
+    def ask() -> None:
+        rows = st.session_state[table]["selection"]["rows"]
+        if rows and rows[0] < len(queries):
+            st.session_state[QUERY] = queries[rows[0]]
+
+    return {"on_select": ask, "selection_mode": "single-row"}
 
 
 def _state(change: Change) -> str:
@@ -97,7 +110,7 @@ def _misses(misses: Sequence[Miss]) -> None:
     if not misses:
         st.markdown("Every labelled query finds exactly what it means.")
         return
-    st.markdown(f"**{len(misses)} queries find something else than they mean**")
+    st.markdown(f"**{len(misses)} queries find something else than they mean.** Click a row to ask it.")
     st.dataframe(
         {
             "query": [miss.labelled.query for miss in misses],
@@ -107,6 +120,7 @@ def _misses(misses: Sequence[Miss]) -> None:
         },
         hide_index=True,
         key="entities.misses",
+        **_opens("entities.misses", [miss.labelled.query for miss in misses]),
         height=min(38 + 35 * len(misses), 250),
         alt=f"{len(misses)} queries with entities that are missing and that are too much",
     )
@@ -127,12 +141,13 @@ def _figure(points: Sequence[tuple[float, Agreement]], now: float) -> Any:
             hovertemplate=f"threshold %{{x}}<br>{name} %{{y:.3f}}<extra></extra>",
         )
     figure.add_vline(x=now, line_dash="dash", annotation_text=f"threshold {now:.0f}", annotation_position="bottom left")
+    lowest = min(value for _, one in points for value in (one.precision or 0, one.recall or 0))
     figure.update_layout(
         height=330,
         margin={"l": 60, "r": 16, "t": 44, "b": 48},
         title={"text": "Agreement at each threshold for misspelt names", "font": {"size": 14}},
         xaxis={"title": {"text": "threshold (likeness, 0 to 100)"}, "range": [59, 101]},
-        yaxis={"title": {"text": "macro mean over queries"}, "range": [0, 1.05]},
+        yaxis={"title": {"text": "macro mean over queries"}, "range": [max(0, int(lowest * 10 - 1) / 10), 1.02]},
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.08},
     )
     return figure

@@ -87,8 +87,7 @@ def show_tree(team_filter: TeamFilter, found: Explanation) -> None:
     """The part of the structure that the query needs, as a tree."""
     teams = found.teams or team_filter.teams
     shown = teams[:LONGEST_TREE]
-    if not found.teams:
-        st.markdown("Nothing is named, so all entities are sent:")
+    st.markdown("**The part that is sent**" if found.teams else "**Nothing is named, so all entities are sent**")
     if len(shown) < len(teams):
         st.markdown(f"The first {len(shown)} of {len(teams):,} entities:")
     st.json(team_filter.filter_structure(shown), expanded=2 if len(shown) <= OPEN_UP_TO else 1)

@@ -100,10 +100,10 @@ def test_an_alias_shows_the_labelled_queries_it_changes_before_it_is_kept(entiti
     assert frame(entities, "came").to_dict("records") == [
         {
             "query": "skeleton hordes",
+            "verdict": "✕ wrong now",
             "came": "Kommandos",
             "went": "",
             "meant": "Bonewright Guild, Gravelight Procession",
-            "verdict": "✕ wrong now",
             "id": "e38",
         }
     ]
