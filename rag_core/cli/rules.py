@@ -1,4 +1,4 @@
-"""`rules`: lint, find families that want rules, export, import, undo. Generating and applying are in rule_writing.py."""
+"""`rules`: lint, suggest, export, import, batches, undo; generating and applying are in rule_writing.py."""
 
 from __future__ import annotations
 

@@ -14,8 +14,10 @@ from rag_core.errors import InputError
 from rag_core.rules.model import Group, NumberIn, Rule
 from rag_core.rules.numbers import in_range
 from rag_core.rules.reading import Reading, Spans, compiled, find_substring, find_term, read_query
+from rag_core.rules.trie import TermTree
 
 MODES = ("token", "substring")
+FEW = 12  # terms that are looked for one by one; one walk for all costs about as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +89,41 @@ def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
     if mode not in MODES:
         raise InputError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
     query = read_query(query_text)
-    find = find_term if mode == "token" else find_substring
     words = query.words
     parts = []
     satisfied = True
     for part, last_words in _plan(rule):
         if part.number is not None:
             part = _in_range(part, part.number, query)
-        elif mode != "token" or not last_words.isdisjoint(words):
-            part = _first(part, query, find)
+        elif mode != "token":
+            part = _first(part, part.terms, query, find_substring)
+        elif not last_words.isdisjoint(words):
+            part = _first(part, _worth_a_look(part.terms, query), query, find_term)
         satisfied = satisfied and part.term is not None
         parts.append(part)
     return Verdict(satisfied, tuple(parts), mode)
 
 
-def _first(part: Part, query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
-    """The part with the first of its terms that stands in the query, or as it is."""
-    for term in part.terms:
+def _first(part: Part, terms: Group, query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
+    """The part with the first of the terms that stands in the query, or as it is."""
+    for term in terms:
         spans = find(term, query)
         if spans is not None:
             return Part(part.key, part.terms, term, spans)
     return part
+
+
+def _worth_a_look(terms: Group, query: Reading) -> Group:
+    """The terms whose words are all in the query; of very many those that one walk over the query finds."""
+    words = query.words
+    some = tuple(term for term in terms if compiled(term).needs <= words)
+    if len(some) <= FEW:
+        return some
+    tree = TermTree()
+    for number, term in enumerate(some):
+        tree.add(term, number)
+    held = tree.held(query)
+    return tuple(term for number, term in enumerate(some) if number in held)
 
 
 def _in_range(part: Part, number: NumberIn, query: Reading) -> Part:

@@ -16,10 +16,13 @@ from typing import Any
 
 from rag_core.errors import InputError, RuleError
 from rag_core.files import parse_json
-from rag_core.text import tokenize
+from rag_core.rules.reading import compiled
 
 KEYS = ("contain_one_of", "contain_all_of", "contain", "number_in")
 MAX_CHARACTERS = 100_000  # of a rule written as JSON
+MAX_TERMS = 200  # of all parts together, and
+MAX_TERM = 200  # characters, and
+MAX_WORDS = 20  # of a term: what keeps the longest query on the worst rule a matter of milliseconds
 
 Group = tuple[str, ...]
 
@@ -182,12 +185,17 @@ def _rule(raw: Any) -> Rule:
     if not raw:
         raise _Fault("the rule", f"is empty, expected at least one of {', '.join(KEYS)}")
     groups = [_group(group, "contain_one_of") for group in _list(raw, "contain_one_of")]
-    return Rule(
+    rule = Rule(
         contain_one_of=tuple(groups),
         contain_all_of=_group(raw["contain_all_of"], "contain_all_of") if "contain_all_of" in raw else (),
         contain=_term(raw["contain"], "contain") if "contain" in raw else None,
         number_in=tuple(_number_in(element) for element in _list(raw, "number_in")),
     )
+    terms = sum(map(len, rule.contain_one_of)) + len(rule.contain_all_of)
+    terms += sum(len(group) for element in rule.number_in for group in element.labels)
+    if terms > MAX_TERMS:
+        raise _Fault("the rule", f"has {terms:,} terms, expected at most {MAX_TERMS}")
+    return rule
 
 
 def _list(raw: Mapping[str, Any], key: str) -> Sequence[Any]:
@@ -219,8 +227,12 @@ def _term(raw: Any, key: str) -> str:
             raise _Fault(key, f"holds {_shown(raw)}, expected a finite number")
         raw = repr(_plain(raw))
     text = raw if isinstance(raw, str) else _digits(raw, key)
-    if not tokenize(text):
+    if len(text) > MAX_TERM:
+        raise _Fault(key, f"holds a term of {len(text):,} characters, expected at most {MAX_TERM}")
+    if not compiled(text).texts:
         raise _Fault(key, f"holds the empty term {_shown(text)}, expected a word or a number in it")
+    if len(compiled(text).texts) > MAX_WORDS:
+        raise _Fault(key, f"holds a term of {len(compiled(text).texts)} words, expected at most {MAX_WORDS}")
     return text
 
 

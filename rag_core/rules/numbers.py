@@ -22,7 +22,7 @@ from rag_core.rules.reading import (
 )
 from rag_core.text import Token
 
-MAX_SUMS = 10_000  # sums tried before the chunk is simply kept
+MAX_SUMS = 4_000  # sums tried before the chunk is simply kept
 
 
 class Given(NamedTuple):
@@ -33,10 +33,17 @@ class Given(NamedTuple):
     spans: Spans
 
 
-def numbers_given(labels: Group, query: Reading) -> list[Given]:
-    """Every number the query gives for one of the labels, in the order of labels and text."""
+def numbers_given(labels: Group, query: Reading) -> Sequence[Given]:
+    """Every number the query gives for one of the labels, in the order of labels and text; found once per query."""
+    known = query.remembered.get(labels)
+    if not isinstance(known, list):
+        known = query.remembered[labels] = _numbers_given(labels, query)
+    return known
+
+
+def _numbers_given(labels: Group, query: Reading) -> list[Given]:
     found: list[Given] = []
-    for term in labels:
+    for term in dict.fromkeys(labels):
         for positions in occurrences(compiled_label(term), query):
             for at in _numbers_of(positions[0], positions[-1], query):
                 token = query.tokens[at]

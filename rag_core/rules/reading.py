@@ -37,6 +37,11 @@ class Term:
     plural_at: int = -1
 
     @cached_property
+    def needs(self) -> frozenset[str]:
+        """The words every occurrence holds as they stand: all but the one that may be plural."""
+        return frozenset(text for index, text in enumerate(self.texts) if index != self.plural_at)
+
+    @cached_property
     def starts(self) -> tuple[str, ...]:
         """The words an occurrence may begin with."""
         return plurals(self.texts[0]) if self.plural_at == 0 else self.texts[:1]
@@ -98,6 +103,11 @@ class Reading:
         for at in range(len(self.tokens) - 1, -1, -1):
             found[at] = found[at + 1] if self.tokens[at].text in FILLERS else at
         return found
+
+    @cached_property
+    def remembered(self) -> dict[object, object]:
+        """What was found out about this query and may be asked again, such as the numbers it gives for a label."""
+        return {}
 
     @cached_property
     def commas(self) -> list[int]:

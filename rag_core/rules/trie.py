@@ -41,7 +41,8 @@ class TermTree:
         found: set[int] = set()
         for word in query.places:
             for term, number in self._odd.get(word, ()):
-                if number not in found and next(occurrences(term, query), None) is not None:
+                held = number not in found and term.needs <= query.words
+                if held and next(occurrences(term, query), None) is not None:
                     found.add(number)
         for start in range(len(query.tokens)):
             for number in self._from(start, query):

@@ -154,3 +154,23 @@ def test_the_schema_takes_a_full_rule_and_refuses_an_unknown_key():
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"contains": "x"}, schema)
     assert json.loads(json.dumps(schema)) == schema
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ({"contain_one_of": [[f"x{n}" for n in range(100)], [f"y{n}" for n in range(101)]]}, "has 201 terms"),
+        ({"number_in": [{"label": [f"x{n}" for n in range(201)], "min": 1}]}, "has 201 terms"),
+        ({"contain": "x" * 201}, "a term of 201 characters"),
+        ({"contain": "x " * 21}, "a term of 21 words"),
+    ],
+)
+def test_a_rule_larger_than_any_query_needs_is_refused(raw, says):
+    with pytest.raises(RuleError, match=says):
+        parse_rule(raw, "chunk c")
+    assert says in read_rule(raw)
+
+
+def test_a_rule_at_the_limits_is_read():
+    groups = [["x " * 20, *(f"y{n}" for n in range(199))]]
+    assert parse_rule({"contain_one_of": groups}, "chunk c") == read_rule({"contain_one_of": groups})
