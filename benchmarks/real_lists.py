@@ -119,15 +119,14 @@ def captured(corpus: Corpus) -> list[Case]:
 
 
 def autorag() -> list[Case]:
-    """The vector lists of another tool's run: 10 questions, similarities as it wrote them."""
+    """The vector lists of another tool's run, a chunk where it came first: 10 questions, similarities as it wrote them."""
     import pandas
 
     cases = []
     for row in pandas.read_parquet(DATA / "autorag-eli5" / "hybrid_best_0.parquet").to_dict("records"):
         query = Query(row["qid"], row["query"])
-        pairs = sorted(
-            zip(row["retrieve_scores_semantic"], row["retrieved_ids_semantic"], strict=True), key=lambda pair: -pair[0]
-        )
+        scored = dict(zip(row["retrieved_ids_semantic"][::-1], row["retrieve_scores_semantic"][::-1], strict=True))
+        pairs = sorted(((score, id_) for id_, score in scored.items()), key=lambda pair: -pair[0])
         hits = tuple(
             Hit(Chunk(id_), rank, {"distance": 1.0 - float(score)}) for rank, (score, id_) in enumerate(pairs, 1)
         )

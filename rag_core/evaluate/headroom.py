@@ -7,7 +7,7 @@ was lost before: in retrieval. None of this is reachable; it says where work wou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -56,8 +56,8 @@ class Signal:
 
 
 def headroom(starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int = 1) -> list[QueryHeadroom]:
-    """The oracles of every scored query, in order."""
-    lists = lists_of(starts, cases, min_grade)
+    """The oracles of every scored query, in order; a chunk that a list holds twice counts where it came first."""
+    lists = lists_of([distinct(start) for start in starts], cases, min_grade)
     best = oracle_f(lists)
     found = []
     for at, case in enumerate(cases):
@@ -69,6 +69,12 @@ def headroom(starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int
                 QueryHeadroom(case.query.id, length, float(row[length]), 2 * held / (held + total), 1 - held / total)
             )
     return found
+
+
+def distinct(start: Candidates) -> Candidates:
+    """The list with every chunk once, where it came first."""
+    first = {hit.chunk.id: hit for hit in reversed(start.hits)}
+    return replace(start, hits=tuple(hit for hit in start.hits if first[hit.chunk.id] is hit))
 
 
 def oracle_f(lists: Lists) -> Floats:
@@ -94,7 +100,7 @@ def gap_signal(
     Of a query's eligible gaps (not the first) those after which SetF is best are right, the others wrong; queries whose
     eligible gaps are all one or the other say nothing and are left out.
     """
-    lists = lists_of(starts, cases, min_grade)
+    lists = lists_of([distinct(start) for start in starts], cases, min_grade)
     worth = oracle_f(lists)
     found = []
     for at in np.flatnonzero(lists.scored):

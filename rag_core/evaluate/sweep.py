@@ -210,8 +210,8 @@ class View:
             cut_here = np.arange(thresholds) < counts[:, None]
             return np.stack([np.where(cut_here, worth, 0.0).sum(axis=0) for worth in worths])
         ending = np.stack([np.bincount(counts, worth[:, 0], minlength=thresholds + 1) for worth in worths])
-        above: Floats = np.cumsum(ending[:, :0:-1], axis=1)[:, ::-1]  # at a threshold, those whose own lies above it
-        return above
+        # at a threshold count those whose own lies above it
+        return np.asarray(np.cumsum(ending[:, :0:-1], axis=1)[:, ::-1], dtype=np.float64)
 
 
 def _means(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:

@@ -1,4 +1,5 @@
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,15 @@ def test_oracles_by_hand():
     assert (one.best_length, one.best_cut) == (4, 2 * 2 / (4 + 3))  # against 2·1/(1+3) after the first
     assert one.perfect_filter == 2 * 2 / (2 + 3)
     assert one.lost_in_retrieval == pytest.approx(1 / 3)
+
+
+def test_a_chunk_that_comes_twice_counts_once():
+    case = planted.case_of(1, [0.1, 0.1, 0.2], [True, True, False])
+    hits = tuple(
+        replace(hit, chunk=case.candidates.hits[0].chunk) if hit.rank < 3 else hit for hit in case.candidates.hits
+    )
+    (one,) = of(headroom, [replace(case, grades={"c0": 1, "c2": 0}, candidates=replace(case.candidates, hits=hits))])
+    assert (one.best_length, one.best_cut, one.perfect_filter, one.lost_in_retrieval) == (1, 1, 1, 0)
 
 
 def test_the_recorded_lists_lose_nothing_in_retrieval_and_a_perfect_filter_is_perfect():
