@@ -19,6 +19,7 @@ from rag_core.rules.reading import Reading, compiled_label, read_query
 from rag_core.rules.trie import TermTree
 
 Positions = NDArray[np.int64]
+SPARSE = 16
 _NONE: Positions = np.empty(0, dtype=np.int64)
 
 
@@ -107,13 +108,15 @@ class RuleIndex:
             holding = [number for number, rule in enumerate(self.rules) if decide(rule, query, mode).satisfied]
             return np.array(holding, dtype=np.int64)
         touched = self._rules_with.of(self._held(read_query(query)))
+        if len(touched) * SPARSE > len(self._needed):  # counting all rules beats sorting the touched ones
+            return np.flatnonzero(np.bincount(touched, minlength=len(self._needed)) == self._needed)
         rules, counts = np.unique(touched, return_counts=True)
         satisfied: Positions = rules[counts == self._needed[rules]]
         return satisfied
 
     def _held(self, query: Reading) -> list[int]:
         """The conditions the query holds, each once."""
-        held: list[int] = np.unique(self._conditions_with.of(self._tree.held(query))).tolist()
+        held = list(set(self._conditions_with.of(self._tree.held(query)).tolist()))
         touched = {pair for word in query.places for pair in self._numbers.get(word, ())}
         return held + [number for element, number in touched if in_range(element, query)[0] is not None]
 

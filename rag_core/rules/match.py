@@ -6,7 +6,7 @@ explain.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,6 +15,8 @@ from rag_core.rules.model import Group, NumberIn, Rule
 from rag_core.rules.numbers import in_range
 from rag_core.rules.reading import Reading, Spans, compiled, find_substring, find_term, read_query
 from rag_core.rules.trie import TermTree
+
+Words = frozenset[str]
 
 MODES = ("token", "substring")
 FEW = 12  # terms that are looked for one by one; one walk for all costs about as much
@@ -79,7 +81,7 @@ def _labels(element: NumberIn) -> Group:
 
 
 @lru_cache(maxsize=16384)
-def _plan(rule: Rule) -> tuple[tuple[Part, frozenset[str]], ...]:
+def _plan(rule: Rule) -> tuple[tuple[Part, Words], ...]:
     """The rule's parts, each with the last words of its terms: a query without one of them holds none of the terms."""
     return tuple((part, frozenset(compiled(term).texts[-1] for term in part.terms)) for part in conditions(rule))
 
@@ -98,13 +100,13 @@ def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
         elif mode != "token":
             part = _first(part, part.terms, query, find_substring)
         elif not last_words.isdisjoint(words):
-            part = _first(part, _worth_a_look(part.terms, query), query, find_term)
+            part = _first_token(part, query)
         satisfied = satisfied and part.term is not None
         parts.append(part)
     return Verdict(satisfied, tuple(parts), mode)
 
 
-def _first(part: Part, terms: Group, query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
+def _first(part: Part, terms: Sequence[str], query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
     """The part with the first of the terms that stands in the query, or as it is."""
     for term in terms:
         spans = find(term, query)
@@ -113,17 +115,26 @@ def _first(part: Part, terms: Group, query: Reading, find: Callable[[str, Readin
     return part
 
 
-def _worth_a_look(terms: Group, query: Reading) -> Group:
+def _first_token(part: Part, query: Reading) -> Part:
+    """`_first` in token mode, found once per query for all rules that share the part."""
+    key = (part.key, part.terms)
+    known = query.remembered.get(key)
+    if not isinstance(known, Part):
+        known = query.remembered[key] = _first(part, _worth_a_look(part.terms, query), query, find_term)
+    return known
+
+
+def _worth_a_look(terms: Group, query: Reading) -> Sequence[str]:
     """The terms whose words are all in the query; of very many those that one walk over the query finds."""
     words = query.words
-    some = tuple(term for term in terms if compiled(term).needs <= words)
+    some = [term for term in terms if compiled(term).needs <= words]
     if len(some) <= FEW:
         return some
     tree = TermTree()
     for number, term in enumerate(some):
         tree.add(term, number)
     held = tree.held(query)
-    return tuple(term for number, term in enumerate(some) if number in held)
+    return [term for number, term in enumerate(some) if number in held]
 
 
 def _in_range(part: Part, number: NumberIn, query: Reading) -> Part:

@@ -44,9 +44,9 @@ class TermTree:
                 held = number not in found and term.needs <= query.words
                 if held and next(occurrences(term, query), None) is not None:
                     found.add(number)
-        for start in range(len(query.tokens)):
-            for number in self._from(start, query):
-                found.add(number)
+        for start, token in enumerate(query.tokens):
+            if token.text in self._root or token.text.endswith("s"):
+                found.update(self._from(start, query))
         return found
 
     def _from(self, start: int, query: Reading) -> Iterator[int]:
