@@ -119,7 +119,7 @@ def captured(corpus: Corpus) -> list[Case]:
 
 
 def autorag() -> list[Case]:
-    """The vector lists of another tool's run, a chunk where it came first: 10 questions, similarities as it wrote them."""
+    """The vector lists of another tool's run, each chunk where it came first: 10 questions, similarities as written."""
     import pandas
 
     cases = []

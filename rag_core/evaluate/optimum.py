@@ -48,7 +48,7 @@ class _Steps:
 
     offsets: Floats
     counts: Whole  # at so many thresholds the list is cut at a gap, and the step does nothing
-    change: Floats  # (4, steps) in the order of Sums
+    change: Floats  # (wanted, steps)
 
 
 def optimum(
@@ -72,9 +72,11 @@ def optimum(
     wanted = [_index(measure), *([_index(at_least[0])] if at_least else [])]
     view = View(lists, min_results, max_results, policy, front, back)
     thresholds = _thresholds(view) if gap_threshold is None else settings_array("gap_threshold", [gap_threshold])
-    steps = _steps(view, thresholds, relative_offset)
+    cuts = view.gap_cuts(thresholds)
+    steps = _steps(view, cuts[0], len(thresholds), wanted, relative_offset)
+    standing = _unreached(view, cuts, len(thresholds), wanted)
     best, place = -1.0, (0, 0)
-    for first, table in _blocks(view, thresholds, steps, wanted, at_least[1] if at_least else None):
+    for first, table in _blocks(steps, standing, at_least[1] if at_least else None):
         allowed = table[-1] >= at_least[1] - SAME if at_least else np.True_
         values = np.where(allowed, table[0], -1.0)
         top = float(values.max(initial=-1.0))
@@ -136,12 +138,12 @@ def least_fraction(wanted: Whole, span: Whole) -> Floats:
     return found
 
 
-def _steps(view: View, thresholds: Floats, relative_offset: bool) -> _Steps:
-    """Every (list, chunk) whose being reached changes the list's length, and what that changes."""
-    counts, _ = view.gap_cuts(thresholds)
+def _steps(view: View, counts: Whole, thresholds: int, wanted: Sequence[int], relative_offset: bool) -> _Steps:
+    """Every (list, chunk) whose being reached changes the list's length, and what that changes of the wanted means."""
     lists, longest = view.lists, int(view.looked.max())
     lengths = view.clamp(np.broadcast_to(np.arange(longest + 1), (len(counts), longest + 1)))
-    change = np.stack([np.diff(worth, axis=1) for worth in view.worth(lengths)])
+    worths, divisors = view.worth(lengths), view.divisors()
+    change = np.stack([np.diff(worths[one], axis=1) / divisors[one] for one in wanted])
     query, chunk = np.nonzero(np.diff(lengths, axis=1))
     reach = lists.distances[query, chunk] - lists.nearest[query]
     span = np.maximum(view.span[query], 1)
@@ -150,30 +152,27 @@ def _steps(view: View, thresholds: Floats, relative_offset: bool) -> _Steps:
     upward = np.argsort(np.concatenate([start, offsets]), kind="stable")
     return _Steps(
         np.concatenate([start, offsets])[upward],
-        np.concatenate([[len(thresholds)], counts[query]])[upward],
-        np.concatenate([np.zeros((4, 1)), change[:, query, chunk]], axis=1)[:, upward],
+        np.concatenate([[thresholds], counts[query]])[upward],
+        np.concatenate([np.zeros((len(wanted), 1)), change[:, query, chunk]], axis=1)[:, upward],
     )
 
 
-def _blocks(
-    view: View, thresholds: Floats, steps: _Steps, wanted: Sequence[int], floor: float | None
-) -> Iterator[tuple[int, Floats]]:
+def _blocks(steps: _Steps, standing: Floats, floor: float | None) -> Iterator[tuple[int, Floats]]:
     """The blocks of offsets that may hold the optimum, in order, each with the number of its first offset.
 
-    Means of the wanted quantities, shape (wanted, offsets, thresholds). A block is left out where even all that rises
-    in it would be too little.
+    Means of the wanted quantities, shape (wanted, offsets, thresholds); `standing` is what they are before any offset.
+    A block is left out where even all that rises in it would be too little.
     """
+    thresholds = standing.shape[1]
     last = np.append(np.flatnonzero(np.diff(steps.offsets)), len(steps.offsets) - 1)
-    bounds = _bounds(last + 1, len(thresholds))
-    standing = _unreached(view, thresholds)[wanted] / view.divisors()[wanted, None]
-    change = steps.change[wanted] / view.divisors()[wanted, None]
-    after = standing[:, None] + np.cumsum([_block_sums(steps, one, bounds, len(thresholds)) for one in change], axis=1)
+    bounds = _bounds(last + 1, thresholds)
+    after = standing[:, None] + np.cumsum([_block_sums(steps, one, bounds, thresholds) for one in steps.change], axis=1)
     before = np.concatenate([standing[:, None], after[:, :-1]], axis=1)
-    rise = [_block_sums(steps, np.maximum(one, 0.0), bounds, len(thresholds)) for one in change]
+    rise = [_block_sums(steps, np.maximum(one, 0.0), bounds, thresholds) for one in steps.change]
     for block in np.flatnonzero(_may_hold(after, before + rise, floor).any(axis=1)):
         start, stop = bounds[block], bounds[block + 1]
         first, end = np.searchsorted(last, (start, stop))
-        running = np.stack([_running(steps.counts[start:stop], one[start:stop], len(thresholds)) for one in change])
+        running = np.stack([_running(steps.counts[start:stop], one[start:stop], thresholds) for one in steps.change])
         yield int(first), running[:, last[first:end] - start] + before[:, block, None]
 
 
@@ -200,12 +199,13 @@ def _may_hold(reached: Floats, upper: Floats, floor: float | None) -> NDArray[np
     return hopeful if floor is None else hopeful & (upper[-1] >= floor - 2 * SAME)
 
 
-def _unreached(view: View, thresholds: Floats) -> Floats:
-    """Sums at each threshold while no offset reaches any chunk yet, shape (4, thresholds)."""
-    counts, lengths = view.gap_cuts(thresholds)
+def _unreached(view: View, cuts: tuple[Whole, Whole], thresholds: int, wanted: Sequence[int]) -> Floats:
+    """Means at each threshold while no offset reaches any chunk yet, shape (wanted, thresholds)."""
+    counts, lengths = cuts
     shortest = view.worth(view.clamp(np.zeros((len(counts), 1), dtype=np.int64)))
-    added = [np.bincount(counts, worth[:, 0], minlength=len(thresholds) + 1)[:-1] for worth in shortest]
-    return view.gap_sums(counts, lengths, len(thresholds)) + np.cumsum(np.stack(added), axis=1)
+    added = [np.bincount(counts, shortest[one][:, 0], minlength=thresholds + 1)[:-1] for one in wanted]
+    sums = view.gap_sums(counts, lengths, thresholds, wanted) + np.cumsum(np.stack(added), axis=1)
+    return np.asarray(sums / view.divisors()[list(wanted), None], dtype=np.float64)
 
 
 def _running(counts: Whole, change: Floats, thresholds: int) -> Floats:

@@ -203,9 +203,10 @@ class View:
         scored = float(self.lists.scored.sum())
         return np.array([scored, scored, scored, float(len(self.looked))])
 
-    def gap_sums(self, counts: Whole, lengths: Whole, thresholds: int) -> Floats:
-        """Sums over the lists that each threshold cuts at a gap, shape (4, thresholds)."""
-        worths = self.worth(lengths)
+    def gap_sums(self, counts: Whole, lengths: Whole, thresholds: int, wanted: Sequence[int] = (0, 1, 2, 3)) -> Floats:
+        """Sums of the wanted quantities over the lists each threshold cuts at a gap, shape (wanted, thresholds)."""
+        every = self.worth(lengths)
+        worths = [every[one] for one in wanted]
         if lengths.shape[1] != 1:
             cut_here = np.arange(thresholds) < counts[:, None]
             return np.stack([np.where(cut_here, worth, 0.0).sum(axis=0) for worth in worths])
