@@ -44,9 +44,12 @@ class Bar:
 
 
 def ingest(
-    paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, BEIR."),
+    paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
     collection: str = typer.Option(..., "--collection", help="The collection's name."),
-    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl or beir."),
+    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl, csv, parquet, beir or openapi."),
+    column: list[str] = typer.Option(
+        None, "--column", help="FIELD=COLUMN for tables and JSONL, such as text=body; may be repeated."
+    ),
     header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits."),
     force: bool = typer.Option(False, "--force", help="Embed everything anew and keep nothing else."),
     workspace: Path | None = Workspace,
@@ -63,6 +66,7 @@ def ingest(
         BundledEmbedder(),
         format=format,
         header_level=header_level,
+        columns=_columns(column or []),
         force=force,
         progress=Bar("embedded"),
     )
@@ -80,6 +84,19 @@ def ingest(
             f"{len(report.too_long)} chunks are longer than the {report.window} tokens the model reads; "
             "what stands behind is not embedded"
         )
+    for warning in report.warnings:
+        typer.echo(f"warning: {warning}")
+
+
+def _columns(pairs: list[str]) -> dict[str, str]:
+    """FIELD=COLUMN options as a mapping."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        field, sign, name = pair.partition("=")
+        if not (field and sign and name) or field in found:
+            raise InputError(f"--column is {pair[:80]!r}, expected FIELD=COLUMN, each field once")
+        found[field] = name
+    return found
 
 
 def collections(workspace: Path | None = Workspace, json: bool = Json) -> None:

@@ -1,4 +1,7 @@
-"""From documents to chunks: Markdown at header levels, JSONL line by line. Nothing is embedded or stored here."""
+"""From documents to chunks: Markdown by headers, JSONL and tables row by row, OpenAPI by operation and schema.
+
+Nothing is embedded or stored here.
+"""
 
 from rag_core.corpus.load import Corpus, Document, load
 

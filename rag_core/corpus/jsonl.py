@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from rag_core.corpus.columns import Columns, mapped
 from rag_core.corpus.names import Names, document_name
 from rag_core.errors import RecordError
 from rag_core.files import lines, parse_json
@@ -22,24 +23,39 @@ MAX_ID = 500
 OWN = ("id", "_id", "title", "text", "type", "ref_ids", "query_must", "metadata")
 
 
-def read_jsonl(text: str, source: str) -> list[Chunk]:
+def read_jsonl(text: str, source: str, columns: Columns | None = None) -> list[Chunk]:
     """The chunks of a JSONL file, or a RecordError or RuleError naming the line; ids are unique in the file.
 
     A line without an id gets one from the file's name and its own content, the same on every run. Only the newline
-    ends a line. Unknown keys become metadata.
+    ends a line. Unknown keys become metadata; `columns` says which keys hold our fields where they have other names.
     """
-    names = Names()
-    seen: dict[str, int] = {}
-    found: list[Chunk] = []
+    return chunks_of(_lines(text, source), source, columns)
+
+
+def _lines(text: str, source: str) -> Iterator[tuple[str, Any]]:
     for number, line in lines(text):
         where = f"{source} line {number}"
         try:
-            chunk = _chunk(parse_json(line, where), where, source, names, len(found) + 1)
+            yield where, parse_json(line, where)
+        except RecursionError:
+            raise RecordError(f"{where} is nested too deeply") from None
+
+
+def chunks_of(records: Iterable[tuple[str, Any]], source: str, columns: Columns | None = None) -> list[Chunk]:
+    """The chunks of records, (where it stands, its fields), or an error naming the place of the first that is wrong."""
+    names = Names()
+    seen: dict[str, str] = {}
+    found: list[Chunk] = []
+    for where, value in records:
+        record = mapped(value, columns) if columns and isinstance(value, dict) else value
+        try:
+            chunk = _chunk(record, where, source, names, len(found) + 1)
         except RecursionError:
             raise RecordError(f"{where} is nested too deeply") from None
         if chunk.id in seen:
-            raise RecordError(f"{where} has the id {chunk.id[:80]!r} of line {seen[chunk.id]}, expected each id once")
-        seen[chunk.id] = number
+            place = seen[chunk.id].removeprefix(f"{source} ")
+            raise RecordError(f"{where} has the id {chunk.id[:80]!r} of {place}, expected each id once")
+        seen[chunk.id] = where
         found.append(chunk)
     return found
 

@@ -1,123 +1,147 @@
 """Files and folders → documents with their chunks. Documents are untrusted: a binary or oversize one refuses all.
 
-Nothing outside a given folder is read: hidden files and links are passed over. Which chunks changed since the last time
-is for the index.
+Which files are read is in finding.py, how in the module of each format. Which chunks changed since the last time is for
+the index.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_core.corpus.jsonl import cleaned, read_jsonl
+from rag_core.corpus.columns import Columns, check_columns
+from rag_core.corpus.finding import API_LIMIT, FORMATS, Found, find
+from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
 from rag_core.corpus.markdown import split_markdown
+from rag_core.corpus.openapi import read_openapi
+from rag_core.corpus.tables import csv_columns, json_columns, parquet_columns, read_csv, read_parquet
 from rag_core.errors import InputError
 from rag_core.files import read_text
 from rag_core.types import Chunk
 
-FORMATS = ("auto", "markdown", "jsonl", "beir")
-SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-LIMITS = {"markdown": 20_000_000, "jsonl": 1_000_000_000}
+LIMITS = {
+    "markdown": 20_000_000,
+    "jsonl": 1_000_000_000,
+    "csv": 500_000_000,
+    "parquet": 1_000_000_000,
+    "openapi": API_LIMIT,
+}
+"""Most bytes of a file, by how it is read."""
+
+MAPPED = ("jsonl", "csv", "parquet")
+"""What a mapping of columns is for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that was read: where it is, its path inside the folder it came with, and its chunks."""
+    """A file that was read: where it is, its path inside the folder it came with, its chunks, and what is doubtful."""
 
     path: Path
     name: str
     chunks: tuple[Chunk, ...]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What was read from the given paths; `roots` are those paths, absolute, `passed_over` counts other files."""
+    """What was read from the given paths; `roots` are those paths, absolute, `others` files that are no document."""
 
     documents: tuple[Document, ...]
     roots: tuple[Path, ...] = ()
-    passed_over: int = 0
+    others: tuple[Path, ...] = ()
+
+    @property
+    def passed_over(self) -> int:
+        """How many files are no documents."""
+        return len(self.others)
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
         """All chunks in order."""
         return tuple(chunk for document in self.documents for chunk in document.chunks)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is doubtful in any document."""
+        return tuple(warning for document in self.documents for warning in document.warnings)
 
-def load(paths: Sequence[str | Path], format: str = "auto", header_level: int = 3) -> Corpus:
+
+def load(
+    paths: Sequence[str | Path], format: str = "auto", header_level: int = 3, columns: Columns | None = None
+) -> Corpus:
     """Read all documents under the paths, or raise an InputError about the first thing that is wrong.
 
-    `format` auto goes by the file's ending (.md, .markdown, .jsonl, .ndjson); a folder with corpus.jsonl and
-    queries.jsonl is read as BEIR, its corpus only. Ids are unique over all documents.
+    `format` auto goes by the file's ending; a .yaml, .yml or .json that says it is OpenAPI is read as that; a folder
+    with corpus.jsonl and queries.jsonl is read as BEIR, its corpus only. `columns` maps chunk fields to the columns of
+    tables and JSON lines. Ids are unique over all documents.
     """
     if format not in FORMATS:
         raise InputError(f"the format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
     if not paths:
         raise InputError("no path was given, expected files or folders with documents")
+    check_columns(columns or {})
     roots = tuple(Path(path).expanduser().resolve() for path in paths)
-    files, passed_over = _collect(roots, format)
-    documents = tuple(_document(path, name, format, header_level) for path, name in files.items())
+    found, others = find(roots, format)
+    apis = _apis([file for file in found if file.kind == "openapi"])
+    documents = tuple(
+        apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns) for file in found
+    )
     _check_ids(documents)
     if not any(document.chunks for document in documents):
         raise InputError(f"{_listed(paths)} holds no text, expected documents with some")
-    return Corpus(documents, roots, passed_over)
+    return Corpus(documents, roots, tuple(others))
 
 
-def _collect(roots: Sequence[Path], format: str) -> tuple[dict[Path, str], int]:
-    """File → name for all documents, in order, and how many other files stand beside them."""
-    found: dict[Path, str] = {}
-    passed_over = 0
-    for root in roots:
-        inside = list(_inside(root, format))
-        taken = {path: name for path, name in inside if _kind(path, format)}
-        if not taken:
-            raise InputError(f"{root} holds no documents, expected .md, .markdown, .jsonl or .ndjson files")
-        passed_over += len(inside) - len(taken)
-        found |= {path: name for path, name in taken.items() if path not in found}
-    return found, passed_over
+def columns_of(paths: Sequence[str | Path], format: str = "auto") -> list[str]:
+    """The columns and keys that a mapping may name in the tables and JSON lines under the paths; [] where none."""
+    found, _ = find([Path(path).expanduser().resolve() for path in paths], format)
+    names: dict[str, None] = {}
+    for file in found:
+        if file.kind == "parquet":
+            names |= dict.fromkeys(parquet_columns(file.path, file.name))
+        elif file.kind in MAPPED:
+            text, read = _text(file), csv_columns if file.kind == "csv" else json_columns
+            names |= dict.fromkeys(read(text, file.name))
+    return list(names)
 
 
-def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
-    """The files of a path with their names inside it, sorted; a BEIR folder has its corpus only."""
-    if root.is_file():
-        if not _kind(root, format):
-            raise InputError(f"{root} ends in {root.suffix or 'nothing'}, expected .md, .markdown, .jsonl or .ndjson")
-        yield root, root.name
-    elif not root.is_dir():
-        raise InputError(f"{root} is not there, expected a file or folder")
-    elif format == "beir" or (format == "auto" and (root / "queries.jsonl").is_file()):
-        corpus = root / "corpus.jsonl"
-        if not corpus.is_file():
-            raise InputError(f"{root} has no corpus.jsonl, expected a BEIR folder")
-        yield corpus, corpus.name
-    else:
-        yield from _walk(root)
+def _text(file: Found) -> str:
+    return str(cleaned(read_text(file.path, limit=LIMITS[file.kind])))
 
 
-def _walk(root: Path) -> Iterator[tuple[Path, str]]:
-    for folder, folders, files in os.walk(root, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(folder, name)
-            if not name.startswith(".") and not path.is_symlink() and path.is_file():
-                yield path, path.relative_to(root).as_posix()
+def _document(file: Found, header_level: int, columns: Columns | None) -> Document:
+    return Document(file.path, file.name, tuple(_chunks(file, header_level, columns)))
 
 
-def _kind(path: Path, format: str) -> str | None:
-    """How a file is read, or None where it is no document."""
-    by_suffix = SUFFIXES.get(path.suffix.lower())
-    if format == "auto":
-        return by_suffix
-    wanted = "jsonl" if format == "beir" else format
-    return wanted if by_suffix == wanted or (by_suffix is None and path.suffix.lower() in (".txt", ".json")) else None
+def _chunks(file: Found, header_level: int, columns: Columns | None) -> list[Chunk]:
+    """The chunks of one file that stands for itself."""
+    if file.kind == "parquet":
+        size = file.path.stat().st_size
+        if size > LIMITS["parquet"]:
+            raise InputError(f"{file.path} has {size:,} bytes, expected at most {LIMITS['parquet']:,}")
+        return chunks_of(read_parquet(file.path, file.name, columns), file.name, columns)
+    text = _text(file)
+    if file.kind == "csv":
+        return chunks_of(read_csv(text, file.name, columns), file.name, columns)
+    return (
+        split_markdown(text, file.name, header_level)
+        if file.kind == "markdown"
+        else read_jsonl(text, file.name, columns)
+    )
 
 
-def _document(path: Path, name: str, format: str, header_level: int) -> Document:
-    kind = _kind(path, format) or "markdown"
-    text = str(cleaned(read_text(path, limit=LIMITS[kind])))
-    chunks = split_markdown(text, name, header_level) if kind == "markdown" else read_jsonl(text, name)
-    return Document(path, name, tuple(chunks))
+def _apis(files: Sequence[Found]) -> dict[Path, Document]:
+    """The OpenAPI documents: those under one root may refer to each other."""
+    documents: dict[Path, Document] = {}
+    for root in dict.fromkeys(file.root for file in files):
+        together = [file for file in files if file.root == root]
+        read = read_openapi({file.name: _text(file) for file in together})
+        for file in together:
+            chunks = tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name)
+            warnings = tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference "))
+            documents[file.path] = Document(file.path, file.name, chunks, warnings)
+    return documents
 
 
 def _check_ids(documents: Sequence[Document]) -> None:

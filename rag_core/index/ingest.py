@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 
 from rag_core.corpus import load
+from rag_core.corpus.columns import Columns
 from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import fingerprints, folder_of
@@ -38,6 +39,8 @@ class IngestReport:
     window: int
     model: str
     passed_over: int = 0  # files that are no documents
+    passed_over_files: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what is doubtful in the documents, a sentence each
     seconds_embedding: float = 0.0
     seconds_storing: float = 0.0
 
@@ -50,6 +53,7 @@ def ingest(
     *,
     format: str = "auto",
     header_level: int = 3,
+    columns: Columns | None = None,
     split_long: bool = False,
     force: bool = False,
     progress: Progress | None = None,
@@ -62,12 +66,13 @@ def ingest(
     documents are read and checked before anything is written.
     """
     folder = folder_of(workspace, collection)
-    corpus = load(paths, format, header_level)
+    corpus = load(paths, format, header_level, columns)
     chunks: dict[str, Sequence[Chunk]] = {str(document.path): document.chunks for document in corpus.documents}
     if split_long:
         chunks = {document: _split(some, embedder) for document, some in chunks.items()}
     report = _store(folder, chunks, None if force else corpus.roots, embedder, force, progress, cancel)
-    return replace(report, passed_over=corpus.passed_over)
+    others = tuple(map(str, corpus.others))
+    return replace(report, passed_over=len(others), passed_over_files=others, warnings=corpus.warnings)
 
 
 def ingest_chunks(
