@@ -46,7 +46,7 @@ def common(
 
 def _register() -> None:
     """Hang the commands under the app; their modules import the library only when a command runs."""
-    from rag_core.cli import entities, labels, live, replay, rules, status, tuning
+    from rag_core.cli import entities, labels, live, llm_filter, replay, rules, status, tuning
 
     app.command("replay")(replay.replay)
     for command in (live.ingest, live.collections, live.query, live.capture, live.evaluate):
@@ -57,6 +57,7 @@ def _register() -> None:
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
     app.add_typer(labels.labels_app, name="labels")
+    app.add_typer(llm_filter.llm_filter_app, name="llm-filter")
     app.add_typer(rules.rules_app, name="rules")
 
 

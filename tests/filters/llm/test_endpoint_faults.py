@@ -169,11 +169,12 @@ def test_a_fault_in_one_prompt(server, fault, where, caplog):
     assert facts["decided"] == COUNT - len(undecided)
     if not expected <= late_ones or "did not answer" in sentence:
         assert all(sentence in undecided[name] for name in expected)
-        assert (facts["retries"] > 0) == retried
-    assert len(asked) >= 1 + facts["retries"]
+        forms = 3 if fault.startswith("23") else 1  # a refused form of answer is asked for in another
+        assert (len(asked) > forms) == retried
+        assert facts["retries"] >= len(asked) - forms
     assert not any(request.path == "/elsewhere" for request, _ in server.log)
     assert KEY not in str(after) + repr(after) + caplog.text
-    assert elapsed < 0.5 + 1 + 2  # a second is promised; two more for a busy machine
+    assert elapsed < 0.5 + 1 + 4  # a second is promised; four more for a busy machine
 
 
 @pytest.mark.parametrize("fault", FAULTS)
