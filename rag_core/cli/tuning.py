@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,19 +117,24 @@ def _of_set(
 
 def swept_pipeline(source: str, stage: str, grid: str | None) -> tuple[Any, tuple[Any, ...]]:
     """The pipeline with the stage in it, behind what the spec holds unless it holds it already, and the grid's axes."""
-    from dataclasses import replace
-
     from rag_core.evaluate.grid import parse_grid
-    from rag_core.spec import make_stage, read_pipeline
 
     text = grid or DEFAULT_GRIDS.get(stage)
     if text is None:
         raise InputError(f"there is no default grid for {stage}, expected --grid 'name=a|b|c'")
-    axes = parse_grid(text, stage)
+    return with_stage(source, stage), parse_grid(text, stage)
+
+
+def with_stage(source: str, stage: str) -> Any:
+    """The pipeline of a spec, with the stage behind it unless it holds it already."""
+    from dataclasses import replace
+
+    from rag_core.spec import make_stage, read_pipeline
+
     pipeline = read_pipeline(source)
-    if stage not in [held.name for held in pipeline.stages]:
-        pipeline = replace(pipeline, stages=(*pipeline.stages, make_stage(stage)))
-    return pipeline, axes
+    if stage in [held.name for held in pipeline.stages]:
+        return pipeline
+    return replace(pipeline, stages=(*pipeline.stages, make_stage(stage)))
 
 
 def optimum_json(cases: list[Any], pipeline: Any, axes: tuple[Any, ...], min_grade: int) -> dict[str, Any] | None:
@@ -172,23 +179,17 @@ def tune(
     from rag_core.evaluate import judgement
     from rag_core.evaluate import tune as tuning
     from rag_core.evaluate.looks import held_out_key, look
-    from rag_core.evaluate.split import near_duplicates
     from rag_core.spec import fingerprint
 
     cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace)
-    swept, axes = swept_pipeline(pipeline, stage, grid)
     check_objective(objective)
     floor = tuning.parse_floor(constraint) if constraint else None
+    given, chooser = _chooser(pipeline, stage, grid, objective, floor, grade)
     dev, test = tuning.dev_and_test(cases, holdout, seed, grade)
-    choice = tuning.choose(dev, swept, axes, objective, floor=floor, min_grade=grade)
-    folds = min(folds, len(near_duplicates([case.query for case in dev])))
-    crossed = None
-    if folds > 1:
-        crossed = tuning.cross_validate(
-            dev, swept, axes, objective, folds=folds, floor=floor, min_grade=grade, seed=seed
-        )
+    choice = chooser(dev)
+    crossed = _crossed(dev, chooser, objective, folds, grade, seed)
     seen = look(resolve_workspace(workspace), held_out_key(test), fingerprint(choice.pipeline))
-    found = judgement.judge(test, choice, objective, given=swept, looks=seen, min_grade=grade, seed=seed)
+    found = judgement.judge(test, choice, objective, given=given, looks=seen, min_grade=grade, seed=seed)
     if out is not None:
         write_pipeline(out, choice.pipeline)
     document = tune_json(choice, found, crossed, dev, test, seed) | {"constraint": constraint, "min_grade": grade}
@@ -196,6 +197,39 @@ def tune(
         emit(document)
     else:
         typer.echo("\n".join(tune_text(document)))
+
+
+def _chooser(
+    pipeline: str, stage: str, grid: str | None, objective: str, floor: tuple[str, float] | None, grade: int
+) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
+    """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
+    from rag_core.evaluate.tune import choose
+
+    if stage == "LearnedCut":
+        return None, _trainer(pipeline, grid, objective, floor, grade)
+    swept, axes = swept_pipeline(pipeline, stage, grid)
+    return swept, partial(choose, pipeline=swept, axes=axes, objective=objective, floor=floor, min_grade=grade)
+
+
+def _trainer(
+    pipeline: str, grid: str | None, objective: str, floor: tuple[str, float] | None, grade: int
+) -> Callable[[Sequence[Any]], Any]:
+    from rag_core.evaluate.learned import choose_trained
+
+    if grid is not None or floor is not None:
+        raise InputError("LearnedCut is trained, not swept: it got a --grid or a --constraint, expected neither")
+    return partial(choose_trained, pipeline=with_stage(pipeline, "LearnedCut"), objective=objective, min_grade=grade)
+
+
+def _crossed(
+    dev: list[Any], chooser: Callable[[Sequence[Any]], Any], objective: str, folds: int, grade: int, seed: int
+) -> Any:
+    """Folds over the dev queries, as many as asked or as there are; None for fewer than two."""
+    from rag_core.evaluate.split import near_duplicates
+    from rag_core.evaluate.tune import cross_validate
+
+    folds = min(folds, len(near_duplicates([case.query for case in dev])))
+    return cross_validate(dev, chooser, objective, folds=folds, min_grade=grade, seed=seed) if folds > 1 else None
 
 
 def check_objective(name: str) -> None:

@@ -7,6 +7,7 @@ the stage ends a list with them is in filters/learned.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.evaluate.experiment import start_of
 from rag_core.evaluate.split import fold_queries
-from rag_core.evaluate.tune import values_of
+from rag_core.evaluate.tune import Choice, fixed_k, mean_of, values_of
 from rag_core.filters.learned import FEATURES, LearnedCut, features, query_length
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -65,6 +66,23 @@ def _examples(
         flags += [case.grades.get(hit.chunk.id, 0) >= min_grade for hit in looked]
         weights += [max_results / len(looked)] * len(looked)
     return np.array(rows), flags, weights
+
+
+def choose_trained(cases: Sequence[Case], pipeline: Pipeline, objective: str = "SetF", *, min_grade: int = 1) -> Choice:
+    """The pipeline with its LearnedCut trained on these cases, beside the best fixed k on them, as `tune.choose` gives.
+
+    The mean is that on the training queries: only held-out ones say what the model is worth.
+    """
+    at = next((at for at, stage in enumerate(pipeline.stages) if isinstance(stage, LearnedCut)), None)
+    if at is None:
+        raise InputError("the pipeline holds no LearnedCut, expected one to train")
+    held, front = pipeline.stages[at].settings(), pipeline.stages[:at]
+    trained = train(cases, Pipeline(front), held["max_results"], min_grade)
+    stage = replace(trained, min_results=held["min_results"])
+    whole = replace(pipeline, stages=(*front, stage, *pipeline.stages[at + 1 :]), label="trained")
+    baseline, k, baseline_value = fixed_k(cases, front, objective, None, min_grade)
+    value = mean_of(values_of(cases, whole, objective, min_grade))
+    return Choice(whole, {"parameters": stage.parameters}, value, baseline, k, baseline_value)
 
 
 def cross_validated(

@@ -7,7 +7,7 @@ Sweeps and optima are in chain.py, the split itself in split.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -177,12 +177,10 @@ def _unreached(means: Any, floor: Floor | None) -> InputError:
 
 def cross_validate(
     cases: Sequence[Case],
-    pipeline: Pipeline,
-    axes: Sequence[Axis],
+    chooser: Callable[[Sequence[Case]], Choice],
     objective: str = "SetF",
     *,
     folds: int = 5,
-    floor: Floor | None = None,
     min_grade: int = 1,
     seed: int = 0,
 ) -> CrossValidated:
@@ -191,7 +189,7 @@ def cross_validate(
     chosen: Values = []
     fixed: Values = []
     for split in fold_queries([case.query for case in cases], folds, seed):
-        choice = choose([by_id[id_] for id_ in split.dev], pipeline, axes, objective, floor=floor, min_grade=min_grade)
+        choice = chooser([by_id[id_] for id_ in split.dev])
         held = [by_id[id_] for id_ in split.test]
         chosen += values_of(held, choice.pipeline, objective, min_grade)
         fixed += values_of(held, choice.baseline, objective, min_grade)

@@ -115,6 +115,15 @@ def test_tune_writes_a_pipeline_that_gives_the_dev_figure(answered, lists, tmp_p
     assert means["SetF"] == pytest.approx(found["dev"]["SetF"])
 
 
+def test_a_learned_cut_is_trained_and_saved(answered, lists, tmp_path):
+    out = tmp_path / "learned.json"
+    found = answered("tune", lists, "--stage", "LearnedCut", "--pipeline", '["QueryMust"]', "--out", str(out))
+    assert [stage.name for stage in read_pipeline(str(out)).stages] == ["QueryMust", "LearnedCut"]
+    assert found["folds"]["value"] > found["folds"]["baseline_value"]
+    means = answered("replay", lists, "--pipeline", str(out))["pipelines"][0]["means"]
+    assert means["SetF"] > 0.7
+
+
 def test_tune_counts_every_look_at_the_held_out_queries(answered, lists):
     looks = [answered("tune", lists, "--folds", "0")["test"]["looks"] for _ in range(2)]
     assert looks == [1, 2]
@@ -145,6 +154,7 @@ def test_tune_says_what_it_chose_without_json(capsys, lists, tmp_path, monkeypat
         (["tune", COMBAT, "--objective", "nDCG"], "objective is 'nDCG'"),
         (["tune", COMBAT, "--constraint", "SetR=1"], "constraint is"),
         (["tune", COMBAT, "--holdout", "1.5"], "test_share is 1.5"),
+        (["tune", COMBAT, "--stage", "LearnedCut", "--grid", "min_results=1|2"], "trained, not swept"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_code_2(refused, arguments, says):

@@ -97,7 +97,7 @@ def test_queries_without_relevant_take_no_part():
 
 
 def test_folds_judge_on_queries_that_were_not_chosen_on():
-    found = cross_validate(planted.planted_gap(5, 30), CUT, PLANE, folds=3)
+    found = cross_validate(planted.planted_gap(5, 30), lambda dev: choose(dev, CUT, PLANE), folds=3)
     assert (found.folds, found.value) == (3, 1)
     assert found.gain > 0.1
 
