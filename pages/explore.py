@@ -139,13 +139,13 @@ def draw_chunks(outcome: Outcome, rows: Sequence[Row], chosen: EvalSet, view: Vi
 
     kind = score_kind(outcome.start.hits)
     side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is too narrow for both
-    with side_by_side.container(width=TABLE_WIDTH):
+    row = next((row for row in rows if row.hit.chunk.id == session.selected()), None)
+    with side_by_side.container(width=TABLE_WIDTH if row else "stretch"):
         chunk_table.show(rows, kind, score_name(kind, outcome.start.metric))
-    with side_by_side.container(width="stretch"):
-        row = next((row for row in rows if row.hit.chunk.id == session.selected()), None)
         if row is None:
-            st.markdown(":gray[Select a chunk in the table or the chart to see its text, its rule and its label.]")
+            st.caption("Select a chunk in the table or the chart to see its text, its rule and its label.")
             return
+    with side_by_side.container(width="stretch"):
         try:
             store = resources.label_store()
         except StoreError as error:

@@ -28,10 +28,10 @@ def show(rows: Sequence[Row], kind: str, name: str) -> None:
         column_config={
             "rank": st.column_config.NumberColumn("rank", width=52),
             name: st.column_config.NumberColumn(name, format="%.4f", width=max(84, 9 * len(name))),
-            "title": st.column_config.TextColumn("title", width="medium"),
+            "title": st.column_config.TextColumn("title", width="large"),
             "label": st.column_config.TextColumn("label", width=112),
-            "verdict": st.column_config.TextColumn("verdict", width=172),
-            "reason": st.column_config.TextColumn("reason", width="medium"),
+            "verdict": st.column_config.TextColumn("verdict", width=162),
+            "reason": st.column_config.TextColumn("reason", width=290),
         },
         alt=f"{len(rows)} chunks with rank, {name}, title, label, verdict and reason",
     )
@@ -43,8 +43,8 @@ def _columns(rows: Sequence[Row], kind: str, name: str) -> dict[str, list[object
         name: [row.hit.scores.get(kind) for row in rows],
         "verdict": [f"{'●' if row.kept else '○'} {row.verdict}" for row in rows],
         "label": [label_word(row) for row in rows],
-        "title": [row.hit.chunk.title or row.hit.chunk.id for row in rows],
         "reason": [row.reason for row in rows],
+        "title": [row.hit.chunk.title or row.hit.chunk.id for row in rows],
     }
 
 
