@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -48,11 +48,14 @@ def sweep_text(document: dict[str, Any]) -> list[str]:
 
 
 def _shown(row: dict[str, Any]) -> str:
-    return "  ".join(
-        f"{name} {value:.4f}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in row.items()
-        if value is not None
-    )
+    return "  ".join(f"{name} {_value(value)}" for name, value in row.items() if value is not None)
+
+
+def _value(value: Any) -> str:
+    """One value as a person reads it; a model's parameters by how many features they weigh."""
+    if isinstance(value, Mapping):
+        return f"of {len(value.get('features', value))} features"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def tune_json(choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any], seed: int) -> dict[str, Any]:
