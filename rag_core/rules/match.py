@@ -81,9 +81,15 @@ def _labels(element: NumberIn) -> Group:
 
 
 @lru_cache(maxsize=16384)
-def _plan(rule: Rule) -> tuple[tuple[Part, Words], ...]:
-    """The rule's parts, each with the last words of its terms: a query without one of them holds none of the terms."""
-    return tuple((part, frozenset(compiled(term).texts[-1] for term in part.terms)) for part in conditions(rule))
+def _plan(rule: Rule) -> tuple[tuple[tuple[Part, Words], ...], Verdict]:
+    """What deciding a rule needs of it alone.
+
+    Its parts, each with the last words of its terms: a query without one of them holds none of the terms. And the
+    verdict on every query that touches no part, which is the most frequent one.
+    """
+    parts = conditions(rule)
+    pairs = tuple((part, frozenset(compiled(term).texts[-1] for term in part.terms)) for part in parts)
+    return pairs, Verdict(False, parts, "token")
 
 
 def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
@@ -92,18 +98,22 @@ def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
         raise InputError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
     query = read_query(query_text)
     words = query.words
-    parts = []
-    satisfied = True
-    for part, last_words in _plan(rule):
+    pairs, untouched = _plan(rule)
+    parts = list(untouched.parts)
+    touched = mode != "token"
+    for at, (part, last_words) in enumerate(pairs):
         if part.number is not None:
-            part = _in_range(part, part.number, query)
+            parts[at] = _in_range(part, part.number, query)
         elif mode != "token":
-            part = _first(part, part.terms, query, find_substring)
+            parts[at] = _first(part, part.terms, query, find_substring)
         elif not last_words.isdisjoint(words):
-            part = _first_token(part, query)
-        satisfied = satisfied and part.term is not None
-        parts.append(part)
-    return Verdict(satisfied, tuple(parts), mode)
+            parts[at] = _first_token(part, query)
+        else:
+            continue
+        touched = True
+    if not touched:
+        return untouched
+    return Verdict(all([part.term is not None for part in parts]), tuple(parts), mode)
 
 
 def _first(part: Part, terms: Sequence[str], query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
