@@ -9,7 +9,7 @@ is assumed and the caller runs the plain pipeline instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -83,6 +83,26 @@ class Captured:
         """Whether the cut leaves no hit of any list unjudged."""
         return not self.lists.kept_always.any()
 
+    @cached_property
+    def bare(self) -> tuple[Candidates, ...]:
+        """The lists in order of distance that hold a hit without one: what the cut refuses, whatever its settings."""
+        return tuple(
+            start
+            for start in self.starts
+            if start.order is Order.DISTANCE and any(hit.distance is None and not hit.origin for hit in start.hits)
+        )
+
+    @cached_property
+    def metrics(self) -> tuple[Candidates, ...]:
+        """One empty list of every metric there is, the first query's of each."""
+        first = {start.metric: start for start in reversed(self.starts)}
+        return tuple(replace(start, hits=()) for start in self.starts if first[start.metric] is start)
+
+    def refuse(self, cut: AdaptiveGap) -> None:
+        """Raise what the plain stage raises on these lists: hits without a distance, defaults for another metric."""
+        for start in (*self.metrics, *self.bare):
+            _named(cut, start)
+
     def limits(self, cutoffs: Sequence[Stage]) -> Whole | None:
         """How many chunks of each list TopK and MinSimilarity leave, shape (q,); None where that is no beginning."""
         left = np.array([len(start.hits) for start in self.starts], dtype=np.int64)
@@ -152,11 +172,10 @@ class Captures:
         return self._with_cut(captured, front, pipeline.stages[at], tail)
 
     def _with_cut(self, captured: Captured, front: Whole, cut: Stage, tail: Sequence[Stage]) -> Chain | None:
-        """The chain around a cut, after a plain run of it: that refuses lists and metrics the cut refuses."""
+        """The chain around a cut, once it is known that the cut refuses none of the lists."""
         if not isinstance(cut, AdaptiveGap) or cut.query_specific:
             return None
-        for start in captured.starts:
-            _named(cut, start)
+        captured.refuse(cut)
         if not tail:
             return Chain(captured, front, cut, front)
         whole = captured.by_distance and captured.judged_whole

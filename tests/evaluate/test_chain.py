@@ -187,3 +187,15 @@ def test_errors_of_a_stage_name_the_query():
 def test_a_stage_the_pipeline_does_not_hold_is_named():
     with pytest.raises(SpecError, match="does not hold, it has TopK"):
         sweep(ordered_cases(1), parse_pipeline(["TopK"]), [Axis("x", "QueryMust", "mode", ("token",))])
+
+
+def test_default_thresholds_on_another_metric_are_refused_and_thresholds_of_the_grid_are_not():
+    query = Query("far", "owlbear")
+    hits = tuple(Hit(Chunk(f"c{at}"), at, {"distance": at * 10.0}) for at in range(1, 6))
+    case = Case(query, {"c1": 1}, Candidates(query, hits, metric=Metric.L2, recorded=True))
+    with pytest.raises(SpecError, match="query far: AdaptiveGap has its default thresholds"):
+        sweep([case], parse_pipeline(["AdaptiveGap"]), parse_grid("gap_threshold=5|20", "AdaptiveGap"))
+    table = sweep(
+        [case], parse_pipeline(["AdaptiveGap"]), parse_grid("gap_threshold=5|20,distance_offset=15", "AdaptiveGap")
+    )
+    assert [row["kept_mean"] for row in table.rows()] == [2, 2]
