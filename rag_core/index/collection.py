@@ -16,6 +16,7 @@ from rag_core.index.store import FILE, Row, opened
 from rag_core.types import Chunk
 
 FOLDER = "collections"
+_COUNTS = "SELECT count(*), count(DISTINCT document), count(query_must) FROM chunk"
 
 
 @dataclass(frozen=True)
@@ -85,14 +86,14 @@ def _summary(folder: Path) -> Summary:
     try:
         with opened(folder) as file, file.reading():
             meta = file.meta()
-            rows = list(file.rows())
+            ((chunks, documents, with_rule),) = file.read(_COUNTS)
     except (WinnowError, ValueError) as error:
         return Summary(folder.name, bytes=size, problem=str(error))
     return Summary(
         name=folder.name,
-        chunks=len(rows),
-        documents=len({row.document for row in rows}),
-        with_rule=sum(row.chunk.query_must is not None for row in rows),
+        chunks=chunks,
+        documents=documents,
+        with_rule=with_rule,
         model=meta.get("model", ""),
         dimension=int(meta.get("dimension", 0)),
         fingerprint=meta.get("fingerprint", ""),

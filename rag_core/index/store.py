@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS rule_batch (
 _SELECT = (
     "SELECT id, document, title, text, type, query_must, ref_ids, metadata, text_hash, tokens FROM chunk ORDER BY id"
 )
+_SELECT_ONE = _SELECT.replace("ORDER BY id", "WHERE id = ?")
 _PUT = "INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -95,6 +96,11 @@ def read_row(values: Sequence[Any]) -> Row:
     return Row(chunk, document, hashed, tokens)
 
 
+def _holds(text: str, part: str) -> bool:
+    """Whether a text holds another, whatever the case of either; the part comes case folded."""
+    return part in text.casefold()
+
+
 class CollectionFile:
     """An open collection file; use `opened`. Methods that write are for the holder of the writer lock."""
 
@@ -116,6 +122,16 @@ class CollectionFile:
         """All chunks in the order of their ids."""
         for values in self._connection.execute(_SELECT):
             yield read_row(values)
+
+    def read(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT; what a person typed goes in as parameters. `holds(text, part)` ignores case."""
+        self._connection.create_function("holds", 2, _holds, deterministic=True)
+        return self._connection.execute(query, parameters).fetchall()
+
+    def row(self, identity: str) -> Row | None:
+        """One chunk, or None where there is none of that id."""
+        found = self._connection.execute(_SELECT_ONE, (identity,)).fetchone()
+        return None if found is None else read_row(found)
 
     def known_hashes(self, model: str) -> set[str]:
         """The hashes of the texts whose vectors of that model are stored."""
