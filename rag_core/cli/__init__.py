@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import typer
@@ -44,8 +45,9 @@ def common(
     """Options before the command."""
 
 
+@cache
 def _register() -> None:
-    """Hang the commands under the app; their modules import the library only when a command runs."""
+    """Hang the commands under the app, once; their modules import the library only when a command runs."""
     from rag_core.cli import entities, labels, live, llm_filter, replay, rules, status, tuning
 
     app.command("replay")(replay.replay)

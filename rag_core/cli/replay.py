@@ -153,6 +153,7 @@ def shown(value: float | None) -> str:
 def comparison_line(row: dict[str, Any]) -> str:
     """A comparison in one line."""
     interval = "" if row["ci"] is None else f" [{row['ci'][0]:+.3f}, {row['ci'][1]:+.3f}]"
-    p = "" if row["p"] is None else f", p {row['p']:.3f}"
+    p = row["p"] if row["p_corrected"] is None else row["p_corrected"]
+    said = "" if p is None else f", p {'< 0.001' if p < 0.001 else f'{p:.3f}'} ({row['correction'] or 'uncorrected'})"
     counts = f"{row['wins']} wins, {row['ties']} ties, {row['losses']} losses"
-    return f"{row['b']} − {row['a']}: {row['measure']} {row['delta']:+.3f}{interval}{p}; {counts}"
+    return f"{row['b']} − {row['a']}: {row['measure']} {row['delta']:+.3f}{interval}{said}; {counts}"
