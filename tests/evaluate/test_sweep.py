@@ -12,7 +12,7 @@ from rag_core.errors import InputError
 from rag_core.evaluate.experiment import run
 from rag_core.evaluate.lists import lists_of, make_lists, whole_units
 from rag_core.evaluate.scores import score, summarise
-from rag_core.evaluate.sweep import plane, planes
+from rag_core.evaluate.sweep import View, per_query, plane, planes
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import POLICIES, cut, units
 from rag_core.stage import Pipeline
@@ -143,6 +143,21 @@ def test_the_plane_equals_the_pipeline_on_recorded_lists(capture, thresholds, of
     means = report.summary.means
     plain = [means["SetP"], means["SetR"], means["SetF"], sum(kept) / len(kept)]
     assert at(found, 0, 0) == pytest.approx(plain, abs=1e-12)
+
+
+@given(captures, values, values, limits, st.sampled_from(POLICIES), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_one_setting_per_query_is_the_plain_cut_of_each_list(capture, thresholds, offsets, limit, policy, relative):
+    captured = scored_lists(capture)
+    if captured is None:
+        return
+    kept, worth = per_query(View(captured, *limit, policy), thresholds[0], offsets[0], relative_offset=relative)
+    name = "relative_offset" if relative else "distance_offset"
+    setting = {"gap_threshold": thresholds[0], name: offsets[0], "gap_policy": policy}
+    plain = [cut(row, **setting, min_results=limit[0], max_results=limit[1]).keep for (row, _), _ in capture]
+    assert kept.tolist() == plain
+    mean = plane(captured, thresholds[:1], offsets[:1], *limit, policy, relative_offset=relative).SetF[0, 0]
+    assert worth.SetF.sum() / captured.scored.sum() == pytest.approx(mean, abs=1e-12)
 
 
 @given(st.lists(st.floats(0, 3), max_size=20))
