@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.admitted import Admission
+from rag_core.index.chroma import ChromaIndex
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.search import CollectionIndex
@@ -97,3 +98,14 @@ def test_prefilter_notes_the_verdict_on_every_hit_it_brings(depth):
     ruled = [hit for hit in after.hits if isinstance(hit.chunk.query_must, dict)]
     assert ruled
     assert all(hit.notes["QueryMust"].satisfied for hit in ruled)
+
+
+def test_an_approximate_index_reads_admitted_chunks_exactly_and_asks_chroma_nothing(tmp_path):
+    exact = make_index(80, 4)
+    approximate = ChromaIndex(exact.snapshot, tmp_path, HashEmbedder())
+    found = [
+        index.reader(QUERY, {"half": 1}).read_admitted(QUERY, "token", ("c00003",), 9) for index in (exact, approximate)
+    ]
+    assert found[0] == found[1]
+    assert len(found[0]) == 9
+    assert approximate.store_queries == 0
