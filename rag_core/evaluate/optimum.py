@@ -72,17 +72,17 @@ def optimum(
     wanted = [_index(measure), *([_index(at_least[0])] if at_least else [])]
     view = View(lists, min_results, max_results, policy, front, back)
     thresholds = _thresholds(view) if gap_threshold is None else settings_array("gap_threshold", [gap_threshold])
-    cuts = view.gap_cuts(thresholds)
-    steps = _steps(view, cuts[0], len(thresholds), wanted, relative_offset)
-    standing = _unreached(view, cuts, len(thresholds), wanted)
+    counts = view.gap_counts(thresholds)
+    steps = _steps(view, counts, len(thresholds), wanted, relative_offset)
+    standing = _unreached(view, counts, thresholds, wanted)
     best, place = -1.0, (0, 0)
-    for first, table in _blocks(steps, standing, at_least[1] if at_least else None):
+    for first, columns, table in _blocks(steps, standing, at_least[1] if at_least else None):
         allowed = table[-1] >= at_least[1] - SAME if at_least else np.True_
         values = np.where(allowed, table[0], -1.0)
         top = float(values.max(initial=-1.0))
         if top > best + SAME:
             row, column = np.argwhere(values >= top - SAME)[0]
-            best, place = top, (int(column), first + int(row))
+            best, place = top, (int(columns[column]), first + int(row))
     if best < 0:
         return None
     return _describe(view, _cell(thresholds, place[0]), _cell(np.unique(steps.offsets), place[1]), relative_offset)
@@ -142,8 +142,8 @@ def _steps(view: View, counts: Whole, thresholds: int, wanted: Sequence[int], re
     """Every (list, chunk) whose being reached changes the list's length, and what that changes of the wanted means."""
     lists, longest = view.lists, int(view.looked.max())
     lengths = view.clamp(np.broadcast_to(np.arange(longest + 1), (len(counts), longest + 1)))
-    worths, divisors = view.worth(lengths), view.divisors()
-    change = np.stack([np.diff(worths[one], axis=1) / divisors[one] for one in wanted])
+    worths, divisors = view.worths(lengths, wanted), view.divisors()[list(wanted)]
+    change = np.stack([np.diff(one, axis=1) / by for one, by in zip(worths, divisors, strict=True)])
     query, chunk = np.nonzero(np.diff(lengths, axis=1))
     reach = lists.distances[query, chunk] - lists.nearest[query]
     span = np.maximum(view.span[query], 1)
@@ -157,11 +157,11 @@ def _steps(view: View, counts: Whole, thresholds: int, wanted: Sequence[int], re
     )
 
 
-def _blocks(steps: _Steps, standing: Floats, floor: float | None) -> Iterator[tuple[int, Floats]]:
-    """The blocks of offsets that may hold the optimum, in order, each with the number of its first offset.
+def _blocks(steps: _Steps, standing: Floats, floor: float | None) -> Iterator[tuple[int, Whole, Floats]]:
+    """The blocks of offsets that may hold the optimum, in order: number of the first offset, thresholds, means.
 
     Means of the wanted quantities, shape (wanted, offsets, thresholds); `standing` is what they are before any offset.
-    A block is left out where even all that rises in it would be too little.
+    A block, or a threshold of a block, is left out where even all that rises in it would be too little.
     """
     thresholds = standing.shape[1]
     last = np.append(np.flatnonzero(np.diff(steps.offsets)), len(steps.offsets) - 1)
@@ -169,11 +169,14 @@ def _blocks(steps: _Steps, standing: Floats, floor: float | None) -> Iterator[tu
     after = standing[:, None] + np.cumsum([_block_sums(steps, one, bounds, thresholds) for one in steps.change], axis=1)
     before = np.concatenate([standing[:, None], after[:, :-1]], axis=1)
     rise = [_block_sums(steps, np.maximum(one, 0.0), bounds, thresholds) for one in steps.change]
-    for block in np.flatnonzero(_may_hold(after, before + rise, floor).any(axis=1)):
+    hopeful = _may_hold(after, before + rise, floor)
+    for block in np.flatnonzero(hopeful.any(axis=1)):
+        columns = np.flatnonzero(hopeful[block])
         start, stop = bounds[block], bounds[block + 1]
         first, end = np.searchsorted(last, (start, stop))
-        running = np.stack([_running(steps.counts[start:stop], one[start:stop], thresholds) for one in steps.change])
-        yield int(first), running[:, last[first:end] - start] + before[:, block, None]
+        counts = np.searchsorted(columns, steps.counts[start:stop])
+        running = np.stack([_running(counts, one[start:stop], len(columns)) for one in steps.change])
+        yield int(first), columns, running[:, last[first:end] - start] + before[:, block][:, None, columns]
 
 
 def _bounds(ends: Whole, thresholds: int) -> Whole:
@@ -199,12 +202,11 @@ def _may_hold(reached: Floats, upper: Floats, floor: float | None) -> NDArray[np
     return hopeful if floor is None else hopeful & (upper[-1] >= floor - 2 * SAME)
 
 
-def _unreached(view: View, cuts: tuple[Whole, Whole], thresholds: int, wanted: Sequence[int]) -> Floats:
+def _unreached(view: View, counts: Whole, thresholds: Floats, wanted: Sequence[int]) -> Floats:
     """Means at each threshold while no offset reaches any chunk yet, shape (wanted, thresholds)."""
-    counts, lengths = cuts
-    shortest = view.worth(view.clamp(np.zeros((len(counts), 1), dtype=np.int64)))
-    added = [np.bincount(counts, shortest[one][:, 0], minlength=thresholds + 1)[:-1] for one in wanted]
-    sums = view.gap_sums(counts, lengths, thresholds, wanted) + np.cumsum(np.stack(added), axis=1)
+    shortest = view.worths(view.clamp(np.zeros((len(counts), 1), dtype=np.int64)), wanted)
+    added = [np.bincount(counts, one[:, 0], minlength=len(thresholds) + 1)[:-1] for one in shortest]
+    sums = view.gap_sums(thresholds, wanted) + np.cumsum(np.stack(added), axis=1)
     return np.asarray(sums / view.divisors()[list(wanted), None], dtype=np.float64)
 
 

@@ -8,7 +8,7 @@ The best point of the whole continuous plane is in optimum.py; choosing honestly
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -192,27 +192,64 @@ class View:
 
     def worth(self, lengths: Whole, queries: Whole | None = None) -> Sums:
         """SetP, SetR, SetF (0 where not scored) and the number kept of lists (all, or these) cut to lengths (q, n)."""
+        return Sums(*self.worths(lengths, (0, 1, 2, 3), queries))
+
+    def worths(self, lengths: Whole, wanted: Sequence[int], queries: Whole | None = None) -> list[Floats]:
+        """Only some of what `worth` gives, by their places in Sums."""
         lists, rows = self.lists, self._queries if queries is None else queries
         found = lists.found[rows[:, None], lengths] + lists.found_always[rows, None]
         kept = lengths + lists.kept_always[rows, None]
         totals = lists.totals[rows, None]
-        return Sums(found / np.maximum(kept, 1), found / totals, 2 * found / (kept + totals), kept.astype(np.float64))
+        formulas: tuple[Callable[[], Floats], ...] = (
+            lambda: found / np.maximum(kept, 1),
+            lambda: found / totals,
+            lambda: 2 * found / (kept + totals),
+            lambda: kept.astype(np.float64),
+        )
+        return [formulas[one]() for one in wanted]
 
     def divisors(self) -> Floats:
         """What sums over queries are divided by to be means, in the order of Sums."""
         scored = float(self.lists.scored.sum())
         return np.array([scored, scored, scored, float(len(self.looked))])
 
-    def gap_sums(self, counts: Whole, lengths: Whole, thresholds: int, wanted: Sequence[int] = (0, 1, 2, 3)) -> Floats:
+    def gap_counts(self, thresholds: Floats) -> Whole:
+        """For ascending thresholds: at how many of them each list is cut at a gap (q,)."""
+        if self.policy != "first":
+            return self.gap_cuts(thresholds)[0]
+        counts = np.zeros(len(self.looked), dtype=np.int64)
+        query, _, _, upto = self._records(thresholds)
+        np.maximum.at(counts, query, upto)
+        return counts
+
+    def gap_sums(self, thresholds: Floats, wanted: Sequence[int] = (0, 1, 2, 3)) -> Floats:
         """Sums of the wanted quantities over the lists each threshold cuts at a gap, shape (wanted, thresholds)."""
-        every = self.worth(lengths)
-        worths = [every[one] for one in wanted]
-        if lengths.shape[1] != 1:
-            cut_here = np.arange(thresholds) < counts[:, None]
-            return np.stack([np.where(cut_here, worth, 0.0).sum(axis=0) for worth in worths])
-        ending = np.stack([np.bincount(counts, worth[:, 0], minlength=thresholds + 1) for worth in worths])
+        count = len(thresholds)
+        if self.policy == "first":
+            query, column, begin, upto = self._records(thresholds)
+            lengths = np.minimum(np.maximum(column + 2, self.min_results), self.ceiling[query])
+            worths = [one[:, 0] for one in self.worths(lengths[:, None], wanted, query)]
+            steps = [np.bincount(begin, one, count + 1) - np.bincount(upto, one, count + 1) for one in worths]
+            return np.asarray(np.cumsum(np.stack(steps), axis=1)[:, :-1], dtype=np.float64)
+        counts, lengths = self.gap_cuts(thresholds)
+        worths = [one[:, 0] for one in self.worths(lengths, wanted)]
+        ending = np.stack([np.bincount(counts, one, count + 1) for one in worths])
         # at a threshold count those whose own lies above it
         return np.asarray(np.cumsum(ending[:, :0:-1], axis=1)[:, ::-1], dtype=np.float64)
+
+    def _records(self, thresholds: Floats) -> tuple[Whole, Whole, Whole, Whole]:
+        """Every gap larger than those before it: list, column of largest_gap, and the thresholds begin … upto − 1.
+
+        At those thresholds it is the first gap that is large enough.
+        """
+        if not self.has_gap.any():
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing, nothing, nothing
+        query, column = np.nonzero((np.diff(self.lists.largest_gap, axis=1, prepend=-1) > 0) & self.seen)
+        upto = np.searchsorted(whole_units(thresholds), self.lists.largest_gap[query, column], side="right")
+        before = np.concatenate([[0], upto[:-1]])
+        begin = np.where(np.diff(query, prepend=-1) > 0, 0, before)
+        return query, column, begin, upto
 
 
 def per_query(view: View, gap_threshold: float, offset: float, *, relative_offset: bool = False) -> tuple[Whole, Sums]:
@@ -226,11 +263,11 @@ def per_query(view: View, gap_threshold: float, offset: float, *, relative_offse
 
 def _means(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:
     """Means of shape (4, thresholds, offsets) for ascending thresholds."""
-    counts, lengths = view.gap_cuts(thresholds)
+    counts = view.gap_counts(thresholds)
     upward = np.argsort(counts, kind="stable")
     own, starts = np.unique(counts[upward], return_index=True)
     groups = np.searchsorted(own, np.arange(len(thresholds)), side="right")  # lists cut at the offset, by threshold
-    sums = np.repeat(view.gap_sums(counts, lengths, len(thresholds))[:, :, None], len(offsets), axis=2)
+    sums = np.repeat(view.gap_sums(thresholds)[:, :, None], len(offsets), axis=2)
     block = max(1, _BLOCK_CELLS // len(counts))
     for start in range(0, len(offsets), block):
         part = slice(start, start + block)
