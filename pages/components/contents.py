@@ -10,6 +10,8 @@ def pages() -> list[st.Page]:
     return [
         st.Page("pages/explore.py", title="Explore", icon=":material/filter_alt:", default=True),
         st.Page("pages/rules.py", title="Rules", icon=":material/rule:"),
+        st.Page("pages/tune.py", title="Tune", icon=":material/tune:"),
+        st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
         st.Page("pages/entities.py", title="Entities", icon=":material/group_work:"),
         st.Page("pages/corpus.py", title="Corpus", icon=":material/folder_open:"),
         st.Page("pages/start.py", title="Start", icon=":material/flag:"),

@@ -1,0 +1,106 @@
+"""The sidebar of Tune and Headroom: which queries, and the capture that a live set needs first."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import streamlit as st
+
+from pages.components import resources, say, tuning_sources
+from rag_core.errors import InputError, WinnowError
+from rag_core.evaluate.sets import EvalSet
+from rag_core.types import Case
+
+SET = "tuning.set"
+PREFERRED = ("rulebook", "recorded-combat")
+GOING = "tuning.capturing"
+
+
+def choose() -> EvalSet | None:
+    """The eval set in the sidebar; both pages share it."""
+    titles = tuning_sources.titles()
+    if not titles:
+        say.problem("There is no eval set.", "The folder eval_sets of the project or of the workspace holds them.")
+        return None
+    kept = st.session_state.get(SET)
+    first = kept if kept in titles else next((name for name in PREFERRED if name in titles), next(iter(titles)))
+    st.session_state["tuning.set.widget"] = first
+    with st.sidebar:
+        name = st.selectbox(
+            "Eval set",
+            list(titles),
+            format_func=lambda key: titles[key],
+            key="tuning.set.widget",
+            on_change=_taken,
+            help="Recorded lists, or a collection whose queries are asked once and kept.",
+        )
+    try:
+        return tuning_sources.eval_set(name or first)
+    except InputError as error:
+        say.problem("This eval set cannot be opened.", str(error))
+        return None
+
+
+def _taken() -> None:
+    st.session_state[SET] = st.session_state["tuning.set.widget"]
+
+
+def cases_of(chosen: EvalSet) -> list[Case] | None:
+    """The set's lists; without them, what this page needs and the button that gets it."""
+    try:
+        found = tuning_sources.lists_of(chosen)
+    except InputError as error:
+        say.problem("The captured lists cannot be read; capture them again.", str(error))
+        found = None
+    if found is not None:
+        return found
+    going = st.session_state.pop(GOING, False)
+    st.markdown(
+        f"**{chosen.title}** has {len(chosen.cases)} queries and no result lists yet. This page needs one capture: "
+        f"every query is asked once, {tuning_sources.DEPTH} chunks deep, and every setting is computed from the kept "
+        "lists from then on. Nothing leaves this machine."
+    )
+    place = st.empty()
+    if going:
+        _capture(chosen, place)
+    place.button(
+        f"Capture {len(chosen.cases)} queries", type="primary", icon=":material/download:", on_click=_start,
+        key="tuning.capture",
+    )  # fmt: skip
+    return None
+
+
+def _start() -> None:
+    st.session_state[GOING] = True
+
+
+def _capture(chosen: EvalSet, place: st.delta_generator.DeltaGenerator) -> None:
+    """Run the capture with a bar; Cancel starts the page anew and what is done is kept."""
+    with place.container(border=True):
+        bar = st.progress(0.0, text="opening the collection")
+        st.button("Cancel", key="tuning.cancel", help="What is done is kept; the next capture goes on from there.")
+        try:
+            tuning_sources.capture(chosen, _shown(bar, "chunks embedded"), _shown(bar, "queries asked"))
+        except (WinnowError, OSError) as error:
+            say.problem("The capture did not come to its end; what is done is kept.", str(error))
+            return
+    resources.freeze()
+    st.rerun()
+
+
+def _shown(bar: st.delta_generator.DeltaGenerator, what: str) -> tuning_sources.Progress:
+    """Progress as n of N, rate and time left, a few times a second."""
+    started, told = perf_counter(), 0.0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal told
+        now = perf_counter()
+        if now - told < 0.2 and done < total:
+            return
+        told = now
+        rate = done / max(now - started, 1e-9)
+        left = (total - done) / rate if rate else 0
+        text = f"{what}: {done:,} of {total:,} · {rate:,.1f} a second · {left:,.0f} s left"
+        bar.progress(done / max(total, 1), text=text)
+
+    return progress
