@@ -3,8 +3,8 @@
     python -m benchmarks.ingest [--chunks 10000]
 
 Reads the collections of a data folder (WINNOW_SHARED, else ../shared; skips without it): Cranfield, code-chunks, a cut
-of DBpedia, HotpotQA paragraphs, SRD entries. The peer of storing is one SQLite transaction per batch with nothing but the
-vectors in it. Larger sizes, with synthetic vectors, are in benchmarks/retrieval.py.
+of DBpedia, HotpotQA paragraphs, SRD entries. The peer of storing is one SQLite transaction per batch with nothing but
+the vectors in it. Larger sizes, with synthetic vectors, are in benchmarks/retrieval.py.
 """
 
 from __future__ import annotations
@@ -88,15 +88,13 @@ def main() -> None:
         used = process_time() - used
         rate = report.chunks / report.seconds_embedding
         print(f"{report.chunks:,} real chunks, {len(report.too_long):,} longer than the window")
-        print(
-            f"embedding {report.seconds_embedding:.0f} s ({rate:.0f}/s, {1000 * used / report.chunks:.0f} CPU-ms a chunk)"
-        )
+        each = 1000 * used / report.chunks
+        print(f"embedding {report.seconds_embedding:.0f} s ({rate:.0f}/s, {each:.0f} CPU-ms a chunk)")
         index = open_index(workspace, "real", embedder)
         peer = bare_store(index.snapshot.vectors, workspace, embedder.batch)
         share = report.seconds_storing / peer
-        print(
-            f"storing   {report.seconds_storing:.1f} s ({report.chunks / report.seconds_storing:.0f}/s), {share:.1f}x bare SQLite"
-        )
+        stored = report.chunks / report.seconds_storing
+        print(f"storing   {report.seconds_storing:.1f} s ({stored:.0f}/s), {share:.1f}x bare SQLite")
         print(f"again: {ingest_chunks(listed, 'real', workspace, embedder).embedded} embedded")
         questions = [chunk.text[:200] for chunk in listed[:: max(1, len(listed) // QUESTIONS)]][:QUESTIONS]
         exact = index.snapshot.vectors.astype(np.float64)
@@ -105,9 +103,8 @@ def main() -> None:
             best = np.argsort(-(exact @ embedder.embed([text])[0].astype(np.float64)), kind="stable")[:DEPTH]
             truth = {index.snapshot.chunks[row].id for row in best}
             found += len(truth & {hit.chunk.id for hit in index.reader(text).read(0, DEPTH)})
-        print(
-            f"recall@{DEPTH} of exact search over {len(questions)} questions: {found / (min(DEPTH, len(listed)) * len(questions)):.4f}"
-        )
+        recall = found / (min(DEPTH, len(listed)) * len(questions))
+        print(f"recall@{DEPTH} of exact search over {len(questions)} questions: {recall:.4f}")
 
 
 if __name__ == "__main__":
