@@ -132,7 +132,7 @@ def draw_figures(bench: Bench) -> None:
         before = sum(one.crowding for one in found.crowds)
         now = sum(one.crowding for one in found.with_rules.values())
         cells.metric(
-            f"of the first {bench.k} places: families, not relevant",
+            f"of the first {bench.k} places: irrelevant family chunks",
             f"{now:.0%}",
             f"{before:.0%} without rules",
             delta_color="off",

@@ -140,12 +140,13 @@ def _table(bench: Bench, stored: Outcome, outcome: Outcome) -> None:
     ids = [row.hit.chunk.id for row in rows]
     chosen = st.session_state.get(CHUNK)
     st.session_state[TABLE] = {"selection": {"rows": [ids.index(chosen)] if chosen in ids else [], "columns": []}}
+    changes = [_change(row, row.hit.key in before) for row in rows]
     st.dataframe(
         {
             "rank": [row.hit.rank for row in rows],
             "distance": [row.hit.distance for row in rows],
             "verdict": ["● kept" if row.kept else "○ dropped" for row in rows],
-            "change": [_change(row, row.hit.key in before) for row in rows],
+            **({"change": changes} if any(changes) else {}),
             "label": [label_word(row) for row in rows],
             "title": [row.hit.chunk.title or row.hit.chunk.id for row in rows],
             "reason": [row.reason for row in rows],
@@ -156,12 +157,12 @@ def _table(bench: Bench, stored: Outcome, outcome: Outcome) -> None:
         selection_mode="single-row",
         height=min(38 + 35 * max(1, len(rows)), 500),
         column_config={
+            "title": st.column_config.TextColumn("title", width=480 if not any(changes) else 300),
             "rank": st.column_config.NumberColumn("rank", width=52),
-            "distance": st.column_config.NumberColumn("cosine distance", format="%.4f", width=116),
+            "distance": st.column_config.NumberColumn("cosine distance", format="%.4f", width=108),
             "verdict": st.column_config.TextColumn("verdict", width=86),
             "change": st.column_config.TextColumn("change", width=96),
-            "label": st.column_config.TextColumn("label", width=104),
-            "title": st.column_config.TextColumn("title", width="medium"),
+            "label": st.column_config.TextColumn("label", width=96),
         },
         alt=f"{len(rows)} chunks with rank, cosine distance, verdict, change, label, title and reason",
     )

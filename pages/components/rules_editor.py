@@ -136,7 +136,7 @@ def _save(bench: Bench, chunk: Chunk, key: str) -> None:
 
 def _verdict(bench: Bench, chunk: Chunk, rule: Rule | None, query: str) -> None:
     """What the rule says of the query, and the chunk's text."""
-    blocks = []
+    blocks = [Block("text", (Run(chunk.title or chunk.id),))]
     if rule is None:
         words = "No rule: the chunk is never dropped."
         blocks.append(Block("note", (Run(words),)))

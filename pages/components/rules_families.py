@@ -43,8 +43,8 @@ def _table(found: Families, listed: bool, k: int) -> None:
     }
     if listed:
         columns |= {
-            "places taken": [one.share for one in found.crowds],
-            "not relevant": [one.crowding for one in found.crowds],
+            "places taken": [100 * one.share for one in found.crowds],
+            "not relevant": [100 * one.crowding for one in found.crowds],
             "not relevant, with rules": [_now(found, one) for one in found.crowds],
             "lists": [one.lists for one in found.crowds],
             "most in one": [one.most for one in found.crowds],
@@ -73,12 +73,12 @@ def _table(found: Families, listed: bool, k: int) -> None:
 
 
 def _share(name: str, help_text: str) -> Any:
-    return st.column_config.NumberColumn(name, help=help_text, format="percent", width=max(110, 8 * len(name)))
+    return st.column_config.NumberColumn(name, help=help_text, format="%.0f %%", width=max(110, 8 * len(name)))
 
 
 def _now(found: Families, one: Crowd) -> float:
     now = found.with_rules.get(one.name)
-    return now.crowding if now else 0.0
+    return 100 * now.crowding if now else 0.0
 
 
 def _taken(names: Sequence[str]) -> None:

@@ -48,6 +48,9 @@ class Line:
 def show(bench: Bench, family: Crowd, written: Written) -> None:
     """The proposals of a family, their verdicts, their effect and the click that stores them."""
     lines = lines_of(bench, family, written)
+    if not lines:
+        st.markdown("No rule was proposed for any chunk of this family.")
+        return
     fresh = {line.chunk.id: line.rule for line in lines if line.rule is not None and line.state in FRESH}
     _actions(bench, family, written, lines, fresh)
     if written.facts:
@@ -146,7 +149,7 @@ def _table(bench: Bench, lines: Sequence[Line]) -> None:
     st.dataframe(
         {
             "state": [line.state for line in lines],
-            "title": [line.chunk.title or line.chunk.id for line in lines],
+            "title": _tails([line.chunk.title or line.chunk.id for line in lines]),
             "admits": [sum(one.verdict.satisfied for one in line.previews) for line in lines],
             "relevant kept": [_share(line, bench.min_grade, True) for line in lines],
             "irrelevant dropped": [_share(line, bench.min_grade, False) for line in lines],
@@ -171,6 +174,14 @@ def _table(bench: Bench, lines: Sequence[Line]) -> None:
         },
         alt=f"{len(lines)} proposed rules with state, title, what they admit and the reason of a refusal",
     )
+
+
+def _tails(titles: Sequence[str]) -> list[str]:
+    """The titles from the word on in which they differ: that is what tells the family's chunks apart."""
+    words = [title.split() for title in titles]
+    shortest = min(len(one) for one in words) - 1 if len(words) > 1 else 0
+    shared = next((at for at in range(shortest) if len({one[at] for one in words}) > 1), shortest)
+    return [f"… {' '.join(one[shared:])}" if shared > 0 else title for one, title in zip(words, titles, strict=True)]
 
 
 def _share(line: Line, min_grade: int, relevant: bool) -> str:
