@@ -31,6 +31,7 @@ class Scripted(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
+        """Answer after the latency."""
         text = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][-1]["content"]
         time.sleep(LATENCY)
         said = [
@@ -50,6 +51,8 @@ class Scripted(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
+    """Takes many connections at once."""
+
     request_queue_size = 128
     daemon_threads = True
 
@@ -115,7 +118,8 @@ def main() -> None:
             assert not after.fallbacks
         calls = len(stage.prompts(lists()[0]))
         rounds = -(-calls // stage.concurrency) * LATENCY
-        print(f"one query, {calls} calls, {stage.concurrency} at once: median {sorted(added)[10]:.2f} s, limit {rounds:.2f} s")
+        middle = sorted(added)[len(added) // 2]
+        print(f"one query, {calls} calls, {stage.concurrency} at once: median {middle:.2f} s, limit {rounds:.2f} s")
 
 
 if __name__ == "__main__":
