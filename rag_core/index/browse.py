@@ -98,7 +98,7 @@ def chunk_of(workspace: Path, name: str, identity: str) -> Row:
 
 
 def overview(workspace: Path, name: str) -> Overview:
-    """What the collection holds, in numbers; a fraction of a second for 100,000 chunks."""
+    """What the collection holds, in numbers; about a second for 100,000 chunks."""
     with opened(folder_of(workspace, name)) as file, file.reading():
         window = int(file.meta().get("window", 0))
         groups = tuple(Group(*row) for row in file.read(_GROUPS))

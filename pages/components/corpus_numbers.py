@@ -1,0 +1,109 @@
+"""A collection in numbers: types with their rules, lengths against what the model reads, duplicates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from rag_core.index.browse import MOST_DUPLICATES, Overview
+
+BLUE, ORANGE = "#0072B2", "#D55E00"
+
+
+def show(numbers: Overview) -> None:
+    """Figures, then types and lengths side by side, then duplicates."""
+    with_rule = sum(group.with_rule for group in numbers.groups)
+    cells = st.container(horizontal=True)
+    cells.metric("chunks", f"{numbers.chunks:,}", width=130)
+    cells.metric("with a rule", f"{with_rule:,} ({with_rule / max(1, numbers.chunks):.0%})", width=170)
+    cells.metric("tokens, median", f"{numbers.median:,}", width=150)
+    cells.metric("shortest to longest", f"{numbers.shortest:,} to {numbers.longest:,}", width=190)
+    cells.metric("too long for the model", f"{numbers.too_long:,}", width=190)
+    cells.metric("repeated", f"{numbers.duplicated:,}", width=120)
+    types, lengths = st.columns([2, 3], gap="medium")
+    with types:
+        _types(numbers)
+    with lengths:
+        st.plotly_chart(
+            _figure(numbers),
+            key="corpus.lengths",
+            config={"displaylogo": False},
+            alt=f"Chunks by tokens, in bins of {numbers.bin_width}; the table below holds the numbers.",
+        )
+        with st.expander("The lengths in numbers"):
+            _lengths(numbers)
+    _duplicates(numbers)
+
+
+def _types(numbers: Overview) -> None:
+    groups = numbers.groups
+    st.dataframe(
+        {
+            "type": [group.type or "no type" for group in groups],
+            "chunks": [group.chunks for group in groups],
+            "with a rule": [f"{group.with_rule:,} ({group.with_rule / group.chunks:.0%})" for group in groups],
+            "tokens, mean": [round(group.tokens / group.chunks) for group in groups],
+        },
+        hide_index=True,
+        key="corpus.types",
+        alt=f"{len(groups)} types with chunks, rules and mean tokens",
+    )
+
+
+def _figure(numbers: Overview) -> Any:
+    """Chunks by length; those beyond what the model reads in another colour, with the limit's value on its line."""
+    import plotly.graph_objects as go
+
+    width, window = numbers.bin_width, numbers.window
+    starts = [start for start, _ in numbers.lengths]
+    figure = go.Figure(
+        go.Bar(
+            x=[start + width / 2 for start in starts],
+            y=[count for _, count in numbers.lengths],
+            width=width,
+            marker_color=[ORANGE if start >= window else BLUE for start in starts],
+            customdata=[f"{start:,} to {start + width - 1:,}" for start in starts],
+            hovertemplate="%{customdata} tokens<br>%{y} chunks<extra></extra>",
+        )
+    )
+    if numbers.longest > window * 0.7:
+        figure.add_vline(x=window, line_dash="dash", annotation_text=f"the model reads {window}")
+    figure.update_layout(
+        height=300,
+        bargap=0.05,
+        margin={"l": 60, "r": 16, "t": 44, "b": 48},
+        title={"text": "How long the chunks are", "font": {"size": 14}},
+        xaxis={"title": {"text": "tokens of title and text"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "chunks"}},
+    )
+    return figure
+
+
+def _lengths(numbers: Overview) -> None:
+    st.dataframe(
+        {
+            "tokens from": [start for start, _ in numbers.lengths],
+            "to": [start + numbers.bin_width - 1 for start, _ in numbers.lengths],
+            "chunks": [count for _, count in numbers.lengths],
+        },
+        hide_index=True,
+        height=260,
+        alt="Chunks by tokens",
+    )
+
+
+def _duplicates(numbers: Overview) -> None:
+    if not numbers.duplicates:
+        st.markdown("No two chunks have the same title and text.")
+        return
+    groups = numbers.duplicates
+    most = f"; the first {MOST_DUPLICATES} groups" if len(groups) == MOST_DUPLICATES else ""
+    st.markdown(f"**{numbers.duplicated:,} chunks repeat another’s title and text**{most}")
+    st.dataframe(
+        {"times": [len(ids) for ids in groups], "ids": [", ".join(ids[:20]) for ids in groups]},
+        hide_index=True,
+        key="corpus.duplicates",
+        height=min(38 + 35 * len(groups), 300),
+        alt=f"{len(groups)} groups of chunks with the same title and text",
+    )

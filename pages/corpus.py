@@ -1,0 +1,160 @@
+"""Corpus: what is in my collections, and how do documents get there?"""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.components import corpus_add, corpus_state, header, jobs, resources, say
+from rag_core.errors import WinnowError
+from rag_core.index.collection import Summary
+
+BELOW = ("Chunks", "Numbers", "Add documents")
+TABLE = "corpus.collections"
+
+HELP = """
+**Chunk.** A piece of a document: for Markdown the text under a header, for JSONL, CSV and Parquet a row, for OpenAPI
+an operation or a schema.
+
+**Tokens** are those of title and text as the embedding model counts them. It reads a limited number; what stands behind
+is not embedded and cannot be found by it.
+
+**Repeated.** Chunks whose title and text are those of another chunk.
+
+**With a rule.** Chunks that query_must can drop; a chunk without a rule always stays.
+"""
+
+
+def choose_collection(known: Sequence[Summary]) -> Summary | None:
+    """The collection in the sidebar, and the demo collections."""
+    chosen = corpus_state.chosen(known)
+    with st.sidebar:
+        if chosen is not None:
+            names = [one.name for one in known]
+            st.session_state["corpus.choice"] = chosen.name
+            st.selectbox(
+                "Collection",
+                names,
+                key="corpus.choice",
+                on_change=lambda: corpus_state.choose(st.session_state["corpus.choice"]),
+            )
+        draw_demo()
+    return chosen
+
+
+def draw_demo() -> None:
+    """Eval sets bring a corpus of their own: build its collection, or bring it up to date."""
+    titles = corpus_state.demo_sets()
+    name = st.selectbox("Demo collection", list(titles), format_func=lambda key: titles[key], key="corpus.demo")
+    st.button(
+        "Bring up to date",
+        icon=":material/sync:",
+        key="corpus.demo_go",
+        disabled=jobs.running() or name is None,
+        on_click=corpus_state.bring_demo,
+        args=(name,),
+        help="Builds the collection from the eval set’s corpus, or embeds what changed in it. Vectors that ship with "
+        "it are used, so that this takes seconds.",
+    )
+
+
+def draw_collections(known: Sequence[Summary], chosen: Summary | None) -> None:
+    """All collections as a table; a click chooses one."""
+    names = [one.name for one in known]
+    at = [names.index(chosen.name)] if chosen is not None else []
+    st.session_state[TABLE] = {"selection": {"rows": at, "columns": []}}
+    st.dataframe(
+        {
+            "collection": names,
+            "chunks": [one.chunks for one in known],
+            "documents": [one.documents for one in known],
+            "with a rule": [f"{one.with_rule:,} ({one.with_rule / max(1, one.chunks):.0%})" for one in known],
+            "model": [one.model for one in known],
+            "MB": [one.bytes / 1_000_000 for one in known],
+            "problem": [one.problem for one in known],
+        },
+        hide_index=True,
+        key=TABLE,
+        on_select=lambda: chosen_in_table(names),
+        selection_mode="single-row",
+        height=min(38 + 35 * len(known), 213),
+        column_config={"MB": st.column_config.NumberColumn("MB", format="%.1f")},
+        alt=f"{len(known)} collections with chunks, documents, rules, model and size",
+    )
+
+
+def chosen_in_table(names: Sequence[str]) -> None:
+    rows = st.session_state[TABLE]["selection"]["rows"]
+    if rows and rows[0] < len(names):
+        corpus_state.choose(names[rows[0]])
+
+
+def draw_below(chosen: Summary) -> None:
+    """Chunks, numbers, or the way in: only the one that is chosen runs."""
+    below = st.segmented_control(
+        "Below", BELOW, default=BELOW[0], required=True, key="corpus.below", label_visibility="collapsed"
+    )
+    if below == "Add documents":
+        corpus_add.show()
+        return
+    if chosen.problem or not chosen.chunks:
+        say.problem("This collection cannot be shown.", chosen.problem or "it holds no chunk")
+        draw_deletion(chosen)
+        return
+    numbers = corpus_state.numbers(chosen.name)
+    if below == "Numbers":
+        from pages.components import corpus_numbers
+
+        corpus_numbers.show(numbers)
+        draw_deletion(chosen)
+    else:
+        from pages.components import chunk_browser
+
+        chunk_browser.show(chosen.name, numbers)
+
+
+def draw_deletion(chosen: Summary) -> None:
+    """Delete the collection, once its name was typed."""
+    with st.popover("Delete this collection", icon=":material/delete:"):
+        st.markdown("Its chunks, rules and vectors go for good. Documents, labels and recorded lists stay.")
+        typed = st.text_input("Type its name to confirm", key="corpus.confirm")
+        st.button(
+            "Delete",
+            key="corpus.delete",
+            type="primary",
+            disabled=typed != chosen.name or jobs.running(),
+            on_click=delete,
+            args=(chosen.name,),
+        )
+    problem = st.session_state.pop("corpus.delete_problem", "")
+    if problem:
+        say.problem("The collection was not deleted.", problem)
+
+
+def delete(name: str) -> None:
+    from rag_core.index.collection import delete_collection
+
+    try:
+        delete_collection(resources.workspace(), name)
+    except WinnowError as error:
+        st.session_state["corpus.delete_problem"] = str(error)
+        return
+    corpus_state.choose("")
+
+
+def draw() -> None:
+    header.show("Corpus", "What is in my collections, and how do documents get there?", HELP)
+    known = corpus_state.collections()
+    chosen = choose_collection(known)
+    jobs.show()
+    corpus_add.show_report()
+    if chosen is None:
+        st.markdown(
+            "**There is no collection yet.** Bring the demo collection up to date in the sidebar, or add documents."
+        )
+        corpus_add.show()
+        return
+    draw_collections(known, chosen)
+    draw_below(chosen)
+
+
+draw()
