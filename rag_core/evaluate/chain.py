@@ -20,8 +20,9 @@ from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.evaluate.lists import Lists, Whole, whole_units
 from rag_core.evaluate.measures import SET_MEASURES
 from rag_core.evaluate.optimum import SAME, Optimum, optimum
-from rag_core.evaluate.sweep import Floats, View, plane_of, settings_array
+from rag_core.evaluate.sweep import plane_of
 from rag_core.evaluate.variants import Captures, Chain
+from rag_core.evaluate.view import Floats, View, settings_array
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from rag_core.errors import InputError
 from rag_core.evaluate.lists import whole_units
-from rag_core.evaluate.sweep import Floats
+from rag_core.evaluate.view import Floats
 from rag_core.filters.cutoff import cosine_similarity
 from rag_core.types import Candidates, Case, Hit
 

@@ -15,7 +15,7 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.evaluate.lists import Lists, lists_of
 from rag_core.evaluate.significance import bootstrap_interval
-from rag_core.evaluate.sweep import Floats
+from rag_core.evaluate.view import Floats
 from rag_core.types import Candidates, Case
 
 _RESAMPLES = 2000

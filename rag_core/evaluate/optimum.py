@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rag_core.errors import InputError
 from rag_core.evaluate.lists import Lists, Whole, whole_units
-from rag_core.evaluate.sweep import Floats, Sums, View, plane_of, settings_array
+from rag_core.evaluate.sweep import plane_of
+from rag_core.evaluate.view import Floats, Sums, View, settings_array
 
 _BLOCK_CELLS = 1_000_000  # blocks × thresholds held at once
 _BLOCK_STEPS = 64  # change points that are judged together before they are looked at one by one

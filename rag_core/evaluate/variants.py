@@ -18,7 +18,7 @@ from rag_core.errors import InputError
 from rag_core.evaluate.experiment import start_of
 from rag_core.evaluate.lists import Lists, Whole, lists_of, make_lists
 from rag_core.evaluate.scores import score
-from rag_core.evaluate.sweep import Floats
+from rag_core.evaluate.view import Floats
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
 from rag_core.spec import fingerprint

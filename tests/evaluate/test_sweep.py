@@ -12,7 +12,8 @@ from rag_core.errors import InputError
 from rag_core.evaluate.experiment import run
 from rag_core.evaluate.lists import lists_of, make_lists, whole_units
 from rag_core.evaluate.scores import score, summarise
-from rag_core.evaluate.sweep import View, per_query, plane, planes
+from rag_core.evaluate.sweep import per_query, plane, planes
+from rag_core.evaluate.view import View
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import POLICIES, cut, units
 from rag_core.stage import Pipeline
