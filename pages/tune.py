@@ -15,7 +15,8 @@ CHOICES = {
     "tune.objective": "SetF",
     "tune.recall": 0.0,
     "tune.policy": "largest",
-    "tune.limits": (2, 15),
+    "tune.least": 2,
+    "tune.most": 15,
 }
 
 HELP = """
@@ -54,8 +55,9 @@ def ask() -> tuning.Ask:
             "Gap policy", ("largest", "first", "relative"), required=True, key="tune.policy", persist_state="session",
             help="Which gap of at least the threshold ends the list. relative: the threshold is a share of the span.",
         )  # fmt: skip
-        least, most = st.slider("Min and max results", 0, 50, key="tune.limits", persist_state="session")
-    return tuning.Ask(front or "none", objective or "SetF", recall, policy or "largest", least, max(most, 1))
+        least = st.number_input("Min results", 0, 50, step=1, key="tune.least", persist_state="session")
+        most = st.number_input("Max results", 1, 200, step=1, key="tune.most", persist_state="session")
+    return tuning.Ask(front or "none", objective or "SetF", recall, policy or "largest", min(least, most), most)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Computing every setting")
@@ -95,9 +97,24 @@ def draw_plane(key: str, name: str, study: tuning.Study) -> None:
     chart, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         st.session_state["tune.gap"], st.session_state["tune.offset"] = gap, offset
-        limits = {"step": 0.0001, "format": "%.4f", "on_change": slid}
-        st.slider("Gap threshold at the marker", 0.0, study.gaps[-1], key="tune.gap", **limits)
-        st.slider("Offset at the marker", 0.0, study.offsets[-1], key="tune.offset", **limits)
+        st.slider(
+            "Gap threshold at the marker",
+            0.0,
+            study.gaps[-1],
+            step=0.0001,
+            format="%.4f",
+            key="tune.gap",
+            on_change=slid,
+        )
+        st.slider(
+            "Offset at the marker",
+            0.0,
+            study.offsets[-1],
+            step=0.0001,
+            format="%.4f",
+            key="tune.offset",
+            on_change=slid,
+        )
         reference = st.selectbox("Held against", list(named), key="tune.reference", persist_state="session")
         st.button("To the chosen setting", on_click=put, args=(study.best,), icon=":material/my_location:")
         tuning_more.draw_save(name, study, (gap, offset))

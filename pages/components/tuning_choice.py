@@ -1,4 +1,4 @@
-"""The recommendation of Tune: chosen on dev, judged on the held-out queries only when asked, with the count of looks."""
+"""The recommendation of Tune: chosen on dev, judged on held-out queries only when asked, looks counted."""
 
 from __future__ import annotations
 
