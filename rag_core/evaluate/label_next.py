@@ -162,20 +162,20 @@ def compare(
     first: PipelineReport,
     second: PipelineReport,
     chunks: Callable[[str], Iterable[str]] = lambda _: (),
+    labels: Mapping[str, Grades] | None = None,
 ) -> Comparison:
-    """The comparison of two reports over the same cases, with the labels their cases carry.
+    """The comparison of two reports over the same cases, with the labels their cases carry, or `labels` by query id.
 
     `chunks` names, per query id, further chunks that may turn out relevant (a deeper pool); without it whatever neither
     pipeline kept and nobody judged is taken as irrelevant, as scores.py does.
     """
+    given = [one.case.grades if labels is None else labels.get(one.case.query.id, {}) for one in first.outcomes]
     queries = []
-    for one, other in zip(first.outcomes, second.outcomes, strict=True):
-        case = one.case
+    for one, other, grades in zip(first.outcomes, second.outcomes, given, strict=True):
+        query_id, total = one.case.query.id, one.case.relevant_total
         kept = (kept_ids(one.result), kept_ids(other.result))
-        queries.append(
-            open_query(case.query.id, kept, case.grades, first.min_grade, case.relevant_total, chunks(case.query.id))
-        )
-    return Comparison(tuple(with_chances(queries, [one.case.grades for one in first.outcomes], first.min_grade)))
+        queries.append(open_query(query_id, kept, grades, first.min_grade, total, chunks(query_id)))
+    return Comparison(tuple(with_chances(queries, given, first.min_grade)))
 
 
 def open_query(

@@ -1,0 +1,82 @@
+"""The labelling component: a queue of chunks that lives in the browser, with single keys for grades.
+
+A press counts at once for the chunk on the screen and is kept in the browser until the server says that it is on disk
+(flow.js, keep.js); text of other people is only ever set as text (readable.js). What the server does with what comes in
+is intake.py; which pairs there are and in which order is pages/components/pair_queue.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+FOLDER = Path(__file__).parent
+SCRIPTS = ("readable.js", "keep.js", "draw.js", "flow.js", "queue.js")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A pair as the browser gets it: what is shown, and what its label is about. `id` names it within the queue.
+
+    `others` are further chunks with this content, each {chunk_id, text_hash}; `origin` is '' unless it was asked for.
+    """
+
+    id: str
+    eval_set: str
+    annotator: str
+    query_id: str
+    query_hash: str
+    chunk_id: str
+    text_hash: str
+    query: str
+    title: str
+    text: str
+    others: tuple[Mapping[str, str], ...] = ()
+    why: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueData:
+    """All the component shows. `acks` is {stream: largest seq on disk}, `problem` why the last labels are not."""
+
+    whose: str
+    items: tuple[Item, ...]
+    total: int
+    done: int
+    coverage: tuple[str, ...]
+    settled: str
+    guidelines: str
+    acks: Mapping[str, int]
+    problem: str = ""
+    answers: str = ""  # the stream whose batch this answers, and which batch of it
+    attempt: int = 0
+
+
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "winnow_label_queue",
+        html='<div class="label-queue" data-testid="label-queue"></div>',
+        css=(FOLDER / "queue.css").read_text(encoding="utf-8"),
+        js="\n".join((FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS),
+    )
+
+
+def sent(key: str) -> Any:
+    """What the browser sent last, unchecked; None before anything came."""
+    return _log(st.session_state.get(key))
+
+
+def show(data: QueueData, key: str, on_sent: Callable[[], None]) -> Any:
+    """Draw the queue; `on_sent` is called before the next run with new labels. Returns what the browser sent last."""
+    return _log(_component()(key=key, data=asdict(data), on_log_change=on_sent))
+
+
+def _log(state: Any) -> Any:
+    return state.get("log") if isinstance(state, Mapping) else getattr(state, "log", None)

@@ -1,0 +1,144 @@
+"""What the browser sent, checked and stored: every entry once, acknowledged only after it is on disk.
+
+The browser is not trusted: an entry is read field by field. An entry that comes again is harmless; one that cannot be
+stored stops its stream there, so that the order holds and nothing after it is acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rag_core.errors import InputError, StoreError
+from rag_core.store.events import LABEL, UNDO, Event, check_event
+from rag_core.store.labels import LabelStore
+
+TEXTS = ("session", "eval_set", "query_id", "chunk_id", "annotator", "query_hash", "text_hash", "note", "kind")
+LONGEST = 4000  # characters of a field
+MOST = 1000  # entries of a batch, and chunks that share a label
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One press: the pair it was for, and the events it makes (one per chunk that shares the label)."""
+
+    pair: str
+    events: tuple[Event, ...]
+
+    @property
+    def event(self) -> Event:
+        """The event of the chunk that was shown."""
+        return self.events[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What came in one message. `later` are the pairs put off."""
+
+    entries: tuple[Entry, ...] = ()
+    later: tuple[str, ...] = ()
+    stream: str = ""
+    attempt: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of a batch: the entries now on disk, acknowledgements by stream, and why the rest is not."""
+
+    entries: list[Entry] = field(default_factory=list)
+    acks: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+def read_batch(sent: Any) -> Batch:
+    """The message as a batch; entries from the first that cannot be read are left out, with the problem said."""
+    if not isinstance(sent, Mapping):
+        return Batch()
+    entries: list[Entry] = []
+    problem = ""
+    for raw in _listed(sent.get("entries"))[:MOST]:
+        try:
+            entries.append(read_entry(raw))
+        except InputError as error:
+            problem = str(error)
+            break
+    later = tuple(one for one in _listed(sent.get("later")) if isinstance(one, str))
+    stream, attempt = sent.get("stream"), sent.get("attempt")
+    return Batch(
+        tuple(entries),
+        later,
+        stream if isinstance(stream, str) else "",
+        attempt if isinstance(attempt, int) else 0,
+        problem,
+    )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def read_entry(raw: Any) -> Entry:
+    """One press, checked; an InputError says what is wrong with it."""
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("pair"), str):
+        raise InputError("a label from the browser is no object with a pair, expected one")
+    for name in TEXTS:
+        if not isinstance(raw.get(name), str) or len(raw[name]) > LONGEST:
+            raise InputError(f"a label from the browser has no usable {name}, expected up to {LONGEST} characters")
+    undoes = _undoes(raw) if raw["kind"] == UNDO else None
+    grade = raw.get("grade") if raw["kind"] == LABEL else None
+    first = Event(**{name: raw[name] for name in TEXTS}, seq=raw.get("seq", -1), grade=grade, undoes=undoes)
+    events = (first, *_shared(first, raw))
+    for event in events:
+        check_event(event)
+    return Entry(raw["pair"], events)
+
+
+def _undoes(raw: Mapping[str, Any]) -> tuple[str, int]:
+    named = _listed(raw.get("undoes"))
+    if len(named) != 2 or not isinstance(named[0], str) or not isinstance(named[1], int):
+        raise InputError("an undo from the browser names no label, expected a stream and a number")
+    return (named[0], named[1])
+
+
+def _shared(first: Event, raw: Mapping[str, Any]) -> Iterable[Event]:
+    """The same said of every further chunk of the pair, in streams of their own beside the first's."""
+    for number, other in enumerate(_listed(raw.get("others"))[:MOST], 1):
+        chunk_id, digest = (
+            (other.get("chunk_id"), other.get("text_hash")) if isinstance(other, Mapping) else (None, None)
+        )
+        if not isinstance(chunk_id, str) or not isinstance(digest, str):
+            raise InputError("a label from the browser shares a chunk without an id, expected ids")
+        undoes = (f"{first.undoes[0]}+{number}", first.undoes[1]) if first.undoes else None
+        yield replace(first, session=f"{first.session}+{number}", chunk_id=chunk_id, text_hash=digest, undoes=undoes)
+
+
+def take(labels: LabelStore, batch: Batch) -> Taken:
+    """Store a batch in its order; when this returns, what `acks` names is on disk."""
+    taken = Taken(problem=batch.problem)
+    try:
+        labels.append([event for entry in batch.entries for event in entry.events])
+        taken.entries = list(batch.entries)
+    except (InputError, StoreError) as error:
+        taken.problem = str(error)
+        if not labels.store.unwritable:
+            taken.entries = _one_by_one(labels, batch.entries)
+    for entry in taken.entries:
+        taken.acks[entry.event.session] = entry.event.seq
+    return taken
+
+
+def _one_by_one(labels: LabelStore, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that can be stored, up to the first of each stream that cannot."""
+    stored: list[Entry] = []
+    stopped: set[str] = set()
+    for entry in entries:
+        if entry.event.session in stopped:
+            continue
+        try:
+            labels.append(entry.events)
+            stored.append(entry)
+        except (InputError, StoreError):
+            stopped.add(entry.event.session)
+    return stored

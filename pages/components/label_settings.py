@@ -1,0 +1,105 @@
+"""The sidebar of Label: whose labels, on which eval set, pooled from which pipelines, in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.components import resources, sources
+from rag_core.evaluate.pooling import NEAR
+from rag_core.spec import shipped_names
+
+FIRST_PIPELINES = ("unfiltered", "query-must", "adaptive-default")
+NOBODY, NOT_ME = "nobody judged", "I have not judged"
+RANDOM, DECIDE = "random", "what decides A or B first"
+MINE = "me"
+WHICH_KEY = "label.which"
+SET_KEY, NAME_KEY = "label.set", "label.annotator"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the sidebar says; equal settings make equal queues."""
+
+    eval_set: str
+    annotator: str
+    pipelines: tuple[str, ...]
+    depth: int
+    which: str
+    order: str
+    near: float | None
+    show_origin: bool
+
+    @property
+    def rivals(self) -> tuple[str, str] | None:
+        """The two pipelines to decide between, where the order is to do that."""
+        return (self.pipelines[0], self.pipelines[1]) if self.order == DECIDE and len(self.pipelines) > 1 else None
+
+
+def choose() -> Settings:
+    """Draw the sidebar."""
+    with st.sidebar:
+        eval_set, annotator = _whose()
+        pipelines, depth = _pool()
+        which = st.segmented_control(
+            "Pairs", (NOBODY, NOT_ME), default=NOBODY, required=True, key=WHICH_KEY, persist_state="session",
+            help="A second opinion on what others judged is what agreement is measured on.",
+        )  # fmt: skip
+        order = st.segmented_control(
+            "Order", (RANDOM, DECIDE), default=RANDOM, required=True, key="label.order", persist_state="session",
+            help="A and B are the first two pipelines chosen above.",
+        )  # fmt: skip
+        near = st.toggle(
+            "Label near-duplicates as one", key="label.near", persist_state="session",
+            help=f"Texts with the same numbers that share {NEAR:.0%} of their word triples.",
+        )  # fmt: skip
+        origin = st.toggle(
+            "Show distance, place and pipeline", key="label.origin", persist_state="session",
+            help="Off, so that nothing leads the label.",
+        )  # fmt: skip
+    return Settings(eval_set, annotator, pipelines, depth, which, order, NEAR if near else None, origin)
+
+
+def _whose() -> tuple[str, str]:
+    titles = {name: resources.eval_set(name).title for name in resources.recorded_sets()}
+    titles |= {name: f"Your dropped list (queries: {len(one.cases)})" for name, one in sources.uploads().items()}
+    _from_address(SET_KEY, "set", list(titles))
+    _from_address(NAME_KEY, "annotator", None)
+    eval_set = st.selectbox(
+        "Eval set", list(titles), format_func=lambda name: titles[name], key=SET_KEY, persist_state="session"
+    )
+    name = annotator()
+    st.query_params.from_dict({"set": eval_set or "", "annotator": name})
+    return eval_set or next(iter(titles)), name
+
+
+def _from_address(key: str, parameter: str, known: list[str] | None) -> None:
+    """Start from what a link or a reload says; the widget is the truth from then on."""
+    said = st.query_params.get(parameter, "")
+    if key not in st.session_state and said and (known is None or said in known):
+        st.session_state[key] = said[:80]
+
+
+def annotator() -> str:
+    """Who labels: the person who logged in, else the name typed here; the address keeps it through a reload."""
+    if getattr(st.user, "is_logged_in", False):
+        name = str(st.user.get("email") or st.user.get("name") or MINE)
+        st.text(f"Labelling as {name}")
+        return name
+    st.session_state.setdefault(NAME_KEY, MINE)
+    typed = st.text_input(
+        "Your name", max_chars=80, key=NAME_KEY, persist_state="session",
+        help="Each person’s labels are kept apart; agreement is measured between names.",
+    )  # fmt: skip
+    return (typed or "").strip() or MINE
+
+
+def _pool() -> tuple[tuple[str, ...], int]:
+    names = shipped_names()
+    chosen = st.multiselect(
+        "Pool from pipelines", names, default=[name for name in FIRST_PIPELINES if name in names],
+        key="label.pipelines", persist_state="session", help="Whatever any of them keeps is labelled once.",
+    )  # fmt: skip
+    depth = st.number_input("Depth per pipeline", 1, 1000, 15, key="label.depth", persist_state="session")
+    return tuple(chosen), int(depth)

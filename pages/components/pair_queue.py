@@ -1,0 +1,217 @@
+"""The pairs a person is to label, on the server: their order, what is done, and the next few for the browser.
+
+However long the queue, the browser gets a window of it. The pool comes from rag_core.evaluate.pooling, the order that
+settles a comparison soonest from label_next. Nothing here draws, and nothing here is the only copy of a label.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pages.components.label_queue import Item
+from pages.components.label_queue.intake import Entry
+from rag_core.evaluate.experiment import PipelineReport
+from rag_core.evaluate.label_next import Comparison, compare
+from rag_core.evaluate.pooling import Pair, content
+from rag_core.store.events import UNDO
+from rag_core.store.keys import chunk_key, text_hash
+from rag_core.types import Chunk
+
+WINDOW = 100  # pairs the browser holds at once
+WINDOW_CHARACTERS = 300_000  # and of text, but at least LEAST pairs
+LEAST = 5
+RANK_AGAIN = 20  # labels after which the order is made anew
+
+
+def pair_id(eval_set: str, pair: Pair) -> str:
+    """A name of the pair that stays the same over restarts."""
+    said = "\0".join((eval_set, pair.query.id, content(pair.chunk)))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+@dataclass
+class PairQueue:
+    """A queue of one person over one pool. `judged` are the pairs somebody labelled, `done` those not to be shown."""
+
+    eval_set: str
+    annotator: str
+    pairs: Mapping[str, Pair]
+    order: list[str]
+    judged: set[str]
+    done: set[str]
+    rivals: tuple[PipelineReport, PipelineReport] | None = None
+    grades: dict[str, dict[str, int]] = field(default_factory=dict)  # query id → chunk id → grade, what counts
+    show_origin: bool = False
+    comparison: Comparison | None = None
+    _since_ranked: int = 0
+    _start: int = 0
+
+    def __post_init__(self) -> None:
+        self._total = Counter(pipeline for pair in self.pairs.values() for pipeline in pair.places)
+        self._covered = Counter(pipeline for name in self.judged for pipeline in self.pairs[name].places)
+        self.rank()
+
+    def rank(self) -> None:
+        """Put first what can still change the comparison; without rivals the blind order stays."""
+        self._since_ranked = 0
+        if self.rivals is None:
+            return
+        self.comparison = compare(*self.rivals, labels=self.grades)
+        gain = {(query_id, chunk_id): value for value, query_id, chunk_id in self.comparison.ranked()}
+        value = {name: _gain(self.pairs[name], gain) for name in self.order}
+        self.order.sort(key=lambda name: -value[name])  # equal gains keep the blind order
+        self._start = 0
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Take over what was stored: a label is done, an undo comes back."""
+        for entry in entries:
+            pair = self.pairs.get(entry.pair)
+            if pair is None or (entry.event.eval_set, entry.event.annotator) != (self.eval_set, self.annotator):
+                continue
+            self._mark(entry.pair, pair, undone=entry.event.kind == UNDO)
+            self._since_ranked += 1
+            of_query = self.grades.setdefault(pair.query.id, {})
+            for chunk in pair.chunks:
+                of_query.pop(chunk.id, None)
+                if entry.event.grade is not None:
+                    of_query[chunk.id] = entry.event.grade
+        if self._since_ranked >= RANK_AGAIN:
+            self.rank()
+
+    def _mark(self, name: str, pair: Pair, undone: bool) -> None:
+        if undone:
+            self._start = 0
+        if (name in self.judged) == undone:
+            self._covered.update({pipeline: -1 if undone else 1 for pipeline in pair.places})
+        for known in (self.done, self.judged):
+            known.discard(name) if undone else known.add(name)
+
+    def window(self, later: Collection[str] = ()) -> tuple[Item, ...]:
+        """The next pairs, those put off last."""
+        items: list[Item] = []
+        characters = 0
+        for name in self._next(set(later)):
+            item = self.item(name)
+            characters += len(item.text)
+            if len(items) >= WINDOW or (characters > WINDOW_CHARACTERS and len(items) >= LEAST):
+                break
+            items.append(item)
+        return tuple(items)
+
+    def _next(self, later: set[str]) -> Iterator[str]:
+        while self._start < len(self.order) and self.order[self._start] in self.done:
+            self._start += 1
+        open_ones = (name for name in self.order[self._start :] if name not in self.done)
+        put_off = []
+        for name in open_ones:
+            if name in later:
+                put_off.append(name)
+            else:
+                yield name
+        yield from put_off
+
+    def item(self, name: str) -> Item:
+        """A pair as the browser gets it."""
+        pair = self.pairs[name]
+        return Item(
+            id=name,
+            eval_set=self.eval_set,
+            annotator=self.annotator,
+            query_id=pair.query.id,
+            query_hash=text_hash(pair.query.text),
+            chunk_id=pair.chunk.id,
+            text_hash=text_hash(pair.chunk.text),
+            query=pair.query.text,
+            title=pair.chunk.title,
+            text=pair.chunk.text,
+            others=tuple({"chunk_id": one.id, "text_hash": text_hash(one.text)} for one in _to_label(pair)),
+            why=self.why(pair),
+            origin=_origin(pair) if self.show_origin else "",
+        )
+
+    def why(self, pair: Pair) -> str:
+        """Why this pair comes now, without telling which pipeline brought it."""
+        if self.comparison is None:
+            return "It is in the pool; the order is random, so that nothing tells what a pipeline thought of it."
+        if self.comparison.settled:
+            return "No open label can change which of the two pipelines is better; the rest of the pool follows."
+        return f"Its label can change which of the two pipelines is better on query {pair.query.id}."
+
+    def coverage(self) -> tuple[str, ...]:
+        """Judged share of each pipeline's part of the pool, in words."""
+        return tuple(f"{name} {self._covered[name] / self._total[name]:.0%}" for name in sorted(self._total))
+
+    def settled(self) -> str:
+        """What can be said of the comparison by now, '' without one."""
+        if self.comparison is None or self.rivals is None:
+            return ""
+        first, second = (report.name for report in self.rivals)
+        low, high = self.comparison.bounds
+        if self.comparison.winner:
+            better = (first, second)[self.comparison.winner - 1]
+            return f"Settled: {better} has the higher mean SetF, whatever the remaining labels say."
+        if self.comparison.settled:
+            return f"Settled: {first} and {second} have the same mean SetF, whatever the remaining labels say."
+        return f"Open: mean SetF of {first} minus {second} lies between {low:+.3f} and {high:+.3f}."
+
+
+def _gain(pair: Pair, gain: Mapping[tuple[str, str], float]) -> float:
+    return max(gain.get((pair.query.id, chunk.id), 0.0) for chunk in pair.chunks)
+
+
+def _to_label(pair: Pair) -> list[Chunk]:
+    """The further chunks that need an event of their own: equal texts share one label already."""
+    seen = {chunk_key(pair.chunk.id, text_hash(pair.chunk.text))}
+    found = []
+    for chunk in pair.others:
+        key = chunk_key(chunk.id, text_hash(chunk.text))
+        if key not in seen:
+            found.append(chunk)
+        seen.add(key)
+    return found
+
+
+def _origin(pair: Pair) -> str:
+    places = ", ".join(f"{name} at {place}" for name, place in sorted(pair.places.items()))
+    distance = "" if pair.distance is None else f"distance {pair.distance:.4f} · "
+    return f"{distance}kept by {places}"
+
+
+def make_queue(
+    eval_set: str,
+    annotator: str,
+    pairs: Sequence[Pair],
+    grades: Mapping[str, Mapping[str, int]],
+    mine: Collection[tuple[str, str]],
+    unjudged_only: bool,
+    rivals: tuple[PipelineReport, PipelineReport] | None = None,
+    show_origin: bool = False,
+) -> PairQueue:
+    """A queue over a pool.
+
+    `grades` is what counts (query id → chunk id → grade); `mine` are the (query id, chunk key) this person labelled,
+    unsure included. With `unjudged_only` what anybody judged is left out, else only what this person did.
+    """
+    named = {pair_id(eval_set, pair): pair for pair in pairs}
+    judged = {
+        name for name, pair in named.items() if any(chunk.id in grades.get(pair.query.id, {}) for chunk in pair.chunks)
+    }
+    by_me = {
+        name
+        for name, pair in named.items()
+        if any((pair.query.id, chunk_key(one.id, text_hash(one.text))) in mine for one in pair.chunks)
+    }
+    return PairQueue(
+        eval_set,
+        annotator,
+        named,
+        list(named),
+        judged | by_me,
+        (judged | by_me) if unjudged_only else set(by_me),
+        rivals,
+        {query_id: dict(given) for query_id, given in grades.items()},
+        show_origin,
+    )

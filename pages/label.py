@@ -1,0 +1,183 @@
+"""Label: is this chunk relevant to this query?"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.components import header, label_queue, label_settings, resources, say, sources
+from pages.components.label_queue import QueueData
+from pages.components.label_queue.intake import read_batch, take
+from pages.components.label_settings import NOBODY, NOT_ME, WHICH_KEY, Settings
+from pages.components.pair_queue import PairQueue, make_queue
+from rag_core.errors import InputError, StoreError
+from rag_core.evaluate.experiment import run_all
+from rag_core.evaluate.pooling import pool
+from rag_core.evaluate.sets import EvalSet, folders
+from rag_core.spec import read_pipeline
+from rag_core.stage import Pipeline
+from rag_core.store.database import Store
+from rag_core.store.labels import LabelStore
+
+KEY = "label.component"
+QUEUE, ACKS, ANSWERED, VERSION = "label.queue", "label.acks", "label.answered", "label.version"
+VIEWS = ("Queue", "Agreement", "Import and export", "Audit")
+NO_GUIDELINES = (
+    "Judge the chunk for this query alone.\n\n"
+    "- **0 irrelevant**: says nothing about what is asked\n"
+    "- **1 related**: on the subject, of little help\n"
+    "- **2 relevant**: part of the answer\n"
+    "- **3 answers it**: the answer is in it\n\n"
+    "Rules of this eval set’s own go into `guidelines.md` in its folder."
+)
+
+HELP = """
+**Keys.** 0 1 2 3 grade, u unsure, s later, z undo, b back, n note, ? all keys. They can be switched off beside the
+grades; keys typed into a box are text.
+
+**unsaved** counts labels that are not on the server’s disk yet. They are kept in the browser, through a reload too.
+
+**Percent by pipeline** is Judged@depth: how much of what the pipeline keeps has a label.
+
+**Settled** is a proof about the labels that are open, not a test of significance.
+"""
+
+
+def find_set(name: str) -> EvalSet:
+    return sources.uploads()[name] if name in sources.uploads() else resources.eval_set(name)
+
+
+def build(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue:
+    """Pool the pipelines' lists and leave out what is labelled."""
+    from pages.components import labels
+
+    cases = labels.overlaid(store, chosen.name, chosen.cases)
+    pipelines = [read_pipeline(name) for name in settings.pipelines] or [Pipeline(label="unfiltered")]
+    reports = run_all(cases, pipelines, chosen.min_grade, ())
+    by_name = {report.name: report for report in reports}
+    rivals = settings.rivals
+    mine = LabelStore(store).labels(chosen.name, settings.annotator)
+    return make_queue(
+        chosen.name,
+        settings.annotator,
+        pool(reports, settings.depth, near=settings.near),
+        {case.query.id: case.grades for case in cases},
+        {(event.query_id, event.chunk_key) for event in mine},
+        settings.which == NOBODY,
+        (by_name[rivals[0]], by_name[rivals[1]]) if rivals else None,
+        settings.show_origin,
+    )
+
+
+def queue_of(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue:
+    """The session's queue, made again when a setting or an import changed what it holds."""
+    key = (settings, len(chosen.cases), st.session_state.get(VERSION, 0))
+    held = st.session_state.get(QUEUE)
+    if held is None or held[0] != key:
+        with st.spinner("Pooling …"):
+            held = (key, build(chosen, settings, store))
+        st.session_state[QUEUE] = held
+    queue: PairQueue = held[1]
+    return queue
+
+
+def absorb(sent: Any, store: Store, queue: PairQueue) -> None:
+    """Store what the browser sent; only what is on disk is acknowledged."""
+    batch = read_batch(sent)
+    taken = take(LabelStore(store), batch)
+    acks: dict[str, int] = st.session_state.setdefault(ACKS, {})
+    queue.take([entry for entry in taken.entries if entry.event.seq > acks.get(entry.event.session, -1)])
+    for stream, seq in taken.acks.items():
+        acks[stream] = max(seq, acks.get(stream, -1))
+    st.session_state[ANSWERED] = (batch.stream, batch.attempt, taken.problem, batch.later)
+
+
+def answered() -> tuple[str, int, str, Sequence[str]]:
+    """Stream and number of the last batch taken in, what was wrong, and what is put off."""
+    found: tuple[str, int, str, Sequence[str]] = st.session_state.get(ANSWERED, ("", 0, "", ()))
+    return found
+
+
+@st.fragment
+def draw_queue(queue: PairQueue, store: Store, guidelines: str) -> None:
+    """The component; its labels are stored before this runs, or, in a session that is new to them, right after."""
+    stream, attempt, problem, later = answered()
+    data = QueueData(
+        whose=f"{queue.eval_set} {queue.annotator}",
+        items=queue.window(later),
+        total=len(queue.pairs),
+        done=len(queue.done),
+        coverage=queue.coverage(),
+        settled=queue.settled(),
+        guidelines=guidelines,
+        acks=dict(st.session_state.get(ACKS, {})),
+        problem=problem or store.unwritable,
+        answers=stream,
+        attempt=attempt,
+    )
+    sent = label_queue.show(data, KEY, lambda: absorb(label_queue.sent(KEY), store, queue))
+    batch = read_batch(sent)
+    if batch.stream and (batch.stream, batch.attempt) != (stream, attempt):
+        absorb(sent, store, queue)
+        st.rerun()
+
+
+def guidelines_of(name: str) -> str:
+    folder = folders(resources.workspace()).get(name)
+    file = folder / "guidelines.md" if folder else None
+    return file.read_text("utf-8", "replace") if file and file.is_file() else NO_GUIDELINES
+
+
+def ask_again() -> None:
+    st.session_state[WHICH_KEY] = NOT_ME
+
+
+def draw_labelling(chosen: EvalSet, settings: Settings, store: Store) -> None:
+    """The queue, or why it holds nothing."""
+    queue = queue_of(chosen, settings, store)
+    if not queue.pairs:
+        st.markdown("These pipelines keep nothing on this eval set: there is nothing to label.")
+    elif len(queue.done) == len(queue.pairs) and not st.session_state.get(ACKS) and settings.which == NOBODY:
+        st.markdown(f"**Every one of the {len(queue.pairs)} pairs in this pool has a label.**")
+        st.button("Label them as a second opinion", on_click=ask_again, icon=":material/group:")
+    else:
+        draw_queue(queue, store, guidelines_of(chosen.name))
+
+
+def draw() -> None:
+    header.show("Label", "Is this chunk relevant to this query?", HELP)
+    try:
+        settings = label_settings.choose()
+        chosen = find_set(settings.eval_set)
+        store = resources.label_store()
+    except (InputError, StoreError) as error:
+        say.problem("There is nothing to label, or labels cannot be kept here.", str(error))
+        return
+    if store.unwritable:
+        say.problem("Labels can be read here, not kept.", store.unwritable)
+    view = st.segmented_control(
+        "View", VIEWS, default=VIEWS[0], required=True, key="label.view", label_visibility="collapsed"
+    )
+    try:
+        if view == "Queue":
+            draw_labelling(chosen, settings, store)
+        else:
+            draw_other(view, chosen, settings, store)
+    except (InputError, StoreError) as error:
+        say.problem("This cannot be shown.", str(error))
+    resources.settle()
+
+
+def draw_other(view: str, chosen: EvalSet, settings: Settings, store: Store) -> None:
+    """The views beside the queue; only the one that is chosen is loaded."""
+    from pages.components import label_agreement, label_audit, label_exchange
+
+    if view == "Agreement":
+        label_agreement.show(chosen, LabelStore(store), settings.annotator)
+    elif view == "Audit":
+        label_audit.show(chosen, store, settings)
+    else:
+        label_exchange.show(chosen.name, LabelStore(store), settings.annotator)
+
+
+draw()
