@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -92,12 +93,27 @@ def start_app(workspace, log):
     return process, url
 
 
+@contextmanager
+def served(workspace):
+    """The address of an app on that workspace, for as long as the block lasts."""
+    with open(workspace / "app.log", "wb") as log:
+        process, url = start_app(workspace, log)
+        try:
+            yield url
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def serve(browser):
+    """Starts an app on a workspace that a test filled: `with serve(workspace) as url`."""
+    return served
+
+
 @pytest.fixture(scope="session")
 def app(browser, tmp_path_factory):
     """The address of the running app."""
     workspace = tmp_path_factory.mktemp("workspace")
-    with open(workspace / "app.log", "wb") as log:
-        process, url = start_app(workspace, log)
+    with served(workspace) as url:
         yield url
-        process.terminate()
-        process.wait(timeout=20)

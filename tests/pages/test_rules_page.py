@@ -8,7 +8,7 @@ import pytest
 from rag_core.index.collection import open_collection
 from rag_core.rules.model import read_rule
 
-sys.path.insert(0, str(Path(__file__).parent))  # the small collection beside the tests
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 
 import small_rules
 
