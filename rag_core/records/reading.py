@@ -1,61 +1,21 @@
-"""Recorded result lists (JSONL, one query a line) ⇄ cases: read and write what some retriever returned.
+"""Recorded result lists (JSONL, one query a line) → cases. Order in the file is the rank, unknown keys are metadata.
 
-Format version 1, described in docs/formats.md and by `SCHEMA`. A recorded list is as good as a live one: order in the
-file is the rank, unknown keys are kept as metadata, a rule that cannot be read is kept as it stands (the filter warns).
-Label files and eval-set folders are read elsewhere.
+A rule that cannot be read is kept as it stands: the filter that meets it lets the chunk pass with a warning.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
 from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_text
-from rag_core.rules.templates import Family, propose
+from rag_core.records.schema import CANDIDATE_KEYS, QUERY_KEYS, VERSION
 from rag_core.types import SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
-
-VERSION = 1
-QUERY_KEYS = {"version", "id", "query", "candidates", "metric", "order", "relevant_total", "tags"}
-CANDIDATE_KEYS = {"id", "title", "text", "type", "query_must", "ref_ids", "relevant", *SCORES}
-
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "Recorded result list, one line of a JSONL file, version 1",
-    "type": "object",
-    "required": ["query", "candidates"],
-    "properties": {
-        "version": {"const": VERSION},
-        "id": {"type": "string", "minLength": 1, "description": "absent: q{line}"},
-        "query": {"type": "string", "pattern": r"\S"},
-        "metric": {"enum": [None, *(str(metric) for metric in Metric)], "description": "absent or null: unknown"},
-        "order": {"enum": [str(order) for order in Order], "description": "distance (default) is checked"},
-        "relevant_total": {"type": ["integer", "null"], "minimum": 0},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "candidates": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "anyOf": [{"required": [score]} for score in SCORES],
-                "properties": {
-                    "id": {"type": "string", "minLength": 1, "description": "absent: {query id}#{rank}"},
-                    "title": {"type": ["string", "null"]},
-                    "text": {"type": ["string", "null"]},
-                    "type": {"type": ["string", "null"]},
-                    "relevant": {"type": ["integer", "null"], "minimum": 0, "description": "grade; null: unjudged"},
-                    "ref_ids": {"type": "array", "items": {"type": "string"}},
-                    "query_must": {"description": "a rule; one that cannot be read keeps its chunk with a warning"},
-                    **{score: {"type": "number"} for score in SCORES},
-                },
-            },
-        },
-    },
-}
 
 
 def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
@@ -224,54 +184,3 @@ def _check_order(hits: tuple[Hit, ...], place: str) -> None:
                 f"{place} candidate {after.rank} has {kind} {after.scores[kind]!r} after {before.scores[kind]!r}, "
                 f"expected {word}, or order: fused"
             )
-
-
-def with_rules(cases: Iterable[Case], families: Sequence[Family]) -> list[Case]:
-    """The cases with the templates' rules on every candidate that carries none and whose title a family matches."""
-    return [replace(case, candidates=_ruled(case.candidates, families)) for case in cases]
-
-
-def _ruled(candidates: Candidates | None, families: Sequence[Family]) -> Candidates | None:
-    if candidates is None:
-        return None
-    hits = []
-    for hit in candidates.hits:
-        proposal = propose(hit.chunk.title, families) if hit.chunk.query_must is None else None
-        if proposal is not None:
-            hit = replace(hit, chunk=replace(hit.chunk, query_must=proposal.rule.as_mapping()))
-        hits.append(hit)
-    return replace(candidates, hits=tuple(hits))
-
-
-def dump_lists(cases: Iterable[Case]) -> Iterator[str]:
-    """The cases as JSONL lines without newline; `load_lists` gives the same cases back."""
-    for case in cases:
-        yield json.dumps(dump_case(case), ensure_ascii=False)
-
-
-def dump_case(case: Case) -> dict[str, Any]:
-    """One case as the plain values of its line."""
-    candidates = case.candidates or Candidates(case.query)
-    record: dict[str, Any] = {"version": VERSION, "id": case.query.id, "query": case.query.text}
-    if candidates.metric is not Metric.UNKNOWN:
-        record["metric"] = str(candidates.metric)
-    if candidates.order is not Order.DISTANCE:
-        record["order"] = str(candidates.order)
-    if case.relevant_total is not None:
-        record["relevant_total"] = case.relevant_total
-    if case.query.tags:
-        record["tags"] = list(case.query.tags)
-    record.update(case.query.metadata)
-    record["candidates"] = [_dump_hit(hit, case.grades.get(hit.chunk.id)) for hit in candidates.hits]
-    return record
-
-
-def _dump_hit(hit: Hit, grade: int | None) -> dict[str, Any]:
-    chunk = hit.chunk
-    entry: dict[str, Any] = {"id": chunk.id, "title": chunk.title, **hit.scores}
-    if grade is not None:
-        entry["relevant"] = grade
-    optional = {"text": chunk.text, "type": chunk.type, "query_must": chunk.query_must, "ref_ids": list(chunk.ref_ids)}
-    entry.update({key: value for key, value in optional.items() if value})
-    entry.update(chunk.metadata)
-    return entry

@@ -1,0 +1,44 @@
+"""The JSON Schema of a recorded result list, version 1, and the keys that are not metadata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rag_core.types import SCORES, Metric, Order
+
+VERSION = 1
+QUERY_KEYS = {"version", "id", "query", "candidates", "metric", "order", "relevant_total", "tags"}
+CANDIDATE_KEYS = {"id", "title", "text", "type", "query_must", "ref_ids", "relevant", *SCORES}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Recorded result list, one line of a JSONL file, version 1",
+    "type": "object",
+    "required": ["query", "candidates"],
+    "properties": {
+        "version": {"const": VERSION},
+        "id": {"type": "string", "minLength": 1, "description": "absent: q{line}"},
+        "query": {"type": "string", "pattern": r"\S"},
+        "metric": {"enum": [None, *(str(metric) for metric in Metric)], "description": "absent or null: unknown"},
+        "order": {"enum": [str(order) for order in Order], "description": "distance (default) is checked"},
+        "relevant_total": {"type": ["integer", "null"], "minimum": 0},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "candidates": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "anyOf": [{"required": [score]} for score in SCORES],
+                "properties": {
+                    "id": {"type": "string", "minLength": 1, "description": "absent: {query id}#{rank}"},
+                    "title": {"type": ["string", "null"]},
+                    "text": {"type": ["string", "null"]},
+                    "type": {"type": ["string", "null"]},
+                    "relevant": {"type": ["integer", "null"], "minimum": 0, "description": "grade; null: unjudged"},
+                    "ref_ids": {"type": "array", "items": {"type": "string"}},
+                    "query_must": {"description": "a rule; one that cannot be read keeps its chunk with a warning"},
+                    **{score: {"type": "number"} for score in SCORES},
+                },
+            },
+        },
+    },
+}
