@@ -11,17 +11,22 @@ from pages.components import (
     cut_chart,
     header,
     inert_text,
+    live_controls,
     measures_line,
     resources,
     say,
     session,
     sources,
 )
-from pages.components.reading import Row, chart_data, reading_of_rules, rows_of, waterfall
+from pages.components.asked import Asked, find, find_live, find_set, working
+from pages.components.cut_chart import ChartData
+from pages.components.reading import Row, chart_data, reading_of_rules, rows_of
+from pages.components.trace import trace, waterfall
 from pages.components.view import ADAPTIVE, LARGEST_LIMIT, View, pipeline_of
-from rag_core.errors import InputError, StoreError
+from rag_core.errors import InputError, StoreError, SurroundingsError, WinnowError
 from rag_core.evaluate.experiment import Outcome, run, run_case
 from rag_core.evaluate.sets import EvalSet
+from rag_core.filters.cutoff import TopK
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 
@@ -33,51 +38,12 @@ HELP = """
 Tab reaches the chunks of the chart: arrow keys walk, Enter selects.
 
 **SetP, SetR, SetF.** Precision, recall and F₁ of the list that is kept, for this query; “was” is the list without any
-filter. Relevant means a label of at least min_grade.
+filter; of a list that is searched live, its first 15. Relevant means a label of at least min_grade.
 
 **Distance.** Lower is nearer. **Gap.** The difference of two neighbours’ distances; the first gap never ends a list.
 
 **kept / dropped** is what the filters decide; **relevant / irrelevant / unjudged** is what people say.
 """
-
-
-def find_set() -> EvalSet | None:
-    """The eval set in the view, or None with the reason shown."""
-    if sources.upload_problem():
-        say.problem("This file cannot be opened; nothing was changed.", sources.upload_problem())
-    try:
-        return sources.find(session.current().eval_set)
-    except InputError as error:
-        say.problem("This eval set cannot be shown.", str(error))
-        st.button("Open the example queries", on_click=controls.start_over, icon=":material/play_arrow:")
-        return None
-
-
-def labelled(chosen: EvalSet) -> list[Case]:
-    """The cases with the labels people gave laid over them; without a store there is nothing to lay."""
-    if not resources.has_store():
-        return list(chosen.cases)
-    from pages.components import labels  # late: the database layer takes longer to import than this page
-
-    try:
-        return labels.overlaid(resources.label_store(), chosen.name, chosen.cases)
-    except StoreError as error:
-        say.problem("The labels given here cannot be read; the eval set’s own are shown.", str(error))
-        return list(chosen.cases)
-
-
-def find_query(cases: Sequence[Case]) -> Case:
-    """The query in the view; an unknown one is said, and the first is shown."""
-    wanted = session.current().query_id
-    found = next((case for case in cases if case.query.id == wanted), None)
-    if found is None:
-        if wanted:
-            say.problem(
-                "The link names a query that this eval set does not hold; the first one is shown.", wanted[:200]
-            )
-        found = cases[0]
-        session.settle_query(found.query.id)
-    return found
 
 
 def run_view(case: Case, view: View, min_grade: int) -> Outcome:
@@ -87,6 +53,23 @@ def run_view(case: Case, view: View, min_grade: int) -> Outcome:
     except InputError as error:
         say.problem("A filter cannot run on this list as it is set; the list is shown without it.", str(error))
         return run_case(case, pipeline_of(replace(view, adaptive_on=False)), min_grade)
+    except SurroundingsError as error:
+        say.problem("The collection could not be read on; the list is shown without refill.", str(error))
+        return run_case(case, pipeline_of(replace(view, refill_on=False)), min_grade)
+
+
+def run_before(case: Case, asked: Asked) -> Outcome:
+    """What “was” means: a recorded list as it came, a live list cut to a fixed number."""
+    return run_case(case, compared(asked), asked.chosen.min_grade)
+
+
+def compared(asked: Asked) -> Pipeline:
+    """The pipeline that “was” stands for."""
+    if asked.live is None:
+        return Pipeline()
+    from pages.components.live import BASELINE
+
+    return Pipeline((TopK(BASELINE),))
 
 
 def moved(event: cut_chart.ChartEvent) -> None:
@@ -116,7 +99,7 @@ def draw_remarks(outcome: Outcome) -> None:
         say.remarks(f"{len(lines)} warnings in this run", lines)
 
 
-def draw_below(outcome: Outcome, before: Outcome, rows: Sequence[Row], chosen: EvalSet, cases: Sequence[Case]) -> None:
+def draw_below(outcome: Outcome, rows: Sequence[Row], asked: Asked) -> None:
     """Chunks, context or all queries: only the one that is chosen runs."""
     view = session.current()
     picked = st.segmented_control(
@@ -127,9 +110,9 @@ def draw_below(outcome: Outcome, before: Outcome, rows: Sequence[Row], chosen: E
 
         context_view.show(outcome)
     elif picked == "All queries":
-        draw_all(view, chosen, cases)
+        draw_all(view, asked)
     else:
-        draw_chunks(outcome, rows, chosen, view)
+        draw_chunks(outcome, rows, asked.chosen, view)
 
 
 def draw_chunks(outcome: Outcome, rows: Sequence[Row], chosen: EvalSet, view: View) -> None:
@@ -154,16 +137,34 @@ def draw_chunks(outcome: Outcome, rows: Sequence[Row], chosen: EvalSet, view: Vi
         chunk_panel.show(row, outcome, store, chosen.name, view.mode)
 
 
-def draw_all(view: View, chosen: EvalSet, cases: Sequence[Case]) -> None:
-    """The page's setting on every query of the eval set."""
+def draw_all(view: View, asked: Asked) -> None:
+    """The page's setting on every query of the eval set; live lists are captured once and filtered from then on."""
     from pages.components import all_queries
 
+    least = asked.chosen.min_grade
     try:
-        now = run(cases, pipeline_of(view), chosen.min_grade)
-    except InputError as error:
+        cases, first = every_list(view, asked)
+        now = run(cases, pipeline_of(view), least)
+    except WinnowError as error:
         say.problem("This setting cannot run on every query of the eval set.", str(error))
         return
-    all_queries.show(now, run(cases, Pipeline(), chosen.min_grade))
+    all_queries.show(now, run(first, compared(asked), least), asked.baseline)
+
+
+def every_list(view: View, asked: Asked) -> tuple[Sequence[Case], Sequence[Case]]:
+    """The cases with their lists: as this setting meets them, and as the setting it is compared with does."""
+    if asked.live is None:
+        return asked.cases, asked.cases
+    from pages.components import live
+
+    index, captured = asked.live, list[Case]()
+    working(
+        f"Searching {view.collection} for every query",
+        lambda bar: captured.extend(live.capture(asked.chosen, asked.cases, view, index, bar)),
+    )
+    depth = live.capture_depth(view, index)
+    st.caption(f"Lists of {depth:,} chunks per query, searched once and kept; refill reads no further in them.")
+    return live.cut_to(captured, view), captured
 
 
 def draw_chart(data: cut_chart.ChartData) -> None:
@@ -174,14 +175,30 @@ def draw_chart(data: cut_chart.ChartData) -> None:
         st.markdown("This list holds no candidates: there is nothing to filter.")
 
 
-def draw_sidebar(cases: Sequence[Case] = (), data: cut_chart.ChartData | None = None) -> None:
-    """What is looked at and which filters run; without a list only the eval set can be chosen."""
+def draw_sidebar(chosen: EvalSet | None = None, asked: Asked | None = None, data: ChartData | None = None) -> None:
+    """What is looked at and which filters run; as much of it as there is something to choose."""
     with st.sidebar:
         controls.choose_set(sources.titles())
-        if data is not None:
-            controls.choose_query(cases)
+        if chosen is None:
+            return
+        live_controls.choose_source(chosen)
+        if asked is not None and data is not None:
+            controls.choose_query(asked.cases)
+        if session.current().collection:
+            live_controls.ask()
+            live_controls.search()
+        if asked is not None and data is not None:
             controls.filters(data.limit_maximum, data.step)
             controls.take_along()
+
+
+def draw_trace(outcome: Outcome, data: ChartData, asked: Asked) -> None:
+    """How the list came to be, for lists that were searched now; what of a deep one is drawn."""
+    lines = trace(outcome) if asked.live is not None else []
+    if len(data.points) + data.kept_elsewhere < data.total and data.total > len(data.points):
+        lines.append(f"drawn: {len(data.points)} of {data.total}, the table holds all")
+    if lines:
+        st.caption(" · ".join(lines))
 
 
 def draw() -> None:
@@ -192,28 +209,34 @@ def draw() -> None:
             "The link cannot be shown as it is; the page stands as at first.", st.session_state[session.PROBLEM]
         )
     chosen = find_set()
-    if chosen is None:
-        draw_sidebar()
+    live, ready = find_live(chosen) if chosen is not None else (None, False)
+    asked = find(chosen, live) if chosen is not None and ready else None
+    if asked is None:
+        draw_sidebar(chosen)
         return
-    cases = labelled(chosen)
-    case = find_query(cases)
-    view = session.current()
-    before = run_case(case, Pipeline(), chosen.min_grade)
-    outcome = run_view(case, view, chosen.min_grade)
-    rows = rows_of(outcome, chosen.min_grade)
+    draw_asked(asked)
+    resources.settle()
+
+
+def draw_asked(asked: Asked) -> None:
+    """The query, its run, and everything that can be changed about it."""
+    view, least = session.current(), asked.chosen.min_grade
+    before = run_before(asked.case, asked)
+    outcome = run_view(asked.case, view, least)
+    rows = rows_of(outcome, least)
     data = chart_data(outcome, rows, view, session.selected())
     above, charts = st.container(), st.container()
     with charts:  # sent first: what a person looks at while a setting moves
         draw_chart(data)
-    draw_sidebar(cases, data)
+    draw_sidebar(asked.chosen, asked, data)
     with above:
-        draw_query(case, rows, view)
-        measures_line.show(outcome, before)
-        st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, chosen.min_grade)}]")
+        draw_query(asked.case, rows, view)
+        measures_line.show(outcome, before, asked.baseline)
+        st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, least, asked.baseline)}]")
+        draw_trace(outcome, data, asked)
         draw_remarks(outcome)
     session.write_address(session.current())
-    draw_below(outcome, before, rows, chosen, cases)
-    resources.settle()
+    draw_below(outcome, rows, asked)
 
 
 draw()

@@ -18,27 +18,26 @@ KEY = "explore.all"
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 
 
-def show(now: PipelineReport, before: PipelineReport) -> None:
-    """Means with their counts, the strip, the table."""
+def show(now: PipelineReport, before: PipelineReport, baseline: str = "") -> None:
+    """Means with their counts, the strip, the table; `baseline` names the filter of `before`, '' for none."""
+    compared = baseline or "without filter"
     summary, was = now.summary, before.summary
     st.markdown(
         f"**{_mean(summary.means.get('SetF'))}** mean SetF, macro over {summary.queries_scored} of "
-        f"{summary.queries_total} queries (without filter {_mean(was.means.get('SetF'))}); "
+        f"{summary.queries_total} queries ({compared} {_mean(was.means.get('SetF'))}); "
         f"SetP {_mean(summary.means.get('SetP'))}, SetR {_mean(summary.means.get('SetR'))}; "
         f"{summary.queries_empty} empty, {summary.queries_unjudged} without labels."
     )
     rows = _rows(now, before)
     scored = [row for row in rows if row["change"] is not None]
     if scored:
-        st.plotly_chart(_strip(scored), key="explore.strip", config={"displaylogo": False}, alt=STRIP_ALT)
+        st.plotly_chart(_strip(scored, compared), key="explore.strip", config={"displaylogo": False}, alt=STRIP_ALT)
     else:
         st.caption("No query of this eval set is labelled yet: label chunks to see the change.")
     _table(rows)
 
 
-STRIP_ALT = (
-    "Change of SetF per query, from the unfiltered list to this setting; the table below holds the same numbers."
-)
+STRIP_ALT = "Change of SetF per query, from the compared list to this setting; the table below holds the same numbers."
 
 
 def _mean(value: float | None) -> str:
@@ -53,7 +52,7 @@ def _rows(now: PipelineReport, before: PipelineReport) -> list[dict[str, Any]]:
         rows.append(
             {
                 "query": after.case.query.id,
-                "kept": f"{after.scores.kept} of {len(after.start.hits)}",
+                "kept": f"{after.scores.kept} of {len(after.result.hits) + len(after.result.drops)}",
                 "SetF was": was,
                 "SetF now": f,
                 "change": None if f is None or was is None else f - was,
@@ -63,7 +62,7 @@ def _rows(now: PipelineReport, before: PipelineReport) -> list[dict[str, Any]]:
     return rows
 
 
-def _strip(rows: Sequence[dict[str, Any]]) -> Any:
+def _strip(rows: Sequence[dict[str, Any]], compared: str) -> Any:
     """One bar per query, largest loss first; blue gains, vermillion loses, and the sign is written on it."""
     import plotly.graph_objects as go
 
@@ -88,7 +87,7 @@ def _strip(rows: Sequence[dict[str, Any]]) -> Any:
         margin={"l": 60, "r": 16, "t": 36, "b": 40},
         title={"text": "Change of SetF per query, largest loss first", "font": {"size": 14}},
         xaxis={"title": {"text": "query"}, **ticks},
-        yaxis={"title": {"text": "SetF now − SetF without filter"}, "range": [-1.1, 1.1], "zeroline": True},
+        yaxis={"title": {"text": f"SetF now − SetF {compared}"}, "range": [-1.1, 1.1], "zeroline": True},
     )
     return figure
 
@@ -105,7 +104,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> None:
         height=min(38 + 35 * len(rows), 400),
         column_config={name: st.column_config.NumberColumn(name, format="%.3f") for name in ("SetF was", "SetF now")}
         | {"change": st.column_config.NumberColumn("change", format="%+.3f")},
-        alt="Per query: kept chunks, SetF without filter, SetF now, change",
+        alt="Per query: kept chunks, SetF before, SetF now, change",
     )
 
 

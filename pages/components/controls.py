@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.components import session, sources
+from pages.components import live_controls, session, sources
 from pages.components.view import DEFAULT_SET, View, compact
 from rag_core.types import Case
 
@@ -25,7 +25,7 @@ def choose_set(titles: Mapping[str, str]) -> None:
         list(titles),
         format_func=lambda name: titles[name],
         placeholder="choose an eval set",
-        help="Queries with their recorded result lists and labels.",
+        help="Queries with their labels, and either recorded result lists or a corpus that is searched live.",
         **bound,
     )
     st.file_uploader(
@@ -48,15 +48,20 @@ def choose_query(cases: Sequence[Case]) -> None:
     """The query, with steps to the one before and after."""
     ids = [case.query.id for case in cases]
     texts = {case.query.id: case.query.text for case in cases}
-    at = ids.index(session.current().query_id)
+    bound = session.bind("query_id")
+    own = bool(session.current().question)
+    at = -1 if own else ids.index(session.current().query_id)
+    if own:
+        st.session_state[bound["key"]] = None  # an empty box, so that any choice is a change
     st.selectbox(
-        f"Query ({at + 1} of {len(ids)})",
+        f"Query (one of {len(ids)})" if own else f"Query ({at + 1} of {len(ids)})",
         ids,
         format_func=lambda query_id: f"{query_id}: {texts[query_id][:90]}",
-        **session.bind("query_id"),
+        placeholder="your own question",
+        **bound,
     )
     with st.container(horizontal=True):
-        st.button("Previous", icon=":material/arrow_back:", disabled=at == 0, on_click=_go, args=(ids[max(at - 1, 0)],))
+        st.button("Previous", icon=":material/arrow_back:", disabled=at < 1, on_click=_go, args=(ids[max(at - 1, 0)],))
         st.button(
             "Next",
             icon=":material/arrow_forward:",
@@ -74,6 +79,7 @@ def filters(limit_maximum: Mapping[str, float], step: Mapping[str, float]) -> No
     """The filters in the order they run; their settings show while they are on."""
     view = session.current()
     st.markdown("**Filters**")
+    live_controls.choose_pipeline()
     st.toggle(
         "query_must",
         help="Drops a chunk whose rule the query does not satisfy. A chunk without a rule stays.",
@@ -81,6 +87,7 @@ def filters(limit_maximum: Mapping[str, float], step: Mapping[str, float]) -> No
     )
     if view.rules_on:
         st.segmented_control("Matching", MODES, required=True, help=MODE_HELP, **session.bind("mode"))
+        live_controls.refill()
     st.toggle(
         "adaptive",
         help="Cuts the list at its largest gap in distance, else at an offset from the nearest chunk.",
@@ -137,7 +144,7 @@ def _limit(field: str, label: str, limit_maximum: Mapping[str, float], step: Map
 def take_along() -> None:
     """The pipeline as a spec and as a command, and the way back to no filter."""
     view = session.current()
-    if not (view.rules_on or view.adaptive_on or view.top_on):
+    if not (view.filtered or view.collection):
         return
     spec = compact(view)
     with st.container(horizontal=True):
@@ -145,16 +152,27 @@ def take_along() -> None:
             st.markdown("The page’s address holds this view: copy it to share. The pipeline as a spec:")
             st.code(spec, language=None, wrap_lines=True)
             st.markdown("The same from the command line:")
-            command = f"python -m rag_core replay lists.jsonl --pipeline {shlex.quote(spec)}"
+            command = f"{_command(view)} --pipeline {shlex.quote(spec)}"
             st.code(command, language=None, wrap_lines=True)
         st.button(
             "Reset", icon=":material/restart_alt:", on_click=_reset, help="All filters off, settings as at first."
         )
 
 
+def _command(view: View) -> str:
+    if not view.collection:
+        return "python -m rag_core replay lists.jsonl"
+    approximate = " --approximate" if view.approximate else ""
+    place = f"--collection {shlex.quote(view.collection)}{approximate}"
+    if view.question:
+        return f"python -m rag_core query {shlex.quote(view.question)} {place}"
+    return f"python -m rag_core evaluate --eval-set {view.eval_set} {place} -t {shlex.quote(view.query_id)}"
+
+
 def _reset() -> None:
     view = session.current()
-    st.session_state[session.VIEW] = View(eval_set=view.eval_set, query_id=view.query_id)
+    asked = {name: getattr(view, name) for name in ("eval_set", "query_id", "collection", "question")}
+    st.session_state[session.VIEW] = View(**asked)
 
 
 def start_over() -> None:

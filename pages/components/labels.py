@@ -6,7 +6,7 @@ number of the next event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import uuid4
 
 import streamlit as st
@@ -48,6 +48,15 @@ def _grades(case: Case, said: dict[tuple[str, str], Event]) -> dict[str, int | N
     hits = case.candidates.hits if case.candidates else ()
     pairs = ((hit.chunk.id, said.get((case.query.id, key_of(hit)))) for hit in hits)
     return {chunk_id: event.grade for chunk_id, event in pairs if event is not None}
+
+
+def overlaid_by_key(store: Store, eval_set: str, cases: Sequence[Case], keys: Mapping[str, str]) -> list[Case]:
+    """The same for a collection that is searched: labels meet all its chunks (`keys`: label key → chunk id)."""
+    overlay: dict[str, dict[str, int | None]] = {}
+    for event in LabelStore(store).labels(eval_set):
+        if event.chunk_key in keys:
+            overlay.setdefault(event.query_id, {})[keys[event.chunk_key]] = event.grade
+    return with_labels(cases, overlay) if overlay else list(cases)
 
 
 def key_of(hit: Hit) -> str:

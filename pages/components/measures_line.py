@@ -14,40 +14,44 @@ HELP = {
 }
 
 
-def show(outcome: Outcome, before: Outcome) -> None:
-    """The measures of this query, each with its value without any filter."""
+def show(outcome: Outcome, before: Outcome, baseline: str = "") -> None:
+    """The measures of this query, each with its value without any filter, or with the filter that `baseline` names."""
     with st.container(horizontal=True, key="measures"):
         for name, text in HELP.items():
             now, was = figure(outcome.scores.values, name), figure(before.scores.values, name)
-            _metric(name, now, _compared(now, was), text)
-        total = len(outcome.start.hits)
+            _metric(name, now, _compared(now, was, baseline), text)
         dropped = len(outcome.result.drops)
+        total = len(outcome.result.hits) + dropped
         _metric("kept", f"{outcome.scores.kept} of {total}", f"{dropped} dropped", "Chunks that are left.")
         judged = f"{outcome.scores.judged_kept} of {outcome.scores.kept}"
         _metric("judged", judged, "of the kept chunks", "Kept chunks that have a label.")
 
 
-def _compared(now: str, was: str) -> str:
-    """The unfiltered value in a word."""
+def _compared(now: str, was: str, baseline: str) -> str:
+    """The value to compare with, in a word."""
     if now == was == "–":
         return "not scored"
-    return "as without filter" if now == was else f"was {was}"
+    return f"as {baseline or 'without filter'}" if now == was else f"was {was}"
 
 
 def _metric(label: str, value: str, note: str, text: str) -> None:
     st.metric(label, value, note, delta_color="off", delta_arrow="off", help=text, border=True)
 
 
-def footnote(outcome: Outcome, min_grade: int) -> str:
+def footnote(outcome: Outcome, min_grade: int, baseline: str = "") -> str:
     """What the figures rest on, in words of ours."""
     scores = outcome.scores
-    parts = [f"Relevant means grade ≥ {min_grade} (min_grade)."]
+    parts = [f"“was” is {baseline}, no other filter."] if baseline else []
+    parts.append(f"Relevant means grade ≥ {min_grade} (min_grade).")
     if scores.unjudged:
         parts.append("This query has no labels: it is run, not scored. Label a chunk below to see measures.")
     elif scores.without_relevant:
         parts.append("No chunk is labelled relevant: precision and recall are not defined.")
     else:
-        known = "known to exist" if outcome.case.relevant_total is not None else "labelled in this list, taken as all"
+        place = "collection" if baseline else "list"
+        known = (
+            "known to exist" if outcome.case.relevant_total is not None else f"labelled in this {place}, taken as all"
+        )
         parts.append(f"{scores.relevant_total} relevant {known}.")
         if scores.low["SetF"] != scores.high["SetF"]:
             low, high = scores.low["SetF"], scores.high["SetF"]

@@ -1,4 +1,4 @@
-"""What a run means for the page: one row per chunk, the numbers of the chart, the waterfall in words.
+"""What a run means for the page: one row per chunk, the numbers of the chart, what would have kept a chunk.
 
 Pure functions from an outcome of rag_core.evaluate to values that components draw. Nothing here draws or decides.
 """
@@ -16,7 +16,7 @@ from rag_core.evaluate.experiment import Outcome
 from rag_core.filters.cut import DEFAULT_THRESHOLD
 from rag_core.rules.match import decide
 from rag_core.rules.model import Rule, read_rule
-from rag_core.stage import Filter, flatten
+from rag_core.stage import flatten
 from rag_core.types import SCORES, Candidates, Counterfactual, Drop, Grades, Hit, Metric
 
 SCORE_NAMES = {
@@ -31,7 +31,7 @@ DISTANCE_NAMES = {
     Metric.IP: "inner-product distance",
     Metric.UNKNOWN: "distance",
 }
-STAGE_NAMES = {"QueryMust": "query_must", "AdaptiveGap": "adaptive", "TopK": "top-k"}
+SHALLOW, FIRST = 100, 60  # a list up to the one is drawn whole, of a deeper one the other at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,20 @@ def label_of(grade: int | None, min_grade: int) -> str:
 
 
 def rows_of(outcome: Outcome, min_grade: int) -> list[Row]:
-    """One row per chunk of the list as it came, in its order."""
+    """One row per chunk of the list as it came, in its order, then what refill read on for, by rank."""
     drops = {drop.hit.key: drop for drop in outcome.result.drops}
     grades: Grades = outcome.case.grades
     return [
         Row(hit, grade := grades.get(hit.chunk.id), label_of(grade, min_grade), drops.get(hit.key))
-        for hit in outcome.start.hits
+        for hit in (*outcome.start.hits, *read_beyond(outcome))
     ]
+
+
+def read_beyond(outcome: Outcome) -> list[Hit]:
+    """The chunks that a filter brought beyond the list as it came, by rank."""
+    had = {hit.key for hit in outcome.start.hits}
+    found = (*outcome.result.hits, *(drop.hit for drop in outcome.result.drops))
+    return sorted((hit for hit in found if hit.key not in had), key=lambda hit: hit.rank)
 
 
 def score_kind(hits: Sequence[Hit]) -> str:
@@ -95,12 +102,8 @@ def score_title(kind: str, metric: Metric) -> str:
 
 def reaching(outcome: Outcome) -> tuple[Hit, ...]:
     """The chunks that come to the adaptive filter, or would, in its order: those it can judge."""
-    candidates = outcome.start
-    for stage in flatten(outcome.pipeline):
-        if stage.name in ("AdaptiveGap", "TopK"):
-            break
-        candidates = stage(candidates)
-    judged = [hit for hit in candidates.hits if hit.distance is not None and not hit.origin]
+    cut = [drop.hit for drop in outcome.result.drops if drop.stage in ("AdaptiveGap", "TopK")]
+    judged = [hit for hit in (*outcome.result.hits, *cut) if hit.distance is not None and not hit.origin]
     return tuple(sorted(judged, key=lambda hit: (hit.distance, hit.rank)))
 
 
@@ -135,10 +138,10 @@ def limits_of(distances: Sequence[float], view: View) -> tuple[dict[str, float],
 
 
 def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str) -> ChartData:
-    """All the chart draws for this run."""
+    """All the chart draws for this run; of a deep list what can be read, see `in_sight`."""
     metric, kind = outcome.start.metric, score_kind(outcome.start.hits)
-    drawn = [row for row in rows if kind in row.hit.scores]
-    before = reaching(outcome) if kind == "distance" else ()
+    before = in_reach(reaching(outcome), len(rows), view) if kind == "distance" else ()
+    drawn = [row for row in in_sight(rows, before) if kind in row.hit.scores]
     distances = [hit.scores["distance"] for hit in before]
     gaps = [later - earlier for earlier, later in pairwise(distances)]
     adaptive_ran = any(step.stage == "AdaptiveGap" for step in outcome.result.steps)
@@ -162,6 +165,19 @@ def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str)
     )
 
 
+def in_reach(before: Sequence[Hit], total: int, view: View) -> tuple[Hit, ...]:
+    """Of a deep list's chunks at the adaptive filter as many as it looks at, and 60 at least."""
+    return tuple(before if total <= SHALLOW else before[: max(FIRST, view.max_results + 1)])
+
+
+def in_sight(rows: Sequence[Row], before: Sequence[Hit]) -> list[Row]:
+    """The rows that are drawn: a list of up to 100 whole; of a deeper one the first 60 and those that reach the cut."""
+    if len(rows) <= SHALLOW:
+        return list(rows)
+    kept = {hit.key for hit in before}
+    return [row for place, row in enumerate(rows) if place < FIRST or row.hit.key in kept]
+
+
 def _point(row: Row, kind: str) -> Point:
     hit = row.hit
     return Point(
@@ -177,17 +193,11 @@ def _point(row: Row, kind: str) -> Point:
     )
 
 
-def waterfall(outcome: Outcome) -> str:
-    """The run in one line: "15 in → query_must −13 → adaptive −0 → 2 kept"."""
-    middle = [f"{STAGE_NAMES.get(step.stage, step.stage)} −{step.entered - step.left}" for step in outcome.result.steps]
-    return " → ".join([f"{len(outcome.start.hits)} in", *middle, f"{len(outcome.result.hits)} kept"])
-
-
 def would_keep(outcome: Outcome, drop: Drop) -> tuple[Counterfactual, ...]:
     """Per parameter of the filter that dropped a chunk, the nearest value with which it would have kept it."""
     candidates: Candidates = outcome.start
     for stage in flatten(outcome.pipeline):
-        if stage.name == drop.stage and isinstance(stage, Filter):
+        if stage.name == drop.stage:
             return stage.would_keep(candidates, drop)
         candidates = stage(candidates)
     return ()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rag_core.store.database import Store
 
 STORE_FILE = "winnow.db"
+LISTS, CORPUS = "lists.jsonl", "corpus.jsonl"
 
 
 def workspace() -> Path:
@@ -29,25 +30,44 @@ def workspace() -> Path:
 
 def recorded_sets() -> list[str]:
     """The names of the eval sets that hold recorded lists, shipped ones first."""
-    return [name for name, folder in folders(workspace()).items() if (folder / "lists.jsonl").is_file()]
+    return [name for name, folder in folders(workspace()).items() if (folder / LISTS).is_file()]
+
+
+def live_sets() -> list[str]:
+    """The names of the eval sets whose queries are searched in a corpus of their own."""
+    found = folders(workspace()).items()
+    return [name for name, folder in found if not (folder / LISTS).is_file() and (folder / CORPUS).is_file()]
+
+
+def collections() -> list[str]:
+    """The names of the workspace's collections, unopened."""
+    return sorted(path.name for path in (workspace() / "collections").glob("*/") if path.is_dir())
 
 
 @st.cache_resource(max_entries=20, show_spinner=False)
-def _read_set(name: str, folder: str, changed_at: int) -> EvalSet:
+def _read_set(name: str, folder: str, changed_at: tuple[int, ...]) -> EvalSet:
     found = load_set(name, Path(folder))
     freeze()
     return found
 
 
 def eval_set(name: str) -> EvalSet:
-    """The eval set of that name, read again when its file changes; an InputError lists what exists."""
+    """The eval set of that name, read again when its files change; an InputError lists what exists."""
     known = folders(workspace())
     if name not in known:
-        raise InputError(f"there is no eval set {name[:80]!r}, expected one of {', '.join(recorded_sets())}")
+        raise InputError(f"there is no eval set {name[:80]!r}, expected one of {_names()}")
     folder = known[name]
-    if not (folder / "lists.jsonl").is_file():
-        raise InputError(f"eval set {name} holds no recorded lists, expected one of {', '.join(recorded_sets())}")
-    return _read_set(name, str(workspace()), (folder / "lists.jsonl").stat().st_mtime_ns)
+    if not ((folder / LISTS).is_file() or (folder / CORPUS).is_file()):
+        raise InputError(f"eval set {name} holds neither recorded lists nor a corpus, expected one of {_names()}")
+    files = [folder / one for one in (LISTS, "queries.jsonl", "qrels.tsv")]
+    found = _read_set(name, str(workspace()), tuple(one.stat().st_mtime_ns for one in files if one.is_file()))
+    if not found.cases:
+        raise InputError(f"eval set {name} holds no query, expected one of {_names()}")
+    return found
+
+
+def _names() -> str:
+    return ", ".join([*recorded_sets(), *live_sets()])
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -6,6 +6,7 @@ it before it is drawn. What a view means is in view.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -29,16 +30,44 @@ def current() -> View:
 def change(**changes: Any) -> None:
     """Change fields of the view; what was wrong before is past, another query forgets the selected chunk."""
     if "eval_set" in changes:
-        changes.setdefault("query_id", "")
+        changes = {"query_id": "", "collection": "", "where": "", "file_filter": "", **changes}
     if "query_id" in changes:
+        changes.setdefault("question", "")
+    if {"query_id", "question", "collection"} & set(changes):
         select("")
     st.session_state[VIEW] = current().changed(**changes)
     st.session_state[PROBLEM] = st.session_state[UPLOAD_PROBLEM] = ""
 
 
-def settle_query(query_id: str) -> None:
-    """Name the query that is shown where the view named none, or one that is not there."""
-    st.session_state[VIEW] = current().changed(query_id=query_id)
+def settle(**changes: str) -> None:
+    """Name the query or the collection that is shown where the view named none, or one that is not there."""
+    st.session_state[VIEW] = current().changed(**changes)
+
+
+def typed(field: str, check: Callable[[str], object]) -> dict[str, Any]:
+    """Arguments that tie a text box to a field of the view; what `check` refuses stays in the box, with its reason."""
+    key = f"{VIEW}.{field}"
+    if not st.session_state.get(f"{key}.refused"):
+        st.session_state[key] = getattr(current(), field)
+    return {"key": key, "on_change": _typed, "args": (field, check)}
+
+
+def refused(field: str) -> str:
+    """Why what stands in the text box of a field was not taken over, '' where it was."""
+    reason: str = st.session_state.get(f"{VIEW}.{field}.refused", "")
+    return reason
+
+
+def _typed(field: str, check: Callable[[str], object]) -> None:
+    text = st.session_state[f"{VIEW}.{field}"].strip()
+    try:
+        if text:
+            check(text)
+    except InputError as error:
+        st.session_state[f"{VIEW}.{field}.refused"] = str(error)
+        return
+    st.session_state[f"{VIEW}.{field}.refused"] = ""
+    change(**{field: text})
 
 
 def bind(field: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ def titles() -> dict[str, str]:
     """Name → what the list of eval sets shows; a dropped file is shown without its own name."""
     dropped = uploads()
     named = {name: resources.eval_set(name).title for name in resources.recorded_sets()}
+    named |= {name: f"{resources.eval_set(name).title} (live)" for name in resources.live_sets()}
     return named | {name: f"Your dropped list (queries: {len(found.cases)})" for name, found in dropped.items()}
 
 

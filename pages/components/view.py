@@ -1,7 +1,8 @@
 """What Explore shows, as one value, and its way into the address and back.
 
-A view is an eval set, a query and the settings of the filters on the page. The address holds the eval set's name, the
-query's id and the pipeline as a compact spec, so that a copied link restores the view. Nothing here draws.
+A view is an eval set, a query and the settings of the stages on the page. The address holds the eval set's name, the
+collection that is searched, the query's id or the question itself, and the pipeline as a compact spec, so that a copied
+link restores the view. Nothing here draws.
 """
 
 from __future__ import annotations
@@ -11,29 +12,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pages.components.where import read_where, write_where
 from rag_core.errors import InputError
 from rag_core.files import parse_json
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_RELATIVE_THRESHOLD, DEFAULT_THRESHOLD
+from rag_core.retrieve.question import check_question
 from rag_core.spec import make_stage, parse_pipeline
 from rag_core.stage import Pipeline
 
 DEFAULT_SET = "recorded-combat"
 ADAPTIVE = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy", "relative_offset")
-ORDER = ("QueryMust", "AdaptiveGap", "TopK")
-"""The filters of the page, in the order in which they run."""
+ORDER = ("Dense", "QueryMust", "Requery", "AdaptiveGap", "TopK")
+"""The stages of the page, in the order in which they run; Requery stands in place of QueryMust."""
 
 LONGEST_ADDRESS = 4000
 LARGEST_LIMIT = 1_000_000.0
+MOST_READ = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One state of the page. A filter that is off keeps its settings for when it is switched on again."""
+    """One state of the page. A filter that is off keeps its settings for when it is switched on again.
+
+    `collection` is searched live; '' means the lists that the eval set brings. A `question` of one's own stands in
+    place of a query of the set.
+    """
 
     eval_set: str = DEFAULT_SET
     query_id: str = ""
+    collection: str = ""
+    question: str = ""
+    approximate: bool = False
+    depth: int = 15
+    where: str = ""
+    file_filter: str = ""
     rules_on: bool = False
     mode: str = "token"
+    refill_on: bool = False
+    refill_k: int = 15
+    max_iterations: int = 3
+    strategy: str = "deepen"
     adaptive_on: bool = False
     gap_threshold: float = DEFAULT_THRESHOLD
     distance_offset: float = DEFAULT_OFFSET
@@ -49,6 +67,16 @@ class View:
         """The settings of AdaptiveGap."""
         return {name: getattr(self, name) for name in ADAPTIVE}
 
+    @property
+    def refilled(self) -> bool:
+        """Whether Requery runs."""
+        return self.rules_on and self.refill_on
+
+    @property
+    def filtered(self) -> bool:
+        """Whether any filter runs."""
+        return self.rules_on or self.adaptive_on or self.top_on
+
     def changed(self, **changes: Any) -> View:
         """The view with some fields changed; a change between absolute and relative policy takes that one's default."""
         policy = changes.get("gap_policy", self.gap_policy)
@@ -59,10 +87,19 @@ class View:
         return replace(self, **changes)
 
 
+def source(view: View) -> dict[str, Any]:
+    """The settings of Dense."""
+    where = read_where(view.where) or None
+    return {"depth": view.depth, "where": where, "file_filter": view.file_filter or None}
+
+
 def stages(view: View) -> list[dict[str, dict[str, Any]]]:
-    """The filters that are on, in order, with all settings: a pipeline spec."""
+    """The source of a live view and the filters that are on, in order, with all settings: a pipeline spec."""
+    requery = {"k": view.refill_k, "max_iterations": view.max_iterations, "strategy": view.strategy}
     chosen = {
-        "QueryMust": {"mode": view.mode} if view.rules_on else None,
+        "Dense": source(view) if view.collection else None,
+        "QueryMust": {"mode": view.mode} if view.rules_on and not view.refilled else None,
+        "Requery": {**requery, "rules": {"mode": view.mode}} if view.refilled else None,
         "AdaptiveGap": view.adaptive if view.adaptive_on else None,
         "TopK": {"k": view.k} if view.top_on else None,
     }
@@ -70,13 +107,20 @@ def stages(view: View) -> list[dict[str, dict[str, Any]]]:
 
 
 def pipeline_of(view: View) -> Pipeline:
-    """The pipeline the page runs."""
-    return parse_pipeline(stages(view), name="explore")
+    """The filters the page runs on a list; where the list comes from is not among them."""
+    return parse_pipeline([stage for stage in stages(view) if "Dense" not in stage], name="explore")
 
 
 def to_address(view: View) -> dict[str, str]:
     """The query parameters that restore the view."""
-    return {"set": view.eval_set, "query": view.query_id, "pipeline": compact(view)}
+    live = {"collection": view.collection, "search": "approximate" if view.approximate else ""}
+    asked = {"question": view.question} if view.question else {"query": view.query_id}
+    return {
+        "set": view.eval_set,
+        **{name: value for name, value in live.items() if view.collection and value},
+        **asked,
+        "pipeline": compact(view),
+    }
 
 
 def compact(view: View) -> str:
@@ -85,6 +129,8 @@ def compact(view: View) -> str:
     for stage in stages(view):
         ((name, settings),) = stage.items()
         defaults = make_stage(name, {"gap_policy": settings["gap_policy"]} if name == "AdaptiveGap" else {}).settings()
+        if name == "Requery":
+            defaults["rules"] = defaults["rules"].settings()
         kept = {key: value for key, value in settings.items() if value != defaults[key] or key == "gap_policy"}
         if kept.get("gap_policy") == "largest":
             del kept["gap_policy"]
@@ -94,26 +140,31 @@ def compact(view: View) -> str:
 
 def from_address(parameters: Mapping[str, str]) -> View:
     """The view a link names; what the link leaves out is as at first. An InputError says what cannot be shown."""
-    view = View()
     if sum(map(len, parameters.values())) > LONGEST_ADDRESS:
         raise InputError(
             f"the link holds more than {LONGEST_ADDRESS} characters, expected a link copied from this page"
         )
-    if parameters.get("set"):
-        view = replace(view, eval_set=parameters["set"])
-    view = replace(view, query_id=parameters.get("query", ""))
+    question = parameters.get("question", "")
+    view = View(
+        eval_set=parameters.get("set") or DEFAULT_SET,
+        query_id="" if question else parameters.get("query", ""),
+        collection=parameters.get("collection", ""),
+        question=check_question(question) if question else "",
+        approximate=parameters.get("search") == "approximate",
+    )
     spec = parameters.get("pipeline")
-    return _with_pipeline(view, parse_pipeline(parse_json(spec, "the link's pipeline"))) if spec else view
+    return with_pipeline(view, parse_pipeline(parse_json(spec, "the link's pipeline"))) if spec else view
 
 
-def _with_pipeline(view: View, pipeline: Pipeline) -> View:
-    """The view with the filters of a pipeline, where the page has them all."""
+def with_pipeline(view: View, pipeline: Pipeline) -> View:
+    """The view with the stages of a pipeline, where the page has them all; stages it lacks are off."""
     names = [stage.name for stage in pipeline.stages]
-    if names != [name for name in ORDER if name in names]:
+    if names != [name for name in ORDER if name in names] or {"QueryMust", "Requery"} <= set(names):
         raise InputError(
             f"the link's pipeline is {', '.join(names)[:200]}, expected at most one each of {', '.join(ORDER)}, "
-            "in this order"
+            "in this order, and Requery only without QueryMust"
         )
+    view = replace(view, rules_on=False, refill_on=False, adaptive_on=False, top_on=False)
     for stage in pipeline.stages:
         view = replace(view, **_fields(stage.name, stage.settings()))
     return view
@@ -124,5 +175,11 @@ def _fields(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         if isinstance(value, float) and value > LARGEST_LIMIT:
             raise InputError(f"{name}.{key} is {value!r}, expected at most {LARGEST_LIMIT:.0f} on this page")
+    if name == "Dense":
+        where, files = write_where(settings["where"] or {}), settings["file_filter"] or ""
+        return {"depth": settings["depth"], "where": where, "file_filter": files}
+    if name == "Requery":
+        walk = {"max_iterations": settings["max_iterations"], "strategy": settings["strategy"]}
+        return {"rules_on": True, "refill_on": True, "refill_k": settings["k"], "mode": settings["rules"].mode, **walk}
     switch = {"QueryMust": "rules_on", "AdaptiveGap": "adaptive_on", "TopK": "top_on"}[name]
     return {switch: True, **{key: value for key, value in settings.items() if key in View.__slots__}}

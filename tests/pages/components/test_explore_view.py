@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.components.view import View, compact, from_address, pipeline_of, to_address
+from pages.components.view import LONGEST_ADDRESS, View, compact, from_address, pipeline_of, stages, to_address
+from pages.components.where import read_where, write_where
 from rag_core.errors import InputError
 
 amounts = st.floats(0, 1000, allow_nan=False)
@@ -73,7 +74,49 @@ def test_any_address_is_a_view_or_an_input_error(parameters):
         assert isinstance(from_address(parameters), View)
 
 
-@pytest.mark.parametrize("stage", ["Dense", "MinSimilarity", "Requery"])
-def test_a_stage_the_page_does_not_have_is_refused(stage):
-    with pytest.raises(InputError, match="expected at most one each of QueryMust, AdaptiveGap, TopK"):
-        from_address({"pipeline": f'["{stage}"]'})
+@pytest.mark.parametrize("pipeline", ['["MinSimilarity"]', '["QueryMust","Requery"]', '["TopK","Requery"]'])
+def test_stages_the_page_does_not_have_in_this_order_are_refused(pipeline):
+    with pytest.raises(InputError, match="at most one each of Dense, QueryMust, Requery, AdaptiveGap, TopK"):
+        from_address({"pipeline": pipeline})
+
+
+conditions = st.lists(
+    st.tuples(st.sampled_from(["type", "level", "a title"]), st.text(st.characters(codec="utf-8"), min_size=1)),
+    max_size=4,
+)
+
+
+@given(views(), st.booleans(), st.sampled_from(["deepen", "exclude", "prefilter"]), conditions, st.integers(1, 10000))
+def test_a_live_view_survives_its_address(view, approximate, strategy, pairs, depth):
+    where = {}
+    for field, value in pairs:
+        where.setdefault(field, []).append(value)
+    live = view.changed(
+        collection="rulebook", approximate=approximate, depth=depth, where=write_where(where), file_filter="re:^a",
+        refill_on=True, refill_k=7, max_iterations=9, strategy=strategy,
+    )  # fmt: skip
+    if sum(map(len, to_address(live).values())) <= LONGEST_ADDRESS:
+        assert from_address(to_address(live)) == live
+        assert stages(live)[0]["Dense"]["where"] == (read_where(live.where) or None)
+
+
+def test_a_question_of_ones_own_stands_in_the_address_in_place_of_a_query():
+    view = View(eval_set="rulebook", collection="rulebook", question="What is AC 6?")
+    assert to_address(view) == {
+        "set": "rulebook", "collection": "rulebook", "question": "What is AC 6?", "pipeline": '[{"Dense":{"depth":15}}]',
+    }  # fmt: skip
+    assert from_address(to_address(view)) == view
+
+
+def test_a_recorded_view_names_no_source():
+    assert stages(View()) == []
+
+
+def test_refill_stands_in_place_of_query_must_and_only_while_it_is_on():
+    assert [*stages(View(rules_on=True, refill_on=True))[0]] == ["Requery"]
+    assert stages(View(refill_on=True)) == []
+
+
+def test_a_link_with_a_question_that_cannot_be_asked_is_refused():
+    with pytest.raises(InputError, match="control character"):
+        from_address({"question": "a\x00b"})

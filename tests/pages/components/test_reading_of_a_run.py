@@ -1,12 +1,14 @@
 """Rows, ranges, waterfall and context of a run, by hand-checked numbers."""
 
+from dataclasses import replace
+
 import pytest
 
-from pages.components import reading
+from pages.components import reading, trace
 from pages.components.view import View, pipeline_of
 from rag_core.evaluate.experiment import run_case
 from rag_core.records import load_lists
-from rag_core.types import Metric
+from rag_core.types import Chunk, Hit, Metric
 
 FUSED = (
     b'{"query": "ac 6", "order": "fused", "metric": "cosine", "candidates": ['
@@ -89,7 +91,7 @@ def test_a_slider_reaches_the_value_set_and_has_a_step(distances):
 
 def test_the_waterfall_counts_every_stage():
     view = View(rules_on=True, adaptive_on=True, min_results=1, top_on=True, k=1)
-    assert reading.waterfall(outcome_of(view)) == "4 in → query_must −1 → adaptive −0 → top-k −2 → 1 kept"
+    assert trace.waterfall(outcome_of(view)) == "4 in → query_must −1 → adaptive −0 → top-k −2 → 1 kept"
 
 
 def test_tokens_are_characters_by_four_rounded_up():
@@ -104,3 +106,60 @@ def test_what_would_have_kept_a_chunk_is_asked_of_the_filter_that_dropped_it():
     outcome = outcome_of(View(rules_on=True, top_on=True, k=2))
     told = {drop.hit.chunk.id: reading.would_keep(outcome, drop)[0].text for drop in outcome.result.drops}
     assert told == {"c": "would stay if the query held ac 7", "d": "k 3 would have kept it"}
+
+
+def long_list(number, view):
+    hits = ",".join(f'{{"id": "c{i}", "distance": {0.2 + 0.001 * i:.3f}}}' for i in range(number))
+    record = f'{{"query": "a", "metric": "cosine", "candidates": [{hits}]}}'.encode()
+    outcome = run_case(load_lists(record)[0], pipeline_of(view))
+    return reading.chart_data(outcome, reading.rows_of(outcome, 1), view, "")
+
+
+def test_a_list_of_a_hundred_is_drawn_whole():
+    assert len(long_list(100, View()).points) == 100
+
+
+def test_of_a_deeper_list_the_first_sixty_are_drawn_and_the_rest_counted():
+    data = long_list(200, View())
+    assert [point.id for point in data.points] == [f"c{i}" for i in range(60)]
+    assert data.reaching == tuple(f"c{i}" for i in range(60))
+    assert (data.total, data.kept_elsewhere) == (200, 140)
+
+
+def test_of_a_deeper_list_all_that_the_adaptive_filter_looks_at_is_drawn():
+    view = View(adaptive_on=True, max_results=80)
+    assert len(long_list(200, view).reaching) == 81
+
+
+RULED = (
+    b'{"query": "ac 6", "candidates": ['
+    b'{"id": "a", "distance": 0.1, "query_must": {"contain": "ac 7"}}, {"id": "b", "distance": 0.2},'
+    b'{"id": "c", "distance": 0.3}]}'
+)
+
+
+class Ranking:
+    """A ranking of five chunks to read on in: a, b, c of the list, then d and e."""
+
+    fingerprint = "five"
+
+    def read(self, start, stop):
+        return tuple(Hit(Chunk(one), place, {"distance": place / 10}) for place, one in enumerate("abcde", 1))[
+            start:stop
+        ]
+
+
+def refilled():
+    case = load_lists(RULED)[0]
+    live = replace(case, candidates=replace(case.candidates, recorded=False, reader=Ranking()))
+    return run_case(live, pipeline_of(View(rules_on=True, refill_on=True, refill_k=2, max_iterations=2)))
+
+
+def test_what_refill_read_beyond_the_list_has_rows_of_its_own():
+    rows = reading.rows_of(refilled(), 1)
+    assert [(row.hit.chunk.id, row.kept) for row in rows] == [("a", False), ("b", True), ("c", True), ("d", False)]
+
+
+def test_the_trace_of_refill_says_rounds_reads_store_queries_and_why_it_stopped():
+    assert trace.waterfall(refilled()) == "3 in → refill read 4, left 2 → 2 kept"
+    assert trace.trace(refilled())[0].startswith("refill: 2 rounds, 4 read, 1 store query, stopped: k 2 found, ")
