@@ -42,7 +42,10 @@ def _version(wanted: bool) -> None:
 def common(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
-    """Options before the command."""
+    """Options before the command. What the environment sets is checked here, before any command runs."""
+    from rag_core.settings import read
+
+    read()
 
 
 @cache

@@ -190,3 +190,9 @@ def test_replay_without_an_endpoint_falls_back_and_counts_it(capsysbinary, lists
     assert pipeline["means"]["queries_fallback"] == 4
     assert "no model endpoint is set" in pipeline["queries"][0]["fallbacks"][0]["reason"]
     assert len(pipeline["queries"][0]["kept"]) == 6
+
+
+def test_a_variable_out_of_range_is_named_at_the_start_of_any_command(capsys, monkeypatch):
+    monkeypatch.setenv("CHUNK_FILTERING_LLM_TIMEOUT_MS", "0")
+    assert main(["stages"]) == 2
+    assert "CHUNK_FILTERING_LLM_TIMEOUT_MS is '0', expected" in capsys.readouterr().err
