@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.errors import RuleError
@@ -55,6 +55,7 @@ def test_a_written_file_gives_the_same_rules_back(tmp_path):
     assert read_rules(path) == {"a/1: x": RULE.as_mapping(), "b": RULE.as_mapping()}
 
 
+@settings(deadline=None)  # a file, or a template, tried on a busy machine
 @given(st.dictionaries(st.text("ab: -#no", min_size=1, max_size=6), st.text("no1e: -#'\"é\n", max_size=8), max_size=4))
 def test_ids_and_terms_of_any_spelling_survive(tmp_path_factory, terms):
     rules = {identity: parse_rule({"contain": f"x{term}"}, "t") for identity, term in terms.items()}
