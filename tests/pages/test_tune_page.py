@@ -21,7 +21,7 @@ def write_set(workspace, queries=12, labelled=True, name="made"):
         distances = [0.1 + 0.01 * at + (0.2 if at >= good else 0.0) for at in range(12)]
         candidates = [
             {"id": f"{number}-{at}", "text": f"text {number} {at}", "distance": round(distance, 4)}
-            | ({"label": int(at < good)} if labelled else {})
+            | ({"relevant": int(at < good)} if labelled else {})
             for at, distance in enumerate(distances)
         ]
         rows.append(
@@ -111,7 +111,8 @@ def test_moving_the_marker_shows_the_queries_that_lose(open_page, workspace, wor
     app.slider(key="tune.offset").set_value(0.0)
     run(app)
     rows = frame(app, "change")
-    assert (rows["change"] < 0).all() and len(rows) > 3
+    assert (rows["change"] < 0).all()
+    assert len(rows) > 3
     assert set(rows["kept"].str.split().str[-1]) == {"2"}
 
 
