@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run test test-all lint bench lock clean
+.PHONY: run test test-all lint bench lock llm-server clean
 
 run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -30,6 +30,10 @@ bench: .venv/dev.stamp
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
+
+# A real OpenAI-compatible server with a small model, for development; its judgement is near chance.
+llm-server: .venv/dev.stamp
+	$(BIN)/python scripts/llm_server.py
 
 # Rewrites both lock files after a change of requirements*.txt. Needs uv on the path: pip install uv.
 lock:
