@@ -38,7 +38,7 @@ def show(bench: Bench) -> None:
     case = _with_list(bench, case)
     stored = run_case(case, bench.pipeline, bench.min_grade)
     side_by_side = st.container(horizontal=True, gap="medium")
-    left, right = side_by_side.container(width=700), side_by_side.container(width="stretch")
+    left, right = side_by_side.container(width=620), side_by_side.container(width="stretch")
     with right:
         draft = rules_editor.show(bench, case.query.text, _choices(bench, stored))
     outcome = stored if draft is None else run_case(_edited(case, draft), bench.pipeline, bench.min_grade)
@@ -147,8 +147,8 @@ def _table(bench: Bench, stored: Outcome, outcome: Outcome) -> None:
             "distance": [row.hit.distance for row in rows],
             "verdict": ["● kept" if row.kept else "○ dropped" for row in rows],
             **({"change": changes} if any(changes) else {}),
+            "title": [rules_editor.short_title(row.hit.chunk) for row in rows],
             "label": [label_word(row) for row in rows],
-            "title": [row.hit.chunk.title or row.hit.chunk.id for row in rows],
             "reason": [row.reason for row in rows],
         },
         hide_index=True,
@@ -157,7 +157,7 @@ def _table(bench: Bench, stored: Outcome, outcome: Outcome) -> None:
         selection_mode="single-row",
         height=min(38 + 35 * max(1, len(rows)), 500),
         column_config={
-            "title": st.column_config.TextColumn("title", width=480 if not any(changes) else 300),
+            "title": st.column_config.TextColumn("title", width=290),
             "rank": st.column_config.NumberColumn("rank", width=52),
             "distance": st.column_config.NumberColumn("cosine distance", format="%.4f", width=108),
             "verdict": st.column_config.TextColumn("verdict", width=86),

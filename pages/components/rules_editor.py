@@ -25,6 +25,7 @@ from rag_core.types import Chunk
 
 CHUNK = "rules.chunk"
 TEXT_AREA_HEIGHT = 190
+LONGEST_TITLE = 42  # characters
 EMPTY = '{"contain_one_of": [["one term", "another"], ["a term of a second group"]]}'
 
 
@@ -61,8 +62,14 @@ def show(bench: Bench, query: str, chunks: Sequence[Chunk]) -> Draft | None:
     return draft
 
 
-def _option(chunk: Chunk) -> str:
+def short_title(chunk: Chunk) -> str:
+    """The title for a narrow place: of a long one both ends, since siblings often differ in the last word alone."""
     words = chunk.title or chunk.id
+    return words if len(words) <= LONGEST_TITLE else f"{words[:18].rstrip()} … {words[-20:].lstrip()}"
+
+
+def _option(chunk: Chunk) -> str:
+    words = short_title(chunk)
     return words if chunk.query_must is not None else f"{words} (no rule)"
 
 

@@ -39,6 +39,7 @@ def _table(found: Families, listed: bool, k: int) -> None:
     st.session_state[TABLE] = {"selection": {"rows": [names.index(st.session_state[FAMILY])], "columns": []}}
     columns: dict[str, list[object]] = {
         "family": list(names),
+        "template": [one.template or "none fits" for one in found.crowds],
         "carry rules": [f"{one.with_rule} of {len(one.chunks)}" for one in found.crowds],
     }
     if listed:
@@ -49,7 +50,6 @@ def _table(found: Families, listed: bool, k: int) -> None:
             "lists": [one.lists for one in found.crowds],
             "most in one": [one.most for one in found.crowds],
         }
-    columns["template"] = [one.template or "none fits" for one in found.crowds]
     st.dataframe(
         columns,
         hide_index=True,
@@ -59,6 +59,7 @@ def _table(found: Families, listed: bool, k: int) -> None:
         height=min(38 + 35 * len(names), 290),
         column_config={
             "family": st.column_config.TextColumn("family", width="medium"),
+            "template": st.column_config.TextColumn("template", width=150),
             "carry rules": st.column_config.TextColumn("carry rules", width=90),
             "places taken": _share("places taken", f"Share of the first {k} places of all lists, unfiltered"),
             "not relevant": _share("not relevant", f"Share of the first {k} places that no label calls relevant"),
@@ -73,7 +74,7 @@ def _table(found: Families, listed: bool, k: int) -> None:
 
 
 def _share(name: str, help_text: str) -> Any:
-    return st.column_config.NumberColumn(name, help=help_text, format="%.0f %%", width=max(110, 8 * len(name)))
+    return st.column_config.NumberColumn(name, help=help_text, format="%.0f %%", width=max(100, 7 * len(name)))
 
 
 def _now(found: Families, one: Crowd) -> float:

@@ -58,7 +58,7 @@ def show(bench: Bench, family: Crowd, written: Written) -> None:
     if written.checked.warnings:
         say.remarks(f"{len(written.checked.warnings)} warnings", written.checked.warnings)
     side_by_side = st.container(horizontal=True, gap="medium")
-    with side_by_side.container(width=700):
+    with side_by_side.container(width=540):
         _table(bench, lines)
     with side_by_side.container(width="stretch"):
         _verdicts(bench, next(line for line in lines if line.chunk.id == st.session_state[CHUNK]))
@@ -129,14 +129,13 @@ def _effect(bench: Bench, changes: rules_state.Rules, applies: bool) -> None:
     with st.container(horizontal=True, key="rules.effect"):
         for name in ("SetP", "SetR", "SetF"):
             st.metric(
-                f"{name} at {bench.k}, stored rules",
+                f"{name} at {bench.k}",
                 figure(now.means, name),
                 f"{figure(then.means, name)} {words}",
                 delta_color="off",
                 delta_arrow="off",
-                border=True,
-                width=240,
-                help=f"Macro over {now.queries_scored} of {now.queries_total} queries, with refill.",
+                width=210,
+                help=f"Stored rules with refill; macro over {now.queries_scored} of {now.queries_total} queries.",
             )
 
 
@@ -163,7 +162,7 @@ def _table(bench: Bench, lines: Sequence[Line]) -> None:
         height=min(38 + 35 * len(lines), 430),
         column_config={
             "state": st.column_config.TextColumn("state", width=104),
-            "title": st.column_config.TextColumn("title", width="medium"),
+            "title": st.column_config.TextColumn("title", width=170),
             "admits": st.column_config.NumberColumn("admits", help=f"Queries of {total} it admits", width=66),
             "relevant kept": st.column_config.TextColumn(
                 "relevant kept", help="Of the queries the chunk is labelled relevant for", width=104
@@ -177,10 +176,10 @@ def _table(bench: Bench, lines: Sequence[Line]) -> None:
 
 
 def _tails(titles: Sequence[str]) -> list[str]:
-    """The titles from the word on in which they differ: that is what tells the family's chunks apart."""
+    """The titles from just before the word in which they differ: that is what tells the family's chunks apart."""
     words = [title.split() for title in titles]
     shortest = min(len(one) for one in words) - 1 if len(words) > 1 else 0
-    shared = next((at for at in range(shortest) if len({one[at] for one in words}) > 1), shortest)
+    shared = next((at for at in range(shortest) if len({one[at] for one in words}) > 1), shortest) - 2
     return [f"… {' '.join(one[shared:])}" if shared > 0 else title for one, title in zip(words, titles, strict=True)]
 
 
@@ -200,7 +199,7 @@ def _chosen(ids: Sequence[str]) -> None:
 
 def _verdicts(bench: Bench, line: Line) -> None:
     """One proposal: its rule as chips and JSON, and its verdict on every labelled query."""
-    blocks = [Block("lead", (Run(line.chunk.title or line.chunk.id),))]
+    blocks = [Block("text", (Run(line.chunk.title or line.chunk.id),))]
     if line.rule is None:
         inert_text.show([*blocks, Block("text", (Run(f"Refused: {line.reason}"),))], key="rules.proposal.head")
         return

@@ -12,6 +12,7 @@ from pages.components.rules_state import Bench
 from rag_core import workbench
 from rag_core.errors import WinnowError
 from rag_core.evaluate.why_not import DROPPED, KEPT, NOT_BROUGHT, WhyNot, why_not
+from rag_core.retrieve.requery import NOT_READ
 from rag_core.types import Candidates, Query
 
 MOST_OTHERS = 10
@@ -44,7 +45,7 @@ def answer(found: WhyNot) -> Iterator[Block]:
     yield Block("lead", (Run(found.hit.chunk.title or found.hit.chunk.id),))
     yield Block("chips", (Run(f"rank {found.rank}", "plain"), Run(_outcome(found), "plain")))
     if found.reason:
-        yield Block("text", (Run(found.reason),))
+        yield Block("text", (Run(_reason(found)),))
     if found.would_bring_back:
         yield Block("note", (Run("What would bring it back:"),))
         yield Block("text", (Run("\n".join(f"• {one.text}" for one in found.would_bring_back)),))
@@ -55,6 +56,12 @@ def answer(found: WhyNot) -> Iterator[Block]:
     if found.others:
         more = f" and {len(found.others) - MOST_OTHERS} more" if len(found.others) > MOST_OTHERS else ""
         yield Block("note", (Run(f"Also fits: {', '.join(found.others[:MOST_OTHERS])}{more}"),))
+
+
+def _reason(found: WhyNot) -> str:
+    return (
+        f"{found.reason}: the rounds ended before rank {found.rank}" if found.reason == NOT_READ.text else found.reason
+    )
 
 
 def _outcome(found: WhyNot) -> str:

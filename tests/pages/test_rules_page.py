@@ -1,5 +1,6 @@
 """Rules through AppTest: families, proposals and their verdicts, apply and undo, editing beside a query, lint."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -71,8 +72,8 @@ def test_a_family_stands_with_its_share_of_the_places_and_its_template(rules):
 def test_every_proposal_has_its_verdict_on_every_labelled_query_before_anything_is_stored(rules, workspace):
     proposals = frame(rules, "irrelevant dropped").set_index("title")
     assert list(proposals["state"]) == ["new"] * 6
-    assert proposals.loc["… 6", "relevant kept"] == "1 of 1"
-    assert proposals.loc["… 5", "irrelevant dropped"] == "1 of 1"
+    assert proposals.loc["… Armor Class 6", "relevant kept"] == "1 of 1"
+    assert proposals.loc["… Armor Class 5", "irrelevant dropped"] == "1 of 1"
     assert len(frame(rules, "because")) == 3
     assert stored(workspace, "cleric-6") is None
 
@@ -90,9 +91,9 @@ def test_apply_stores_the_rules_as_one_batch_and_undo_takes_them_back(rules, wor
 
 
 def test_the_effect_on_the_labelled_queries_is_shown_before_applying_and_comes_true(rules, figures):
-    now, then = figures(rules)["SetP at 5, stored rules"]
+    now, then = figures(rules)["SetP at 5"]
     click(rules, "Apply 6 rules")
-    after = figures(rules)["SetP at 5, stored rules"][0]
+    after = figures(rules)["SetP at 5"][0]
     assert then == f"{after} with these applied"
     assert float(after) > float(now)
 
@@ -114,8 +115,11 @@ def test_a_proposal_that_loses_an_answer_is_refused_with_the_reason(workspace, o
     labels.write_text(labels.read_text() + "shield\tcleric-4\t1\n")
     app = opened(open_app)
     proposals = frame(app, "irrelevant dropped").set_index("title")
-    assert proposals["state"].to_dict() == {"… 4": "refused", **{f"… {one}": "new" for one in (3, 5, 6, 7, 8)}}
-    assert "labelled relevant: shield" in proposals.loc["… 4", "reason"]
+    assert proposals["state"].to_dict() == {
+        "… Armor Class 4": "refused",
+        **{f"… Armor Class {one}": "new" for one in (3, 5, 6, 7, 8)},
+    }
+    assert "labelled relevant: shield" in proposals.loc["… Armor Class 4", "reason"]
     click(app, "Apply 5 rules")
     assert stored(workspace, "cleric-4") is None
 
@@ -123,6 +127,41 @@ def test_a_proposal_that_loses_an_answer_is_refused_with_the_reason(workspace, o
 def test_without_an_endpoint_one_sentence_says_what_to_set(rules, words):
     assert "Set OPENAI_BASE_URL" in words(rules)
     assert rules.selectbox(key="rules.by").options == ["its template"]
+
+
+def answer_with(httpserver, *rules):
+    """A model that answers every call with these rules, one per chunk."""
+    entries = [{"number": number, "query_must": rule} for number, rule in enumerate(rules, 1)]
+    message = {"content": json.dumps({"rules": entries})}
+    body = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "model": "small-model"}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(body)
+
+
+def test_a_model_writes_rules_that_are_checked_and_is_not_asked_twice(
+    workspace, open_app, httpserver, monkeypatch, words
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("OPENAI_MODEL", "small-model")
+    good = [
+        {"contain_one_of": [["cleric", "druid", "monk"], [f"ac {armor}", f"armor class {armor}"]]}
+        for armor in (3, 4, 5)
+    ]
+    answer_with(httpserver, *good, {"contain": "halberd"}, {"contains": "x"}, None)
+    small_rules.build(workspace)
+    app = opened(open_app)
+    ran(app.selectbox(key="rules.by").set_value("a language model").run())
+    click(app, "Ask for 6 rules (1 calls)")
+    proposals = frame(app, "irrelevant dropped")
+    assert list(proposals["state"]) == ["refused", "refused", "new", "new", "new"]
+    assert "labelled relevant: six" in proposals["reason"][0]
+    assert "'contains'" in proposals["reason"][1]
+    assert "1 calls made, 0 answers were kept" in words(app)
+    click(app, "Ask for 6 rules (1 calls)")
+    assert "0 calls made, 1 answers were kept" in words(app)
+    assert len(httpserver.log) == 1
+    click(app, "Apply 3 rules")
+    assert stored(workspace, "cleric-6") is None
+    assert stored(workspace, "cleric-5").contain_one_of[1] == ("ac 5", "armor class 5")
 
 
 def test_editing_a_rule_changes_the_list_at_once_and_stores_nothing(rules, workspace, words):
@@ -206,7 +245,7 @@ def test_a_question_of_ones_own_is_asked(rules):
     view(rules, "Beside a query")
     ran(rules.selectbox(key="rules.query").set_value("").run())
     ran(rules.text_input(key="rules.own").set_value("shield").run())
-    assert frame(rules, "verdict")["title"][0] == small_rules.FOREIGN
+    assert frame(rules, "verdict")["title"][0].endswith("<b>Shields</b>")
     assert set(frame(rules, "verdict")["label"]) == {"? unjudged"}
 
 
