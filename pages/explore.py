@@ -179,14 +179,14 @@ def draw_sidebar(chosen: EvalSet | None = None, asked: Asked | None = None, data
     """What is looked at and which filters run; as much of it as there is something to choose."""
     with st.sidebar:
         controls.choose_set(sources.titles())
-        if chosen is None:
-            return
-        live_controls.choose_source(chosen)
+        if chosen is not None:
+            live_controls.choose_source(chosen)
         if asked is not None and data is not None:
             controls.choose_query(asked.cases)
-        if session.current().collection:
+        if chosen is not None and session.current().collection:
             live_controls.ask()
             live_controls.search()
+        controls.open_file()
         if asked is not None and data is not None:
             controls.filters(data.limit_maximum, data.step)
             controls.take_along()

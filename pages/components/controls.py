@@ -16,7 +16,7 @@ POLICIES = ("largest", "first", "relative")
 
 
 def choose_set(titles: Mapping[str, str]) -> None:
-    """The eval set, and a place to drop one's own recorded lists."""
+    """The eval set: recorded lists, or queries with a corpus that is searched live."""
     bound = session.bind("eval_set")
     if session.current().eval_set not in titles:
         st.session_state[bound["key"]] = None  # an empty box, so that any choice is a change
@@ -28,6 +28,10 @@ def choose_set(titles: Mapping[str, str]) -> None:
         help="Queries with their labels, and either recorded result lists or a corpus that is searched live.",
         **bound,
     )
+
+
+def open_file() -> None:
+    """A place to drop one's own recorded lists."""
     st.file_uploader(
         "Open my result lists (JSONL)",
         type=["jsonl"],

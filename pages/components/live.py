@@ -76,6 +76,7 @@ def _held() -> _Held:
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _open(folder: str, name: str, revision: str, approximate: bool) -> LiveIndex:
     found = LiveIndex(workbench.opened(resources.workspace(), name, approximate), revision)
+    found.index.embed_query(name)  # loads the model, so that the first question's milliseconds are its search's
     resources.freeze()
     return found
 

@@ -87,7 +87,8 @@ function pointMark(point, x, y, radius, reach, view) {
   group.append(make("rect", { class: "hit", x: x - reach, y: y - radius - 16, width: 2 * reach, height: 2 * radius + 22 }));
   if (point.id === view.selected) group.append(make("circle", { class: "ring", cx: x, cy: y, r: radius + 5 }));
   group.append(make("circle", { class: "marker", cx: x, cy: y, r: radius }));
-  if (radius > 4 || point.label !== "unjudged") group.append(labelGlyph(point.label, x, y - radius - 10, radius > 4 ? 10 : 6));
+  const glyph = Math.max(6, Math.min(10, radius * 1.6));
+  if (radius > 4 || point.label !== "unjudged") group.append(labelGlyph(point.label, x, y - radius - glyph, glyph));
   return group;
 }
 
@@ -130,7 +131,7 @@ function distancePanel(width, view) {
   }
   svg.append(make("polyline", { class: "trail", points: points.map((p) => `${x(p.rank)},${y(p.score)}`).join(" ") }));
   if (view.settings) svg.append(...cutMarks(width, x, y, view));
-  const radius = points.length > 60 ? 3.5 : 6.5;
+  const radius = Math.max(3.2, Math.min(6.5, (x(2) - x(1)) * 0.52)); // neighbours of a long list stay apart
   const reach = Math.max(radius, Math.min(12, (x(2) - x(1)) / 2)); // a click never lands on a neighbour
   const marks = points.map((p) => pointMark(p, x(p.rank), y(p.score), radius, reach, view));
   const first = marks.find((m) => m.dataset.id === view.selected) ?? marks[0];
