@@ -13,14 +13,12 @@ from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened,
 from rag_core.errors import InputError
 
 if TYPE_CHECKING:
-    from rag_core.store.exchange.line import LabelLine
     from rag_core.store.exchange.planning import Imported, ImportPlan
-    from rag_core.store.labels import LabelStore
 
 labels_app = typer.Typer(help="Labels: export, import, undo an import, stats, agreement.", no_args_is_help=False)
 
 Raw = typer.Option(False, "--raw", help="CSV without the apostrophe that keeps a cell from running as a formula.")
-Format = typer.Option(None, "--format", help="jsonl, trec, beir or csv; else told by the file's ending.")
+Format = typer.Option(None, "--format", help="jsonl, trec, beir, csv, quepid or srw; else told by the file's ending.")
 
 
 @labels_app.command("export")
@@ -38,13 +36,13 @@ def export_labels(
     Example: python -m rag_core labels export --eval-set demo --format trec --out demo.qrels
     """
     from rag_core.files import write_whole
-    from rag_core.store.exchange.formats import format_of, known_format, write_labels
+    from rag_core.store.exchange.formats import format_of, known_format, lines_to_export, write_labels
 
     if json and out is None:
         raise InputError("--json and the labels both want stdout, expected --out FILE with --json")
     chosen = known_format(format_name or (format_of(out.name) if out else "jsonl"))
     with opened(workspace) as labels:
-        lines, left_out = _lines_to_export(labels, existing(labels, eval_set), annotator, chosen)
+        lines, left_out = lines_to_export(labels, existing(labels, eval_set), annotator, chosen)
     text = write_labels(lines, chosen, raw)
     if out is None:
         sys.stdout.buffer.write(text.encode("utf-8"))
@@ -123,21 +121,6 @@ def label_stats(
         for stats in found
     ]
     say({"eval_sets": [asdict(stats) for stats in found]}, json, "\n".join(words) or "no labels yet")
-
-
-def _lines_to_export(
-    labels: LabelStore, eval_set: str, annotator: str | None, format_name: str
-) -> tuple[list[LabelLine], int]:
-    """The lines, and how many unsure labels the format has no place for."""
-    from rag_core.store.exchange.formats import GRADES_ONLY
-    from rag_core.store.exchange.line import LabelLine, line_of
-
-    events = labels.labels(eval_set, annotator)
-    if format_name not in GRADES_ONLY:
-        return [line_of(event) for event in events], 0
-    grades = labels.current(eval_set, annotator)
-    lines = [LabelLine(query, chunk, grade) for query, of in grades.items() for chunk, grade in of.items()]
-    return lines, sum(event.grade is None for event in events)
 
 
 def _import_facts(plan: ImportPlan, done: Imported, dry_run: bool) -> dict[str, Any]:

@@ -7,21 +7,34 @@ from collections.abc import Iterable
 from rag_core.errors import InputError
 from rag_core.store.exchange.beir import read_beir, write_beir
 from rag_core.store.exchange.jsonl import read_jsonl, write_jsonl
-from rag_core.store.exchange.line import LabelLine, one_grade_each
+from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
+from rag_core.store.exchange.quepid import read_quepid, write_quepid
+from rag_core.store.exchange.srw import read_srw, write_srw
 from rag_core.store.exchange.table import read_csv, write_csv
 from rag_core.store.exchange.trec import read_trec, write_trec
+from rag_core.store.labels import LabelStore
 
-FORMATS = ("jsonl", "trec", "beir", "csv")
-GRADES_ONLY = frozenset({"trec", "beir"})
+FORMATS = ("jsonl", "trec", "beir", "csv", "quepid", "srw")
+GRADES_ONLY = frozenset({"trec", "beir", "quepid", "srw"})
 """Formats with one grade per query and chunk and nothing else."""
-SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".qrels": "trec", ".trec": "trec", ".tsv": "beir", ".csv": "csv"}
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".qrels": "trec",
+    ".trec": "trec",
+    ".tsv": "beir",
+    ".csv": "csv",
+    ".json": "srw",
+}
 
 
 def write_labels(labels: Iterable[LabelLine], format_name: str, raw: bool = False) -> str:
     """The labels as the text of a file."""
     if format_name == "csv":
         return write_csv(labels, raw)
-    writers = {"jsonl": write_jsonl, "trec": write_trec, "beir": write_beir}
+    writers = {
+        "jsonl": write_jsonl, "trec": write_trec, "beir": write_beir, "quepid": write_quepid, "srw": write_srw,
+    }  # fmt: skip
     return writers[known_format(format_name)](labels)
 
 
@@ -29,7 +42,7 @@ def read_labels(text: str, format_name: str, source: str = "the file", raw: bool
     """The labels of a file's text, each once; anything not understood is a RecordError naming the line."""
     if format_name == "csv":
         return one_grade_each(read_csv(text, source, raw), source)
-    readers = {"jsonl": read_jsonl, "trec": read_trec, "beir": read_beir}
+    readers = {"jsonl": read_jsonl, "trec": read_trec, "beir": read_beir, "quepid": read_quepid, "srw": read_srw}
     return one_grade_each(readers[known_format(format_name)](text, source), source)
 
 
@@ -46,3 +59,15 @@ def format_of(file_name: str) -> str:
     if ending not in SUFFIXES:
         raise InputError(f"{file_name} does not tell its format, expected --format {'|'.join(FORMATS)}")
     return SUFFIXES[ending]
+
+
+def lines_to_export(
+    labels: LabelStore, eval_set: str, annotator: str | None, format_name: str
+) -> tuple[list[LabelLine], int]:
+    """The lines that count now, and how many unsure labels the format has no place for."""
+    events = labels.labels(eval_set, annotator)
+    if format_name not in GRADES_ONLY:
+        return [line_of(event) for event in events], 0
+    grades = labels.current(eval_set, annotator)
+    lines = [LabelLine(query, chunk, grade) for query, of in grades.items() for chunk, grade in of.items()]
+    return lines, sum(event.grade is None for event in events)

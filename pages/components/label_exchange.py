@@ -1,0 +1,107 @@
+"""Import and export on Label: first what a file would do, then as one batch that can be taken back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import streamlit as st
+
+from pages.components import say
+from rag_core.errors import InputError, StoreError
+from rag_core.files import decode
+from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
+from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_import
+from rag_core.store.labels import LabelStore
+
+DONE, VERSION, FAILED = "exchange.done", "label.version", "exchange.failed"
+MOST_SHOWN = 200
+
+
+def show(eval_set: str, store: LabelStore, annotator: str) -> None:
+    """Draw both halves."""
+    _import(eval_set, store, annotator)
+    st.divider()
+    _export(eval_set, store)
+
+
+def _import(eval_set: str, store: LabelStore, annotator: str) -> None:
+    st.markdown("**Bring labels in.** Nothing is stored before you have seen what is new, equal and conflicting.")
+    file = st.file_uploader("Label file", type=[ending[1:] for ending in SUFFIXES], key="exchange.file")
+    chosen = st.selectbox("Format", ["by the file’s ending", *FORMATS], key="exchange.format")
+    _said()
+    if file is None:
+        return
+    try:
+        name = format_of(file.name) if chosen not in FORMATS else chosen
+        lines = read_labels(decode(file.getvalue(), "the file"), name, "the file")
+        plan = plan_import(store, eval_set, lines, annotator)
+    except (InputError, StoreError) as error:
+        say.problem("This file cannot be brought in; nothing was changed.", str(error))
+        return
+    _offer(plan, store)
+
+
+def _offer(plan: ImportPlan, store: LabelStore) -> None:
+    with st.container(horizontal=True):
+        st.metric("new", len(plan.new))
+        st.metric("equal", len(plan.equal))
+        st.metric("conflicting", len(plan.conflicting))
+    if plan.conflicting:
+        st.dataframe(
+            [
+                {"query": line.query_id, "chunk": line.chunk_id, "annotator": line.annotator,
+                 "file says": str(line.grade), "stands": str(there.grade)}
+                for line, there in plan.conflicting[:MOST_SHOWN]
+            ],
+            hide_index=True,
+            width="stretch",
+        )  # fmt: skip
+    with st.container(horizontal=True):
+        new, both = f"Bring in {len(plan.new)} new", f"Bring in new and replace {len(plan.conflicting)}"
+        st.button(new, on_click=_apply, args=(plan, store, False), disabled=not plan.new)
+        st.button(both, on_click=_apply, args=(plan, store, True), disabled=not plan.conflicting)
+
+
+def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
+    try:
+        st.session_state[DONE] = asdict(apply_import(store, plan, overwrite))
+        st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
+    except (InputError, StoreError) as error:
+        st.session_state[FAILED] = str(error)
+
+
+def _said() -> None:
+    """What the last import did, with its undo."""
+    failed = st.session_state.pop(FAILED, "")
+    if failed:
+        say.problem("Nothing was stored.", failed)
+    done = st.session_state.get(DONE)
+    if done:
+        st.markdown(f"**{done['written']} labels brought in** as one batch.")
+        st.button("Take this import back", icon=":material/undo:", on_click=_take_back, args=(done["batch"],))
+
+
+def _take_back(batch: str) -> None:
+    from pages.components import resources
+
+    try:
+        LabelStore(resources.label_store()).undo_batch(batch)
+        st.session_state[DONE] = None
+        st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
+    except StoreError as error:
+        st.session_state[FAILED] = str(error)
+
+
+def _export(eval_set: str, store: LabelStore) -> None:
+    st.markdown("**Take labels out.** JSONL keeps everything; trec, beir, quepid and srw hold one grade per chunk.")
+    chosen = st.selectbox("Format to write", FORMATS, key="exchange.out")
+    try:
+        lines, left_out = lines_to_export(store, eval_set, None, chosen)
+        text = write_labels(lines, chosen)
+    except (InputError, StoreError) as error:
+        say.problem("These labels cannot be written in this format.", str(error))
+        return
+    if left_out:
+        st.markdown(f":gray[{left_out} unsure labels are left out: the format has no word for them.]")
+    ending = next((one for one, name in SUFFIXES.items() if name == chosen), ".json")
+    st.download_button(f"Download {len(lines)} labels", text, f"labels{ending}", disabled=not lines)
