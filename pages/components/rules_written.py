@@ -41,18 +41,26 @@ def choose(bench: Bench, family: Crowd) -> Written | None:
     chunks = [bench.by_id[identity] for identity in family.chunks]
     if settings is not None and by == MODEL:
         return _by_model(bench, chunks, settings)
-    proposals = template_proposals(chunks)
     if settings is None:
         st.caption(
             "Set OPENAI_BASE_URL (or OPENAI_API_KEY), and OPENAI_MODEL, to let a language model write rules here too."
         )
-    if proposals:
-        return Written(check_proposals(proposals, bench.chunks, bench.cases, bench.min_grade), TEMPLATE)
+    state = f"{bench.collection} {bench.revision} {bench.labels} {bench.min_grade}"
+    checked = _by_template(state, family.chunks, bench)
+    if checked is not None:
+        return Written(checked, TEMPLATE)
     st.markdown(
         "No template fits these titles. Add one (docs/rules.md describes the file) and apply it with "
         "`rules generate --templates`, or write a rule under *Beside a query*."
     )
     return None
+
+
+@st.cache_resource(max_entries=16, show_spinner="Checking the proposed rules")
+def _by_template(state: str, chunk_ids: tuple[str, ...], _bench: Bench) -> Checked | None:
+    """What the template writes for these chunks, checked against siblings and labels; None where none fits."""
+    proposals = template_proposals([_bench.by_id[identity] for identity in chunk_ids])
+    return check_proposals(proposals, _bench.chunks, _bench.cases, _bench.min_grade) if proposals else None
 
 
 def _settings() -> ModelSettings | None:
