@@ -10,6 +10,7 @@ from rag_core.index.collection import Summary
 
 BELOW = ("Chunks", "Numbers", "Add documents")
 TABLE = "corpus.collections"
+QUICK = "rulebook"  # the demo collection that brings its vectors along: proposed first
 
 HELP = """
 **Chunk.** A piece of a document: for Markdown the text under a header, for JSONL, CSV and Parquet a row, for OpenAPI
@@ -44,14 +45,20 @@ def choose_collection(known: Sequence[Summary]) -> Summary | None:
 def draw_demo() -> None:
     """Eval sets bring a corpus of their own: build its collection, or bring it up to date."""
     titles = corpus_state.demo_sets()
-    name = st.selectbox("Demo collection", list(titles), format_func=lambda key: titles[key], key="corpus.demo")
+    names = list(titles)
+    name = st.selectbox(
+        "Demo collection",
+        names,
+        index=names.index(QUICK) if QUICK in names else 0,
+        format_func=lambda key: titles[key],
+        key="corpus.demo",
+    )
     st.button(
         "Bring up to date",
         icon=":material/sync:",
         key="corpus.demo_go",
         disabled=jobs.running() or name is None,
-        on_click=corpus_state.bring_demo,
-        args=(name,),
+        on_click=lambda: corpus_state.bring_demo(st.session_state["corpus.demo"]),
         help="Builds the collection from the eval set’s corpus, or embeds what changed in it. Vectors that ship with "
         "it are used, so that this takes seconds.",
     )
@@ -62,6 +69,7 @@ def draw_collections(known: Sequence[Summary], chosen: Summary | None) -> None:
     names = [one.name for one in known]
     at = [names.index(chosen.name)] if chosen is not None else []
     st.session_state[TABLE] = {"selection": {"rows": at, "columns": []}}
+    problems = {"problem": [one.problem for one in known]} if any(one.problem for one in known) else {}
     st.dataframe(
         {
             "collection": names,
@@ -70,7 +78,7 @@ def draw_collections(known: Sequence[Summary], chosen: Summary | None) -> None:
             "with a rule": [f"{one.with_rule:,} ({one.with_rule / max(1, one.chunks):.0%})" for one in known],
             "model": [one.model for one in known],
             "MB": [one.bytes / 1_000_000 for one in known],
-            "problem": [one.problem for one in known],
+            **problems,
         },
         hide_index=True,
         key=TABLE,
@@ -133,6 +141,8 @@ def draw_deletion(chosen: Summary) -> None:
 def delete(name: str) -> None:
     from rag_core.index.collection import delete_collection
 
+    if st.session_state["corpus.confirm"] != name:  # the button may have been pressed before the page knew
+        return
     try:
         delete_collection(resources.workspace(), name)
     except WinnowError as error:

@@ -1,5 +1,7 @@
 """Entities: which entities of a structure does this query mean, and what does that save?"""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.components import entity_labels, entity_matches, entity_state, header, say
@@ -8,6 +10,7 @@ from rag_core.entities.agreement import changes
 from rag_core.entities.document import structure_text
 from rag_core.entities.lint import lint_structure
 from rag_core.entities.match import TEAM_MATCH_THRESHOLD
+from rag_core.entities.reading import read
 from rag_core.errors import InputError
 
 EXAMPLE = "Can kommando orks use ere we go?"
@@ -102,7 +105,7 @@ def draw_aliases(key: str, structure: Structure, threshold: float) -> None:
         teams = tuple(st.multiselect("stands for", names, key="entities.alias_teams", placeholder="Choose entities"))
         trial = ((alias.strip(), teams),) if alias and alias.strip() and teams else ()
         with st.container(horizontal=True):
-            st.button("Keep this alias", disabled=not trial, type="primary", on_click=keep_alias, args=(key, trial))
+            st.button("Keep this alias", disabled=not trial, type="primary", on_click=keep_alias, args=(key, names))
             st.button(
                 "Take back the last one",
                 disabled=not entity_state.added(key),
@@ -115,9 +118,12 @@ def draw_aliases(key: str, structure: Structure, threshold: float) -> None:
         draw_changes(key, structure, trial, threshold)
 
 
-def keep_alias(key: str, trial: entity_state.Added) -> None:
-    for alias, teams in trial:
-        entity_state.add(key, alias, teams)
+def keep_alias(key: str, names: Sequence[str]) -> None:
+    """Add what stands in the two boxes now, which may be more than the page had seen when it drew the button."""
+    alias, teams = st.session_state["entities.alias"].strip(), tuple(st.session_state["entities.alias_teams"])
+    if not alias or not teams or not set(teams) <= set(names) or not read(alias).words:
+        return
+    entity_state.add(key, alias, teams)
     st.session_state["entities.alias"], st.session_state["entities.alias_teams"] = "", []
 
 

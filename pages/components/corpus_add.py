@@ -97,16 +97,15 @@ def _columns(paths: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 def _buttons(order: Order) -> None:
     with st.container(horizontal=True):
-        st.button("Preview", icon=":material/visibility:", on_click=_look, args=(order,), key="corpus.look")
-        st.button(
-            "Ingest",
-            icon=":material/play_arrow:",
-            type="primary",
-            on_click=_bring_in,
-            args=(order,),
-            disabled=jobs.running(),
-            key="corpus.ingest",
+        look = st.button("Preview", icon=":material/visibility:", key="corpus.look")
+        bring = st.button(
+            "Ingest", icon=":material/play_arrow:", type="primary", disabled=jobs.running(), key="corpus.ingest"
         )
+    # Acted on here and not in a callback: what was typed right before the press is in the order of this run only.
+    if look:
+        _look(order)
+    if bring:
+        _bring_in(order)
     if st.session_state.get(PROBLEM):
         say.problem("These documents cannot be taken as they are; nothing was written.", st.session_state[PROBLEM])
 
@@ -129,6 +128,7 @@ def _bring_in(order: Order) -> None:
         st.session_state[PROBLEM] = str(error)
         return
     corpus_state.bring_in(order)
+    st.rerun()
 
 
 def _show_preview(order: Order) -> None:
@@ -136,10 +136,7 @@ def _show_preview(order: Order) -> None:
     looked_at, found = st.session_state.get(PREVIEW, (None, None))
     if looked_at != order or not isinstance(found, Preview):
         return
-    st.markdown(
-        f"**{found.chunk_count:,} chunks in {found.document_count:,} documents**, "
-        f"{len(found.others):,} other files; nothing is written yet"
-    )
+    st.markdown(f"**Chunks: {found.chunk_count:,}, documents: {found.document_count:,}**; nothing is written yet")
     documents, chunks = st.columns([1, 2], gap="medium")
     documents.dataframe(
         {"document": list(found.documents), "chunks": list(found.documents.values())},
@@ -178,15 +175,15 @@ def show_report() -> None:
 def _report(report: IngestReport) -> None:
     with st.container(border=True):
         st.markdown(
-            f":material/check: **{report.chunks:,} chunks in the collection**, {report.documents:,} documents read: "
-            f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed, "
+            f":material/check: **Chunks in the collection: {report.chunks:,}**; from {report.documents:,} documents "
+            f"read, {report.added:,} added, {report.changed:,} changed, {report.removed:,} removed, "
             f"{report.embedded:,} embedded; "
             f"{report.seconds_embedding:.1f} s embedding, {report.seconds_storing:.1f} s reading and storing"
         )
         if report.too_long:
             st.markdown(
-                f":material/warning: **{len(report.too_long):,} chunks** are longer than the {report.window} tokens "
-                "the model reads; what stands behind is not embedded."
+                f":material/warning: **Chunks longer than the {report.window} tokens the model reads: "
+                f"{len(report.too_long):,}**; what stands behind is not embedded."
             )
             st.dataframe(
                 {
@@ -201,7 +198,7 @@ def _report(report: IngestReport) -> None:
 
 
 def _lists(warnings: Sequence[str], others: Sequence[str]) -> None:
-    for title, lines in ((f"{len(warnings):,} warnings", warnings), (f"{len(others):,} files passed over", others)):
+    for title, lines in ((f"Warnings: {len(warnings):,}", warnings), (f"Files passed over: {len(others):,}", others)):
         if lines:
             more = [f"… and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
             say.remarks(title, [*lines[:SHOWN], *more])

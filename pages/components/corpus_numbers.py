@@ -99,7 +99,7 @@ def _duplicates(numbers: Overview) -> None:
         return
     groups = numbers.duplicates
     most = f"; the first {MOST_DUPLICATES} groups" if len(groups) == MOST_DUPLICATES else ""
-    st.markdown(f"**{numbers.duplicated:,} chunks repeat another’s title and text**{most}")
+    st.markdown(f"**Chunks that repeat another’s title and text: {numbers.duplicated:,}**{most}")
     st.dataframe(
         {"times": [len(ids) for ids in groups], "ids": [", ".join(ids[:20]) for ids in groups]},
         hide_index=True,

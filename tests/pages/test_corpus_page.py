@@ -85,8 +85,8 @@ def test_the_demo_collection_is_built_and_then_found_up_to_date(corpus, words):
 
 def test_a_folder_is_ingested_and_its_chunks_are_seen(corpus, folder, words):
     ingest(corpus, "mine", folder)
-    assert "3 chunks in the collection**, 2 documents read: 3 added" in words(corpus)
-    assert any("1 files passed over" in one.label for one in corpus.expander)
+    assert "Chunks in the collection: 3**; from 2 documents read, 3 added" in words(corpus)
+    assert any("Files passed over: 1" in one.label for one in corpus.expander)
     show(corpus, "Chunks")
     rows = frame(corpus, "title")
     assert rows["document"].tolist() == ["one.md", "one.md", "two.md"]
@@ -137,7 +137,7 @@ def test_numbers_show_coverage_and_duplicates(corpus, tmp_path, figures, words):
     assert figures(corpus)["with a rule"][0] == "1 (33%)"
     assert figures(corpus)["repeated"][0] == "1"
     assert frame(corpus, "ids")["ids"].tolist() == ["a, b"]
-    assert "1 chunks repeat another’s title and text" in words(corpus)
+    assert "Chunks that repeat another’s title and text: 1" in words(corpus)
 
 
 def test_columns_of_a_table_are_proposed_and_a_preview_writes_nothing(corpus, tmp_path, words, workspace):
@@ -145,7 +145,7 @@ def test_columns_of_a_table_are_proposed_and_a_preview_writes_nothing(corpus, tm
     path.write_text("doc_id,body,team\n007,first,A\n")
     order(corpus, "mine", path)
     button(corpus, "Preview").click().run()
-    assert "1 chunks in 1 documents" in words(sane(corpus))
+    assert "Chunks: 1, documents: 1" in words(sane(corpus))
     assert frame(corpus, "characters")["id"].tolist() == ["007"]
     assert not (workspace / "collections").exists()
 
@@ -154,7 +154,7 @@ def test_dropped_files_are_ingested(corpus, words):
     corpus.text_input(key="corpus.name").set_value("drops").run()
     corpus.file_uploader[0].upload("a.md", b"## Dropped\n\ntext", "text/markdown").run()
     button(sane(corpus), "Ingest").click().run()
-    assert "1 chunks in the collection" in words(finished(corpus))
+    assert "Chunks in the collection: 1" in words(finished(corpus))
 
 
 @pytest.mark.parametrize(
