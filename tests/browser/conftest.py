@@ -117,3 +117,13 @@ def app(browser, tmp_path_factory):
     workspace = tmp_path_factory.mktemp("workspace")
     with served(workspace) as url:
         yield url
+
+
+@pytest.fixture
+def own_app(browser, tmp_path):
+    """The address of an app with an empty workspace: the shared one may hold what other tests left."""
+    with open(tmp_path / "app.log", "wb") as log:
+        process, url = start_app(tmp_path / "workspace", log)
+        yield url
+        process.terminate()
+        process.wait(timeout=20)

@@ -1,0 +1,65 @@
+"""Entities in Chromium: ask, add an alias and read what it changes; foreign names stay text."""
+
+import json
+import re
+
+from playwright.sync_api import expect
+
+HOSTILE = "![x](http://foreign.invalid/a.png)"
+OWN = {"name": HOSTILE, "entities": {f"Zorgon {HOSTILE}": {"members": ["Blip"], "abilities": ["Warp Dance"]}}}
+
+
+def show(page, view):
+    page.get_by_role("radio", name=view).or_(page.get_by_role("button", name=view, exact=True)).first.click()
+
+
+def metric(page, label):
+    return page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True))
+
+
+def ask(page, query):
+    page.get_by_label("Query", exact=True).fill(query)
+    page.get_by_label("Query", exact=True).press("Enter")
+
+
+def test_an_alias_is_added_and_the_change_is_read(page, app):
+    page.goto(app + "/entities")
+    expect(metric(page, "entities found")).to_contain_text("2 of 48")
+    expect(page.locator(".inert mark")).to_have_text(["kommando", "orks", "ere", "go"])
+    expect(page.locator(".inert .chips span")).to_have_text(["Kommandos", "Wrecka Krew"])
+
+    show(page, "Aliases")
+    page.get_by_label("New alias").fill("hordes")
+    page.get_by_label("New alias").press("Enter")
+    page.get_by_role("combobox", name=re.compile("stands for")).click()
+    page.get_by_role("option", name="Kommandos").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("1 of 80 labelled queries change")).to_be_visible()
+    expect(page.get_by_text("0 right now, 1 wrong now")).to_be_visible()
+
+    page.get_by_role("button", name="Keep this alias").click()
+    expect(page.get_by_text("Added in this session")).to_be_visible()
+    ask(page, "skeleton hordes")
+    expect(metric(page, "entities found")).to_contain_text("3 of 48")
+    page.get_by_role("button", name="Take back the last one").click()
+    expect(metric(page, "entities found")).to_contain_text("2 of 48")
+
+
+def test_names_of_a_foreign_structure_load_nothing(page, app, tmp_path):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(OWN))
+    page.goto(app + "/entities")
+    expect(metric(page, "entities found")).to_contain_text("2 of 48")
+    page.locator("input[type=file]").first.set_input_files(path)
+    ask(page, f"warp dance {HOSTILE}")
+    expect(metric(page, "entities found")).to_contain_text("1 of 1")
+    expect(page.locator(".inert .chips span")).to_have_text([f"Zorgon {HOSTILE}"])
+    show(page, "Aliases")
+    page.get_by_role("combobox", name=re.compile("stands for")).click()
+    page.get_by_role("option").first.click()
+    page.keyboard.press("Escape")
+    show(page, "Lint")
+    page.get_by_text(re.compile("doubtful name")).wait_for()
+    assert not [url for url in asked if "foreign.invalid" in url]
