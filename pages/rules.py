@@ -147,9 +147,9 @@ def draw_figures(bench: Bench) -> None:
 def draw() -> None:
     header.show("Rules", "Which chunks crowd out answers, and what must a query say for them to be returned?", HELP)
     bench = opened()
-    rules_store.show_outcome()
     if bench is None:
         return
+    rules_store.show_outcome(bench.collection)
     draw_figures(bench)
     views = {
         "Families": rules_families.show,

@@ -25,7 +25,7 @@ from rag_core.types import Chunk
 
 CHUNK = "rules.chunk"
 TEXT_AREA_HEIGHT = 190
-LONGEST_TITLE = 42  # characters
+LONGEST_TITLE = 36  # characters
 EMPTY = '{"contain_one_of": [["one term", "another"], ["a term of a second group"]]}'
 
 
@@ -65,7 +65,10 @@ def show(bench: Bench, query: str, chunks: Sequence[Chunk]) -> Draft | None:
 def short_title(chunk: Chunk) -> str:
     """The title for a narrow place: of a long one both ends, since siblings often differ in the last word alone."""
     words = chunk.title or chunk.id
-    return words if len(words) <= LONGEST_TITLE else f"{words[:18].rstrip()} … {words[-20:].lstrip()}"
+    if len(words) <= LONGEST_TITLE:
+        return words
+    begins, ends = words[:14].rsplit(" ", 1)[0], words[-20:].split(" ", 1)[-1]
+    return f"{begins} … {ends}"
 
 
 def _option(chunk: Chunk) -> str:

@@ -107,7 +107,7 @@ def _actions(
             disabled=not fresh,
             key="rules.apply",
             on_click=rules_store.store,
-            args=(bench.collection, fresh, f"family {family.name}, written by {written.by}"[:200]),
+            args=(bench.collection, fresh, f"written by {written.by}: {family.name}"[:200]),
         )
         st.button(
             f"Take away {len(standing)} rules",
@@ -116,7 +116,7 @@ def _actions(
             key="rules.take_away",
             help="As one batch, which can be undone: to see what the family does without its rules.",
             on_click=rules_store.store,
-            args=(bench.collection, standing, f"family {family.name}, rules taken away"[:200]),
+            args=(bench.collection, standing, f"taken away: {family.name}"[:200]),
         )
 
 

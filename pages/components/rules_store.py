@@ -54,13 +54,13 @@ def _tried(collection: str, work: Callable[[], tuple[str, int]]) -> None:
         st.session_state[FAILED] = str(error)
 
 
-def show_outcome() -> None:
-    """What the last click stored, with its undo; or why it did not."""
+def show_outcome(chosen: str) -> None:
+    """What the last click stored in the chosen collection, with its undo; or why it did not."""
     if st.session_state.get(FAILED):
         say.problem("Nothing was stored.", st.session_state[FAILED])
-    if DONE not in st.session_state:
+    collection, sentence, number = st.session_state.get(DONE, ("", "", 0))
+    if collection != chosen:
         return
-    collection, sentence, number = st.session_state[DONE]
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="rules.outcome"):
         st.markdown(f":material/check: {sentence}")
         if number:
@@ -87,7 +87,7 @@ def show_batches(bench: Bench) -> None:
             "state": ["undone" if one.undone else "stands" for one in batches],
             "chunks": [one.chunks for one in batches],
             "for": [one.about for one in batches],
-            "stored at (UTC)": [one.at for one in batches],
+            "stored at (UTC)": [one.at[:19].replace("T", " ") for one in batches],
         },
         hide_index=True,
         key="rules.batches",

@@ -265,6 +265,14 @@ def test_without_labelled_queries_families_are_named_by_size(workspace, open_app
     assert "is not checked" in words(app)
 
 
+def test_a_collection_that_cannot_be_read_is_said_and_another_can_be_chosen(rules, workspace, words):
+    for file in (workspace / "collections" / small_rules.NAME).glob("*.sqlite*"):
+        file.unlink() if file.suffix != ".sqlite" else file.write_bytes(b"no database" * 1000)
+    ran(rules.run())
+    assert "This collection cannot be shown." in words(rules)
+    assert rules.selectbox(key="rules.collection").options[0] == "Demo: the rulebook"
+
+
 @pytest.mark.slow
 def test_the_demo_opens_with_its_rules_and_what_they_save(open_app, figures):
     app = opened(open_app, "rulebook")
