@@ -76,7 +76,7 @@ def draw_means(room: headroom_data.Room, kind: str) -> None:
             shown = f"{value:.0%}" if unit == "share" else f"{value:.3f}"
             note = "of relevant chunks" if unit == "share" else "mean SetF"
             st.metric(label, shown, note, delta_color="off", delta_arrow="off", help=text, border=True)
-    st.caption(f"Macro over {len(room.found)} {kind}; relevant means grade ≥ {room.min_grade}.")
+    tuning_set.quiet(f"Macro over {len(room.found)} {kind}; relevant means grade ≥ {room.min_grade}.")
     st.markdown("**Do the distances know anything?** " + " · ".join(f"{one.sentence()}" for one in room.signals) + ".")
 
 
@@ -133,7 +133,7 @@ def draw_distances(room: headroom_data.Room) -> None:
         config={"displaylogo": False},
         alt="Histogram of distances of relevant, irrelevant and unjudged chunks",
     )
-    st.caption("The more the humps overlap, the less any threshold of distance can tell them apart.")
+    tuning_set.quiet("The more the humps overlap, the less any threshold of distance can tell them apart.")
 
 
 def draw_curves(room: headroom_data.Room) -> None:
@@ -161,7 +161,7 @@ def draw_curves(room: headroom_data.Room) -> None:
     picked = points[0].get("customdata") if points else None
     if isinstance(picked, list):
         picked = picked[0] if picked else None
-    st.caption(f"All {found.chunks:,} chunks of {chunks.queries} queries pooled (micro), one threshold for all.")
+    tuning_set.quiet(f"All {found.chunks:,} chunks of {chunks.queries} queries pooled (micro), one threshold for all.")
     if picked is None:
         st.markdown(":gray[Click a point of a curve to pick its threshold.]")
         return
@@ -193,7 +193,7 @@ def draw_bands(room: headroom_data.Room) -> None:
         + ("" if one.share is None else f" ({one.share:.0%} [{one.low:.0%}, {one.high:.0%}])")
         for one in shares
     ]
-    st.caption(
+    tuning_set.quiet(
         f"{'; '.join(told)}. Chunks of {len(room.cases)} queries. Low: distance over {DEFAULT_LIMITS.low_distance} or "
         f"a gap before it of {DEFAULT_LIMITS.low_gap} or more; high: distance under {DEFAULT_LIMITS.high_distance} and "
         f"gap under {DEFAULT_LIMITS.high_gap}; cosine distances. Unjudged chunks take no part."
@@ -224,7 +224,7 @@ def draw_room(chosen: EvalSet, cases: Sequence[Case]) -> None:
 
 
 def draw() -> None:
-    header.show("Headroom", "What is there to gain, and is filtering or retrieval the problem?", HELP)
+    header.show("Headroom", "What is there to gain, and where?", HELP)
     chosen = tuning_set.choose()
     cases = None if chosen is None else tuning_set.cases_of(chosen)
     if chosen is not None and cases is not None:

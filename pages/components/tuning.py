@@ -34,7 +34,7 @@ from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 FRONTS: Mapping[str, tuple[str, str]] = {
-    "none": ("nothing", "unfiltered"),
+    "none": ("none", "unfiltered"),
     "rules": ("query_must", '[{"QueryMust": {}}]'),
     "refill": ("refill", '[{"Requery": {}}]'),
 }

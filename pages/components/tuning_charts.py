@@ -21,6 +21,7 @@ def front_figure(study: Study, chosen: Point | None, held_out: Sequence[tuple[Po
     figure = go.Figure()
     fixed, front = fixed_ks(study), front_of(study)
     k, _ = study.baseline
+    also = f"; hollow: {len(study.test)} held-out queries" if held_out else ""
     figure.add_trace(_line([p.SetR for p in fixed], [p.SetP for p in fixed], [p.name for p in fixed], "fixed k", GREY))
     names = [f"gap {row['gap_threshold']:.4f}, offset {row['distance_offset']:.4f}" for row in front]
     recalls, precisions = [row["SetR"] for row in front], [row["SetP"] for row in front]
@@ -37,7 +38,10 @@ def front_figure(study: Study, chosen: Point | None, held_out: Sequence[tuple[Po
     figure.update_layout(
         height=430,
         margin={"l": 60, "r": 16, "t": 44, "b": 50},
-        title={"text": f"Mean precision and recall, macro over {len(study.dev)} dev queries", "font": {"size": 14}},
+        title={
+            "text": f"Mean precision and recall, macro over {len(study.dev)} dev queries{also}",
+            "font": {"size": 14},
+        },
         xaxis={"title": {"text": "SetR, mean recall of the kept list"}, "range": [0, 1.03]},
         yaxis={"title": {"text": "SetP, mean precision of the kept list"}, "range": [0, 1.03]},
         legend={"orientation": "v", "x": 1.02, "y": 1},

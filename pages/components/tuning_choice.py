@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, tuning
+from pages.components import resources, say, tuning, tuning_set
 from pages.components.tuning_charts import Interval
 from rag_core.errors import WinnowError
 from rag_core.evaluate.judgement import Judgement, sentence
@@ -32,7 +32,7 @@ def seen(key: str) -> Seen | None:
 def draw_choice(key: str, study: tuning.Study) -> None:
     """Setting and sentence; the button that looks at the held-out queries."""
     labelled = len(study.dev) + len(study.test)
-    st.caption(
+    tuning_set.quiet(
         f"{labelled} of {len(study.cases)} queries have a relevant label (grade ≥ {study.min_grade}): "
         f"{len(study.dev)} dev, {len(study.test)} held out. In front of the cut: "
         f"{tuning.FRONTS[study.ask.front][0]}. Every figure below is over dev queries unless it says held out."
@@ -43,8 +43,8 @@ def draw_choice(key: str, study: tuning.Study) -> None:
             st.markdown("**No recommendation.**")
             st.text(_told(f"{study.problem}."))
             return
-        verdict = "" if found is None else _verdict(found.judgement)
-        st.markdown(f"**Recommended: {tuning.setting_words(study)}.** {verdict}")
+        verdict = _expectation(study) if found is None else _verdict(found.judgement)
+        st.markdown(f"**Chosen on dev: {tuning.setting_words(study)}.** {verdict}")
         times = tuning.seen(study, resources.workspace())
         st.markdown(tuning.before_judging(study, times) if found is None else sentence(found.judgement))
         _draw_button(key, study, times, found is not None)
@@ -56,10 +56,9 @@ def _told(text: str) -> str:
 
 def _draw_button(key: str, study: tuning.Study, times: int, again: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = "Judge again" if again else f"Judge once on the {len(study.test)} held-out queries"
+        label = "Judged" if again else f"Judge once on the {len(study.test)} held-out queries"
         st.button(
             label,
-            type="secondary" if again else "primary",
             key="tune.judge",
             on_click=_judge,
             args=(key, study),
@@ -67,9 +66,16 @@ def _draw_button(key: str, study: tuning.Study, times: int, again: bool) -> None
             help="Every look is written down and counted; after several looks a set is no longer held out.",
         )
         if times:
-            st.caption(f"These held-out queries were looked at {times} time{'s' if times != 1 else ''}.")
+            tuning_set.quiet(f"These held-out queries were looked at {times} time{'s' if times != 1 else ''}.")
         if st.session_state.get("tune.judge_problem"):
             say.problem("The held-out queries could not be judged.", st.session_state["tune.judge_problem"])
+
+
+def _expectation(study: tuning.Study) -> str:
+    """What the folds say before any look: a gain that is only there where it was chosen is none."""
+    if study.choice is None or study.crossed is None or study.crossed.gain > 0:
+        return ""
+    return f"Folds over the dev queries show no gain over the best fixed k: {study.choice.baseline.label} will do."
 
 
 def _verdict(found: Judgement) -> str:

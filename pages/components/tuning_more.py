@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, say, tuning
+from pages.components import resources, say, tuning, tuning_set
 from rag_core.cli.tuning_output import write_pipeline
 from rag_core.stage import Pipeline
 
@@ -27,9 +27,9 @@ def draw_front(key: str, study: tuning.Study) -> None:
     figure = tuning_charts.front_figure(study, chosen, () if found is None else found.points)
     st.plotly_chart(figure, key="tune.front_chart", config={"displaylogo": False}, alt=tuning_charts.FRONT_ALT)
     if found is None:
-        st.caption("Held-out points with 95 % intervals appear once the held-out queries are judged.")
+        tuning_set.quiet("Held-out points with 95 % intervals appear once the held-out queries are judged.")
     else:
-        st.caption("Hollow: held-out queries, with 95 % bootstrap intervals over queries.")
+        tuning_set.quiet("Hollow: held-out queries, with 95 % bootstrap intervals over queries.")
     with st.expander("The front as a table"):
         rows = tuning.front_of(study)
         st.dataframe(
@@ -89,7 +89,7 @@ def draw_save(name: str, study: tuning.Study, marker: tuple[float, float]) -> No
         wanted = st.text_input("Name", key="tune.name", max_chars=60, persist_state="session") or ""
         good = NAME.fullmatch(wanted) is not None
         if not good:
-            st.caption("Small letters, digits and hyphens, please.")
+            tuning_set.quiet("Small letters, digits and hyphens, please.")
         pipeline = replace(study.at(gap, offset), label=wanted or "tuned")
         with st.container(horizontal=True):
             st.download_button(

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components import tuning_set
 from rag_core.evaluate.experiment import Outcome, kept_ids
 
 SHOWN = ("That change", "Win", "Lose", "All")
@@ -26,7 +27,7 @@ def show(now: Sequence[Outcome], before: Sequence[Outcome], measure: str, refere
         f"({measure}, marker against {reference})."
     )
     if not shown:
-        st.caption("No such query at this marker.")
+        tuning_set.quiet("No such query at this marker.")
         return
     st.dataframe(
         {name: [row[name] for row in shown] for name in shown[0]},

@@ -64,7 +64,7 @@ def cases_of(chosen: EvalSet) -> list[Case] | None:
     if going:
         _capture(chosen, place)
     place.button(
-        f"Capture {len(chosen.cases)} queries", type="primary", icon=":material/download:", on_click=_start,
+        f"Capture {len(chosen.cases)} queries", icon=":material/download:", on_click=_start,
         key="tuning.capture",
     )  # fmt: skip
     return None
@@ -104,3 +104,8 @@ def _shown(bar: st.delta_generator.DeltaGenerator, what: str) -> tuning_sources.
         bar.progress(done / max(total, 1), text=text)
 
     return progress
+
+
+def quiet(text: str) -> None:
+    """A remark in our own words, smaller than the rest; a caption's grey is too faint to read in the light theme."""
+    st.markdown(f":small[{text}]")

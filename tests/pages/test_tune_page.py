@@ -7,8 +7,6 @@ import pytest
 from rag_core.evaluate.sets import load_set
 from rag_core.spec import read_pipeline
 
-MINUS = "−"
-
 
 def write_set(workspace, queries=12, labelled=True, name="made"):
     """A recorded set whose relevant chunks all stand before one large gap, at another length for every query."""
@@ -137,7 +135,7 @@ def test_a_recall_nothing_reaches_is_said(open_page, workspace, words):
     app.number_input(key="tune.most").set_value(2)
     run(app)
     assert "No recommendation." in words(app)
-    assert "no setting reaches SetR 1.0" in words(app)
+    assert "No setting reaches SetR 1.0" in words(app)
 
 
 def test_the_command_holds_the_same_grid(open_page, workspace):

@@ -13,7 +13,7 @@ function legend() {
     key.append(svg, tag("span", "", word));
     list.append(key);
   }
-  list.append(tag("span", "", "outlined: best cells · + chosen setting · ○ marker (drag, click, arrow keys)"));
+  list.append(tag("span", "", "outlined: best cells · + chosen setting, exact, so it may lie between cells · ○ marker (drag, click, arrow keys)"));
   return list;
 }
 
