@@ -6,6 +6,7 @@ Everything that cannot be had is said on the page in one sentence. Pure reading 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ from rag_core.types import Case
 
 if TYPE_CHECKING:
     from pages.components.live import LiveIndex
+
+
+CHROMA = "Asking Chroma; at its first question it starts and builds its graph"
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,8 @@ def find_live(chosen: EvalSet) -> tuple[LiveIndex | None, bool]:
         if chosen.corpus is not None and view.collection == chosen.name and not live.is_fresh(chosen):
             working(f"Bringing the collection {chosen.name} up to date", lambda bar: live.bring_up_to_date(chosen, bar))
         return live.open_live(view.collection, view.approximate), True
-    except WinnowError as error:
-        say.problem("This collection cannot be searched.", str(error))
+    except (WinnowError, OSError) as error:
+        say.problem("This collection cannot be searched.", _sentence(error))
         return None, False
 
 
@@ -110,10 +114,19 @@ def find(chosen: EvalSet, live: LiveIndex | None) -> Asked | None:
     *cases, last = labelled(chosen, [*map(live.known, chosen.cases), *own], live)
     cases, case = (cases, last) if own else ([*cases, last], None)
     try:
-        return Asked(chosen, tuple(cases), searched(case or find_query(cases), view, live), live)
-    except WinnowError as error:
-        say.problem("This question cannot be searched as it is set.", str(error))
+        wanted = case or find_query(cases)
+        with st.spinner(CHROMA) if view.approximate else nullcontext():
+            return Asked(chosen, tuple(cases), searched(wanted, view, live), live)
+    except (WinnowError, OSError) as error:
+        say.problem("This question cannot be searched as it is set.", _sentence(error))
         return None
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong; of the system's own errors the reason, without a path."""
+    if isinstance(error, OSError) and not isinstance(error, WinnowError):
+        return f"the collection’s folder cannot be used: {error.strerror or type(error).__name__}"
+    return str(error)
 
 
 def labelled(chosen: EvalSet, cases: Sequence[Case], live: LiveIndex | None) -> list[Case]:

@@ -206,3 +206,12 @@ def test_recorded_queries_can_be_searched_in_a_collection(live, small_set, works
     assert figures(sane(app))["SetF"] == ("–", "not scored")
     app.selectbox(key="explore.collection").set_value("").run()
     assert figures(sane(app))["SetP"] == ("0.067", "as without filter")
+
+
+def test_chroma_that_cannot_start_is_said_and_exact_search_goes_on(live, small_set, workspace, words, figures):
+    bring_up_to_date(load_set("small", workspace), workspace)
+    (workspace / "collections" / "small" / "chroma").write_text("no folder")
+    app = live(search="approximate")
+    assert "This question cannot be searched as it is set." in words(app)
+    next(widget for widget in app.toggle if widget.label.startswith("approximate")).set_value(False).run()
+    assert figures(sane(app))["kept"][0] == "15 of 15"

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pages.components.view import LONGEST_ADDRESS, View, compact, from_address, pipeline_of, stages, to_address
@@ -86,6 +86,7 @@ conditions = st.lists(
 )
 
 
+@settings(deadline=None)  # long values take a while, and no time is promised
 @given(views(), st.booleans(), st.sampled_from(["deepen", "exclude", "prefilter"]), conditions, st.integers(1, 10000))
 def test_a_live_view_survives_its_address(view, approximate, strategy, pairs, depth):
     where = {}
