@@ -8,23 +8,23 @@ import streamlit as st
 
 from rag_core.index.browse import MOST_DUPLICATES, Overview
 
-BLUE, ORANGE = "#0072B2", "#D55E00"
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 
 
 def show(numbers: Overview) -> None:
     """Figures, then types and lengths side by side, then duplicates."""
     with_rule = sum(group.with_rule for group in numbers.groups)
     cells = st.container(horizontal=True)
-    cells.metric("chunks", f"{numbers.chunks:,}", width=130)
-    cells.metric("with a rule", f"{with_rule:,} ({with_rule / max(1, numbers.chunks):.0%})", width=170)
-    cells.metric("tokens, median", f"{numbers.median:,}", width=150)
-    cells.metric("shortest to longest", f"{numbers.shortest:,} to {numbers.longest:,}", width=190)
-    cells.metric("too long for the model", f"{numbers.too_long:,}", width=190)
-    cells.metric("repeated", f"{numbers.duplicated:,}", width=120)
-    types, lengths = st.columns([2, 3], gap="medium")
-    with types:
+    cells.metric("chunks", f"{numbers.chunks:,}", width=90)
+    cells.metric("with a rule", f"{with_rule:,} ({with_rule / max(1, numbers.chunks):.0%})", width=150)
+    cells.metric("tokens, median", f"{numbers.median:,}", width=140)
+    cells.metric("shortest to longest", f"{numbers.shortest:,} to {numbers.longest:,}", width=170)
+    cells.metric("too long for the model", f"{numbers.too_long:,}", width=180)
+    cells.metric("repeated", f"{numbers.duplicated:,}", width=100)
+    side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is narrow
+    with side_by_side.container(width=400):
         _types(numbers)
-    with lengths:
+    with side_by_side.container(width="stretch"):
         st.plotly_chart(
             _figure(numbers),
             key="corpus.lengths",
@@ -68,7 +68,7 @@ def _figure(numbers: Overview) -> Any:
         )
     )
     if numbers.longest > window * 0.7:
-        figure.add_vline(x=window, line_dash="dash", annotation_text=f"the model reads {window}")
+        figure.add_vline(x=window, line_dash="dash", line_color=GREY, annotation_text=f"the model reads {window}")
     figure.update_layout(
         height=300,
         bargap=0.05,

@@ -14,6 +14,7 @@ from rag_core.entities.agreement import Agreement, Change, Labelled, Miss, agree
 QUERY = "entities.query"
 HALVES = ("all", "dev", "test")
 CURVE = tuple(range(60, 101, 2))
+GREY = "#8A9199"  # seen on white and on black
 COLOURS = {"precision": "#0072B2", "recall": "#E69F00"}
 DASHES = {"precision": "solid", "recall": "dot"}
 
@@ -140,7 +141,13 @@ def _figure(points: Sequence[tuple[float, Agreement]], now: float) -> Any:
             line={"color": COLOURS[name], "dash": DASHES[name]},
             hovertemplate=f"threshold %{{x}}<br>{name} %{{y:.3f}}<extra></extra>",
         )
-    figure.add_vline(x=now, line_dash="dash", annotation_text=f"threshold {now:.0f}", annotation_position="bottom left")
+    figure.add_vline(
+        x=now,
+        line_dash="dash",
+        line_color=GREY,
+        annotation_text=f"threshold {now:.0f}",
+        annotation_position="bottom left",
+    )
     lowest = min(value for _, one in points for value in (one.precision or 0, one.recall or 0))
     figure.update_layout(
         height=330,
