@@ -53,6 +53,7 @@ def test_names_of_a_foreign_structure_load_nothing(page, app, tmp_path):
     page.goto(app + "/entities")
     expect(metric(page, "entities found")).to_contain_text("2 of 48")
     page.locator("input[type=file]").first.set_input_files(path)
+    expect(metric(page, "entities found")).to_contain_text("0 of 1")
     ask(page, f"warp dance {HOSTILE}")
     expect(metric(page, "entities found")).to_contain_text("1 of 1")
     expect(page.locator(".inert .chips span")).to_have_text([f"Zorgon {HOSTILE}"])
