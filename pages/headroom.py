@@ -188,6 +188,9 @@ def draw_bands(room: headroom_data.Room) -> None:
         config={"displaylogo": False},
         alt="Share relevant per confidence band with 95 % interval",
     )
+    known = [one.share for one in shares if one.share is not None]
+    if known != sorted(known, reverse=True):
+        st.markdown("**The bands do not hold here:** a higher band is not more often relevant on these labels.")
     told = [
         f"{one.band}: {one.relevant} of {one.judged} judged chunks relevant"
         + ("" if one.share is None else f" ({one.share:.0%} [{one.low:.0%}, {one.high:.0%}])")
