@@ -70,8 +70,12 @@ function undo(state) {
   const last = state.history.pop();
   if (!last) return;
   record(state, last.item, "undo", { undoes: [last.entry.session, last.entry.seq] });
-  if (!state.history.some((one) => one.item.id === last.item.id)) state.handled.delete(last.item.id);
-  Object.assign(state, { back: null, current: last.item, note: last.entry.note, noteOpen: Boolean(last.entry.note), told: "taken back" });
+  const earlier = state.history.findLastIndex((one) => one.item.id === last.item.id);
+  if (earlier < 0) {
+    state.handled.delete(last.item.id);
+    Object.assign(state, { back: null, current: last.item });
+  } else state.back = earlier; // what was said of it before counts again
+  Object.assign(state, { note: last.entry.note, noteOpen: Boolean(last.entry.note), told: "taken back" });
   moved(state);
 }
 

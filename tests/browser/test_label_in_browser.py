@@ -1,0 +1,291 @@
+"""Label in Chromium: no press is lost whatever happens to server and page; keys, undo, back, note; text stays text."""
+
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import ROOT, free_port, wait_until_healthy
+
+CARD = ".label-queue .card .title"
+BEACON = "http://beacon.invalid/x"
+
+
+def write_set(workspace, name, lists):
+    folder = workspace / "eval_sets" / name
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text(f"version: 1\nname: {name}\ntitle: {name}\n")
+    (folder / "lists.jsonl").write_text("\n".join(json.dumps(line) for line in lists))
+
+
+def many_pairs(queries, each):
+    for q in range(queries):
+        hits = [
+            {
+                "id": f"q{q}-c{i}",
+                "title": f"Entry {q}.{i}",
+                "text": f"Words of entry {q}.{i}.",
+                "distance": 0.2 + i / 100,
+            }
+            for i in range(each)
+        ]
+        yield {"id": f"q{q}", "query": f"Question number {q}?", "candidates": hits}
+
+
+class Server:
+    """The app on one port, which can be killed and started again."""
+
+    def __init__(self, workspace):
+        self.workspace, self.port = workspace, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        arguments = ["--server.headless", "true", "--server.port", str(self.port)]
+        with open(self.workspace / "app.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "streamlit", "run", "app.py", *arguments],
+                cwd=ROOT,
+                env={**os.environ, "WINNOW_WORKSPACE": str(self.workspace)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def ready(self):
+        wait_until_healthy(self.url, self.process)
+
+
+@pytest.fixture
+def server(tmp_path, browser):
+    workspace = tmp_path / "workspace"
+    write_set(workspace, "many", many_pairs(150, 15))
+    running = Server(workspace)
+    running.ready()
+    yield running
+    running.kill()
+
+
+def open_queue(page, server, annotator, eval_set="many"):
+    page.goto(f"{server.url}/label?set={eval_set}&annotator={annotator}")
+    page.locator(CARD).wait_for()
+
+
+IN_QUEUE = """() => {
+  const seen = (root) => root.querySelector('.label-queue') ?? [...root.querySelectorAll('*')].map(
+    (node) => node.shadowRoot && seen(node.shadowRoot)).find(Boolean);
+  return seen(document)?.querySelector('.left')?.dataset.pair ?? '';
+}"""
+
+
+def shown(page):
+    return page.evaluate(IN_QUEUE)
+
+
+def wait_for_chunk(page):
+    page.wait_for_function(f"() => ({IN_QUEUE})() !== ''", timeout=60_000)
+
+
+def press_many(page, count, most_pause, seed, disturb):
+    """Press random grades; (title, grade) of every press after which the queue went on to another chunk.
+
+    A press does nothing while Streamlit's own "Connection error" lies over the page, and then the chunk stays.
+    """
+    draw = random.Random(seed)
+    pressed = []
+    while len(pressed) < count:
+        disturb(len(pressed))
+        if not shown(page):
+            wait_for_chunk(page)
+        title, before = page.locator(CARD).inner_text(), shown(page)
+        key = draw.choice("0123u")
+        page.keyboard.press(key)
+        if shown(page) != before:
+            pressed.append((title, None if key == "u" else int(key)))
+        page.wait_for_timeout(draw.uniform(0, most_pause))
+    return pressed
+
+
+def stored(workspace, annotator):
+    with sqlite3.connect(workspace / "winnow.db") as connection:
+        rows = connection.execute(
+            "SELECT chunk_id, grade FROM label_event WHERE annotator = ? AND kind = 'label' ORDER BY position",
+            [annotator],
+        ).fetchall()
+    return [("Entry " + chunk.replace("q", "").replace("-c", "."), grade) for chunk, grade in rows]
+
+
+def all_saved(page):
+    expect(page.locator(".label-queue .unsaved")).to_have_text("0 unsaved", timeout=90_000)
+
+
+def label_through(browser, server, presses, kills, reloads):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    pages = [context.new_page(), context.new_page()]
+    names = ["ann", "bob"]
+    for page, name in zip(pages, names, strict=True):
+        page.set_default_timeout(60_000)
+        open_queue(page, server, name)
+    pressed = {name: [] for name in names}
+    disturbances = ["kill"] * kills + ["reload"] * reloads
+    random.Random("order").shuffle(disturbances)
+    parts = len(disturbances) + 1
+    for part in range(parts):
+        for page, name in zip(pages, names, strict=True):
+            page.bring_to_front()
+            wait_for_chunk(page)
+            what = disturbances[part] if part < len(disturbances) and name == names[part % 2] else ""
+            happens_at, happenings = presses // parts // 4, [what]
+
+            def disturb(number, what=what, happens_at=happens_at, happenings=happenings, page=page):
+                if number != happens_at or not happenings:
+                    return
+                happenings.pop()
+                if what == "kill":
+                    server.kill()
+                    server.start()
+                if what == "reload":
+                    server.ready()
+                    page.reload()
+                    wait_for_chunk(page)
+
+            pressed[name] += press_many(page, presses // parts // 2, 30, f"{part} {name}", disturb)
+            server.ready()
+    for page in pages:
+        page.bring_to_front()
+        all_saved(page)
+    found = {name: stored(server.workspace, name) for name in names}
+    context.close()
+    return pressed, found
+
+
+@pytest.mark.parametrize(
+    ("presses", "kills", "reloads"), [(200, 2, 2), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
+)
+@pytest.mark.timeout(1500)
+def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, presses, kills, reloads):
+    pressed, found = label_through(browser, server, presses, kills, reloads)
+    assert sum(map(len, pressed.values())) >= presses * 0.9
+    for name in pressed:
+        assert found[name] == pressed[name]
+        assert len({title for title, _ in found[name]}) == len(found[name])
+    with sqlite3.connect(server.workspace / "winnow.db") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def queue_page(browser, server, annotator, scheme="light"):
+    page = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
+    page.set_default_timeout(60_000)
+    open_queue(page, server, annotator)
+    return page
+
+
+def events(workspace, annotator):
+    with sqlite3.connect(workspace / "winnow.db") as connection:
+        return connection.execute(
+            "SELECT kind, chunk_id, grade, note FROM label_event WHERE annotator = ? ORDER BY position", [annotator]
+        ).fetchall()
+
+
+def test_a_person_labels_with_the_keyboard_alone(browser, server):
+    page = queue_page(browser, server, "keys")
+    first = page.locator(CARD).inner_text()
+    page.keyboard.press("n")
+    page.keyboard.type("2 words, u and z")
+    page.keyboard.press("Enter")
+    page.keyboard.press("2")
+    second = page.locator(CARD).inner_text()
+    page.keyboard.press("s")
+    assert page.locator(CARD).inner_text() not in (first, second)
+    page.keyboard.press("b")
+    expect(page.locator(".label-queue .mine")).to_contain_text("You said: relevant")
+    assert page.locator(CARD).inner_text() == first
+    page.keyboard.press("3")
+    page.keyboard.press("z")
+    assert page.locator(CARD).inner_text() == first
+    page.keyboard.press("?")
+    expect(page.locator(".label-queue .sheet")).to_be_visible()
+    all_saved(page)
+    assert [(kind, grade, note) for kind, _, grade, note in events(server.workspace, "keys")] == [
+        ("label", 2, "2 words, u and z"), ("label", 3, "2 words, u and z"), ("undo", None, ""),
+    ]  # fmt: skip
+
+    page.get_by_label("single-key shortcuts").uncheck()
+    page.locator(".label-queue .query").click()
+    page.keyboard.press("1")
+    page.get_by_role("button", name=re.compile("answers it")).focus()
+    page.keyboard.press("Enter")
+    all_saved(page)
+    assert [grade for _, _, grade, _ in events(server.workspace, "keys")][3:] == [3]
+    page.context.close()
+
+
+HOSTILE = (
+    f"![x]({BEACON}.png) <img src={BEACON}> <script>alert(1)</script> [l]({BEACON}) {BEACON}",
+    f"<svg onload=alert(1)><image href='{BEACON}'/></svg> <b>bold</b>",
+    f"| ![x]({BEACON}) | <img src=x onerror=alert(1)> |\n| --- | --- |\n| [a](javascript:alert(1)) | {BEACON} |",
+    f"# ![x]({BEACON})\n\n- <iframe src={BEACON}></iframe>\n- **<img src={BEACON}>**",
+    f"```\n<script src={BEACON}></script>\n```\n`<img src={BEACON}>`",
+    f"<style>@import url({BEACON})</style><link rel=stylesheet href={BEACON}>",
+    f"<object data={BEACON}></object><embed src={BEACON}><video src={BEACON} autoplay>",
+    f"<form action={BEACON}><input autofocus onfocus=alert(1)></form>",
+    f"[ref]: {BEACON}\n![x][ref] :material/home: :red[x] $\\href{{{BEACON}}}{{x}}$",
+    f"<meta http-equiv=refresh content='0;url={BEACON}'><base href={BEACON}>",
+    f"__<a href={BEACON} ping={BEACON}>x</a>__ \u202e \u2028 javascript:alert(1)",
+    "</div></template><script>alert(document.domain)</script>{{7*7}}",
+)
+
+
+def watched(page, url):
+    foreign, dialogs = [], []
+    page.on("request", lambda one: foreign.append(one.url) if not one.url.startswith((url, "data:", "blob:")) else None)
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    return foreign, dialogs
+
+
+def test_twelve_hostile_texts_stay_text_in_every_view_of_label(browser, server):
+    hits = [
+        {"id": f"{i} {text}", "title": text, "text": f"{text} {i}", "distance": 0.1 * i}
+        for i, text in enumerate(HOSTILE)
+    ]
+    write_set(server.workspace, "hostile", [{"id": f"q {HOSTILE[0]}", "query": HOSTILE[1], "candidates": hits}])
+    (server.workspace / "eval_sets" / "hostile" / "guidelines.md").write_text("\n\n".join(HOSTILE))
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    foreign, dialogs = watched(page, server.url)
+    for name, grade in (("ann", "2"), ("bob", "0")):
+        page.goto(f"{server.url}/label?set=hostile&annotator={name}")
+        if name == "bob":
+            page.get_by_role("button", name="Label them as a second opinion").click()
+        page.locator(CARD).wait_for()
+        page.get_by_text("Guidelines", exact=True).click()
+        for number in range(len(HOSTILE)):
+            wait_for_chunk(page)
+            page.get_by_label("text as it stands").set_checked(number % 2 == 1)
+            page.locator(".label-queue .query").click()
+            page.keyboard.press(grade)
+        all_saved(page)
+    for view, sign in (
+        ("Agreement", "12 chunks are labelled differently"),
+        ("Audit", "Select a row"),
+        ("Import", "Bring labels in"),
+    ):
+        page.get_by_role("radio", name=view).click()
+        expect(page.get_by_text(sign).first).to_be_visible()
+        if view != "Import":
+            page.wait_for_timeout(1500)  # the tables of the view before leave the page
+            page.get_by_test_id("stDataFrame").last.click(position={"x": 18, "y": 52})
+            expect(page.get_by_role("button", name="3 answers it")).to_be_visible()
+    assert len(events(server.workspace, "ann")) == len(events(server.workspace, "bob")) == len(HOSTILE)
+    assert foreign == []
+    assert dialogs == []
+    page.context.close()

@@ -1,0 +1,97 @@
+"""What the browser sends: stored once, acknowledged only when on disk, never trusted."""
+
+import sqlite3
+
+import pytest
+
+from pages.components.label_queue.intake import read_batch, read_entry, take
+from rag_core.errors import InputError
+from rag_core.store.database import open_store
+from rag_core.store.labels import LabelStore
+
+ABOUT = {"eval_set": "s", "query_id": "q", "query_hash": "", "chunk_id": "c", "text_hash": "", "annotator": "ann"}
+
+
+def press(seq, grade=2, **changes):
+    entry = {"session": "t", "seq": seq, "pair": f"p{seq}", "kind": "label", "grade": grade, "note": "", "undoes": None}
+    return entry | ABOUT | {"chunk_id": f"c{seq}", "others": []} | changes
+
+
+def batch(*entries, **changes):
+    return read_batch({"entries": list(entries), "later": [], "attempt": 1, "stream": "t"} | changes)
+
+
+@pytest.fixture
+def labels(tmp_path):
+    with open_store(tmp_path) as store:
+        yield LabelStore(store)
+
+
+def test_a_batch_is_stored_in_its_order_and_acknowledged(labels):
+    taken = take(labels, batch(press(0), press(1, None), press(2, 0)))
+    assert taken.acks == {"t": 2}
+    assert [(event.chunk_id, event.grade) for event in labels.history("s")] == [("c0", 2), ("c1", None), ("c2", 0)]
+
+
+def test_a_batch_that_comes_again_changes_nothing_and_is_acknowledged_again(labels):
+    take(labels, batch(press(0)))
+    assert take(labels, batch(press(0), press(1))).acks == {"t": 1}
+    assert len(labels.history("s")) == 2
+
+
+def test_what_left_another_page_is_acknowledged_under_its_own_stream(labels):
+    assert take(labels, batch(press(3, session="old"), press(0))).acks == {"old": 3, "t": 0}
+
+
+def test_an_undo_names_what_it_takes_back(labels):
+    take(labels, batch(press(0), press(1, kind="undo", undoes=["t", 0], chunk_id="c0")))
+    assert labels.labels("s") == []
+
+
+def test_chunks_that_share_the_label_get_it_and_lose_it_together(labels):
+    shared = {"others": [{"chunk_id": "x", "text_hash": ""}, {"chunk_id": "y", "text_hash": ""}], "chunk_id": "c0"}
+    take(labels, batch(press(0, **shared)))
+    assert labels.current("s") == {"q": {"c0": 2, "x": 2, "y": 2}}
+    take(labels, batch(press(1, kind="undo", undoes=["t", 0], **shared)))
+    assert labels.current("s") == {}
+
+
+def test_a_colliding_entry_stops_its_stream_there_and_is_said(labels):
+    take(labels, batch(press(0), press(1)))
+    taken = take(labels, batch(press(1, 3), press(2), press(0, session="other")))
+    assert taken.acks == {"other": 0}
+    assert "stored with another grade" in taken.problem
+
+
+def test_nothing_is_acknowledged_while_the_disk_refuses_and_all_of_it_after_the_repair(labels):
+    with sqlite3.connect(labels.store.path) as other:
+        other.execute("CREATE TRIGGER t BEFORE INSERT ON label_event BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+    sent = batch(press(0), press(1))
+    taken = take(labels, sent)
+    assert (taken.acks, taken.entries) == ({}, [])
+    assert "full" in taken.problem
+    with sqlite3.connect(labels.store.path) as other:
+        other.execute("DROP TRIGGER t")
+    assert take(labels, sent).acks == {"t": 1}
+
+
+@pytest.mark.parametrize("sent", [None, 3, "x", [], {}, {"entries": "abc"}, {"entries": None, "stream": 5, "later": 7}])
+def test_a_message_of_the_wrong_shape_is_an_empty_batch(sent):
+    assert read_batch(sent).entries == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"grade": 7}, {"grade": "2"}, {"grade": True}, {"seq": -1}, {"seq": "1"}, {"session": ""}, {"chunk_id": None},
+     {"note": "x" * 5000}, {"note": "\x00"}, {"kind": "drop"}, {"kind": "undo"}, {"undoes": ["t"], "kind": "undo"},
+     {"annotator": ["a"]}, {"pair": 3}, {"others": [{"chunk_id": 1}]}],
+)  # fmt: skip
+def test_an_entry_with_a_wrong_field_is_refused(changes):
+    with pytest.raises(InputError):
+        read_entry(press(0) | changes)
+
+
+def test_entries_before_a_broken_one_are_read_and_the_problem_is_said():
+    read = batch(press(0), press(1, 9), press(2))
+    assert [entry.event.seq for entry in read.entries] == [0]
+    assert "grade is 9" in read.problem

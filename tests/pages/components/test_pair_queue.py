@@ -1,0 +1,112 @@
+"""The queue on the server: a window of a long pool, order, coverage, what is done and what comes back."""
+
+import tracemalloc
+
+from pages.components.label_queue.intake import Entry
+from pages.components.pair_queue import LEAST, WINDOW, make_queue, pair_id
+from rag_core.evaluate.experiment import run_all
+from rag_core.evaluate.pooling import Pair, pool
+from rag_core.filters.cutoff import TopK
+from rag_core.stage import Pipeline
+from rag_core.store.events import Event, undo_of
+from rag_core.store.keys import chunk_key, text_hash
+from rag_core.types import Candidates, Case, Chunk, Hit, Query
+
+
+def many(count, size=10):
+    query = Query("q", "question")
+    return [Pair(query, Chunk(f"c{i}", text=f"text {i} ".ljust(size, "x")), places={"a": 1}) for i in range(count)]
+
+
+def queue(pairs, grades=None, mine=(), unjudged_only=True, **more):
+    return make_queue("s", "ann", pairs, grades or {}, mine, unjudged_only, **more)
+
+
+def said(pair, seq=0, grade=2):
+    event = Event(
+        session="t", seq=seq, eval_set="s", query_id=pair.query.id, chunk_id=pair.chunk.id, annotator="ann",
+        grade=grade, text_hash=text_hash(pair.chunk.text),
+    )  # fmt: skip
+    return Entry(pair_id("s", pair), (event,))
+
+
+def ids(one_queue, later=()):
+    return [item.chunk_id for item in one_queue.window(later)]
+
+
+def test_the_browser_gets_a_window_however_long_the_queue():
+    assert len(queue(many(50_000)).window()) == WINDOW
+    assert len(queue(many(200, size=200_000)).window()) == LEAST
+
+
+def test_a_window_of_fifty_thousand_pairs_takes_no_memory_that_grows():
+    one = queue(many(50_000))
+    one.window()
+    tracemalloc.start()
+    for seq, pair in enumerate(list(one.pairs.values())[:2000]):
+        one.take([said(pair, seq)])
+        if seq % 50 == 0:
+            one.window()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4_000_000
+    assert ids(one)[0] == "c2000"
+
+
+def test_what_is_labelled_leaves_and_what_is_taken_back_returns():
+    pairs = many(3)
+    one = queue(pairs)
+    one.take([said(pairs[0])])
+    assert ids(one) == ["c1", "c2"]
+    first = said(pairs[0])
+    one.take([Entry(first.pair, (undo_of(first.event, "t", 1),))])
+    assert ids(one) == ["c0", "c1", "c2"]
+
+
+def test_what_was_put_off_comes_last():
+    pairs = many(3)
+    assert ids(queue(pairs), [pair_id("s", pairs[0])]) == ["c1", "c2", "c0"]
+
+
+def test_another_persons_entry_changes_nothing():
+    pairs = many(2)
+    one = queue(pairs)
+    stranger = said(pairs[0])
+    one.take([Entry(stranger.pair, (Event(**{**vars_of(stranger.event), "annotator": "bob"}),))])
+    assert ids(one) == ["c0", "c1"]
+
+
+def vars_of(event):
+    return {name: getattr(event, name) for name in event.__slots__}
+
+
+def test_judged_by_anybody_or_only_by_me():
+    pairs = many(3)
+    grades = {"q": {"c0": 1}}
+    mine = {("q", chunk_key("c1", text_hash(pairs[1].chunk.text)))}
+    assert ids(queue(pairs, grades, mine)) == ["c2"]
+    assert ids(queue(pairs, grades, mine, unjudged_only=False)) == ["c0", "c2"]
+    assert queue(pairs, grades, mine).coverage() == ("a 67%",)
+
+
+def test_nothing_in_an_item_tells_where_it_came_from_unless_asked():
+    query = Query("q", "question")
+    pair = Pair(query, Chunk("c", text="t"), places={"secret-pipeline": 4}, distance=0.123)
+    blind = queue([pair]).window()[0]
+    assert "secret" not in repr(blind)
+    assert "0.123" not in repr(blind)
+    assert queue([pair], show_origin=True).window()[0].origin == "distance 0.1230 · kept by secret-pipeline at 4"
+
+
+def test_what_decides_comes_first_and_settled_is_said():
+    query = Query("q", "question")
+    hits = tuple(Hit(Chunk(f"c{i}", text=f"t{i}"), i, {"distance": i / 10}) for i in range(1, 5))
+    case = Case(query, {}, Candidates(query, hits, recorded=True))
+    reports = run_all([case], [Pipeline((TopK(k=k),), label=f"top{k}") for k in (3, 4)])
+    one = queue(pool(reports), rivals=tuple(reports))
+    assert ids(one)[0] == "c4"
+    assert one.settled().startswith("Open: mean SetF of top3 minus top4")
+    assert "can change which" in one.window()[0].why
+    one.take([said(pair, seq, 2) for seq, pair in enumerate(one.pairs.values())])
+    one.rank()
+    assert one.settled() == "Settled: top4 has the higher mean SetF, whatever the remaining labels say."
