@@ -45,7 +45,7 @@ def record(chunk: Chunk) -> dict[str, Any]:
     return {
         "id": chunk.id,
         "title": chunk.title,
-        "text": body(chunk.text),
+        "text": body(chunk.text) or chunk.title,  # a header with nothing below it is found by its words alone
         "type": KINDS.get(source, "faction"),
         "source": source,
         "level": chunk.metadata["level"],
