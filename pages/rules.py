@@ -157,9 +157,8 @@ def draw() -> None:
         "Lint": rules_lint.show,
         "Batches": rules_store.show_batches,
     }
-    chosen = st.segmented_control(
-        "View", list(views), default="Families", required=True, key="rules.view", label_visibility="collapsed"
-    )
+    st.session_state.setdefault("rules.view", "Families")
+    chosen = st.segmented_control("View", list(views), required=True, key="rules.view", label_visibility="collapsed")
     views[chosen or "Families"](bench)
 
 
