@@ -22,7 +22,10 @@ WAIT_SECONDS = 0.3
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """Hold the folder's writer lock; a StoreError naming process and host within a second where another holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made ({error.strerror}), expected a folder that can be written") from None
     connection = sqlite3.connect(folder / "writer.sqlite", timeout=WAIT_SECONDS, isolation_level=None)
     try:
         try:

@@ -84,9 +84,20 @@ def read_case(record: Mapping[str, Any], place: str, default_id: str) -> Case:
         _check_order(hits, place)
     metadata = {key: value for key, value in record.items() if key not in QUERY_KEYS}
     query = Query(query_id, text, tags=_texts(record, "tags", place), metadata=metadata)
-    grades = {hit.chunk.id: grade for hit, grade in pairs if grade is not None}
+    grades = _labels(record.get("labels"), place)
+    grades |= {hit.chunk.id: grade for hit, grade in pairs if grade is not None}
     total = _count(record.get("relevant_total"), "relevant_total", place)
     return Case(query, grades, Candidates(query, hits, metric=metric, order=order, recorded=True), total)
+
+
+def _labels(value: Any, place: str) -> dict[str, int]:
+    """Grades of chunks that are not among the candidates."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise RecordError(f"{place} has labels {_kind(value)}, expected an object of chunk id and grade")
+    graded = {chunk: _count(grade, f"the label of {chunk[:80]!r}", place) for chunk, grade in value.items()}
+    return {chunk: grade for chunk, grade in graded.items() if grade is not None}
 
 
 def _candidate(

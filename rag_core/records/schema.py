@@ -7,7 +7,7 @@ from typing import Any
 from rag_core.types import SCORES, Metric, Order
 
 VERSION = 1
-QUERY_KEYS = {"version", "id", "query", "candidates", "metric", "order", "relevant_total", "tags"}
+QUERY_KEYS = {"version", "id", "query", "candidates", "metric", "order", "relevant_total", "labels", "tags"}
 CANDIDATE_KEYS = {"id", "title", "text", "type", "query_must", "ref_ids", "relevant", *SCORES}
 
 SCHEMA: dict[str, Any] = {
@@ -23,6 +23,11 @@ SCHEMA: dict[str, Any] = {
         "order": {"enum": [str(order) for order in Order], "description": "distance (default) is checked"},
         "relevant_total": {"type": ["integer", "null"], "minimum": 0},
         "tags": {"type": "array", "items": {"type": "string"}},
+        "labels": {
+            "type": "object",
+            "additionalProperties": {"type": "integer", "minimum": 0},
+            "description": "grades of judged chunks that are not among the candidates: id → grade",
+        },
         "candidates": {
             "type": "array",
             "items": {

@@ -47,6 +47,10 @@ def dump_case(case: Case) -> dict[str, Any]:
         record["relevant_total"] = case.relevant_total
     if case.query.tags:
         record["tags"] = list(case.query.tags)
+    listed = {hit.chunk.id for hit in candidates.hits}
+    elsewhere = {chunk: grade for chunk, grade in case.grades.items() if chunk not in listed}
+    if elsewhere:
+        record["labels"] = elsewhere
     record.update(case.query.metadata)
     record["candidates"] = [_dump_hit(hit, case.grades.get(hit.chunk.id)) for hit in candidates.hits]
     return record

@@ -85,6 +85,8 @@ def test_an_unreadable_rule_is_kept_as_it_stands():
         ({"query": "x", "candidates": [], "order": "random"}, "expected one of distance, fused"),
         ({"query": "x", "candidates": [], "version": 2}, "has version 2, expected 1"),
         ({"query": "x", "candidates": [3]}, "candidate 1 is int, expected an object"),
+        ({"query": "x", "candidates": [], "labels": [1]}, "has labels"),
+        ({"query": "x", "candidates": [], "labels": {"a": -1}}, "the label of 'a' -1"),
         (["x"], "line 1 is list, expected an object"),
     ],
 )
@@ -127,6 +129,12 @@ def test_a_file_of_200_mb_is_refused_before_it_is_read(tmp_path):
 def test_order_fused_is_not_checked():
     (case,) = load({"query": "x", "order": "fused", "candidates": [{"distance": 0.2}, {"distance": 0.1}]})
     assert case.candidates.order is Order.FUSED
+
+
+def test_labels_of_chunks_outside_the_list_are_kept_and_written_again():
+    (case,) = load({**GOOD, "labels": {"far": 2, "farther": 0}})
+    assert case.grades == {"a": 1, "far": 2, "farther": 0}
+    assert load_lists("\n".join(dump_lists([case])).encode(), "f") == [case]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
