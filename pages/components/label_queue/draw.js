@@ -116,9 +116,9 @@ function paint(state) {
     find(".query").textContent = item ? item.query : "";
     find(".card").replaceChildren(...(item ? chunkOf(item, state.plain) : [emptyOf(state)]));
     find(".card").scrollTop = 0;
-    find(".origin").textContent = item?.origin ?? "";
-    find(".why .content").textContent = item?.why ?? "";
   }
+  find(".origin").textContent = item?.origin ?? "";
+  find(".why .content").textContent = item?.why ?? "";
   find(".left").dataset.pair = item?.id ?? "";
   find(".asks").hidden = find(".query").hidden = !item;
   find(".mine").textContent = state.back === null ? "" : `You said: ${GRADE_WORDS[standing(state) ?? "u"]}. A grade changes it, Esc goes on.`;

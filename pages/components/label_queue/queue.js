@@ -35,6 +35,7 @@ export default function (component) {
     host.querySelector(".guidelines .content").replaceChildren(readable(data.guidelines));
   }
   answered(state);
+  state.current = data.items.find((item) => item.id === state.current?.id) ?? state.current;
   advance(state);
   if (!shown(state)) state.drawn = null;
   paint(state);
