@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from rag_core.errors import InputError
@@ -18,11 +19,12 @@ TYPE = "IMPORT_JUDGMENT"
 
 
 def write_srw(labels: Iterable[LabelLine]) -> str:
-    """The judgement list, queries in the order in which they come."""
-    by_query: dict[str, list[dict[str, str]]] = {}
-    for label, grade in judged(labels, "OpenSearch SRW"):
-        by_query.setdefault(label.query_id, []).append({"docId": label.chunk_id, "rating": f"{grade}.000"})
-    ratings = [{"query": query, "ratings": rated} for query, rated in by_query.items()]
+    """The judgement list in the order of the labels; one entry per query where its labels stand together."""
+    rated = groupby(judged(labels, "OpenSearch SRW"), key=lambda pair: pair[0].query_id)
+    ratings = [
+        {"query": query, "ratings": [{"docId": label.chunk_id, "rating": f"{grade}.000"} for label, grade in pairs]}
+        for query, pairs in rated
+    ]
     document = {"name": "winnow", "description": "", "type": TYPE, "judgmentRatings": ratings}
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 

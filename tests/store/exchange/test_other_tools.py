@@ -25,8 +25,7 @@ def test_grades_come_back_as_they_went(chosen, examples):
     @settings(max_examples=examples, deadline=None)
     @given(LINES)
     def law(lines):
-        back = read_labels(write_labels(lines, chosen), chosen)
-        assert sorted(back, key=repr) == sorted(lines, key=repr) if chosen == "srw" else back == lines
+        assert read_labels(write_labels(lines, chosen), chosen) == lines
 
     law()
 
