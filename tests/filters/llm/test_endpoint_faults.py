@@ -18,6 +18,9 @@ from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, Reco
 from rag_core.llm import client as client_module
 from rag_core.types import Chunk
 
+# Half-second deadlines on a busy machine may also hit a prompt that has no fault; a fault of ours fails three times.
+pytestmark = pytest.mark.flaky(reruns=2)
+
 KEY = "sk-canary-0123456789abcdefXYZ9"
 CHAT = "/v1/chat/completions"
 COUNT = 18
