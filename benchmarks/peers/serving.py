@@ -115,7 +115,14 @@ def chromium() -> Iterator[object]:
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+            executable_path=path,
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-frame-rate-limit",  # frames as fast as they come: 60 a second would hide what is measured
+                "--disable-gpu-vsync",
+            ],
         )
         yield browser
         browser.close()
