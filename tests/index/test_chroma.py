@@ -137,10 +137,14 @@ def test_a_server_that_hangs_is_one_sentence(index, monkeypatch):
     monkeypatch.setattr(chroma_server, "ANSWER_SECONDS", 1.0)
     index.close()
     index.reader("q").read(0, 5)
-    index._server._process.send_signal(signal.SIGSTOP)
-    with pytest.raises(StoreError, match="Chroma failed to answer a query"):
-        index.reader("q").read(0, 5)
-    index.close()
+    process = index._server._process
+    process.send_signal(signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)  # all its threads stand still from here on
+        with pytest.raises(StoreError, match="Chroma failed to answer a query"):
+            index.reader("q").read(0, 5)
+    finally:
+        index.close()
 
 
 def test_a_deleted_or_damaged_folder_is_rebuilt_from_our_copy(index, exact):
