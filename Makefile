@@ -38,6 +38,7 @@ llm-server: .venv/dev.stamp
 # Rewrites both lock files after a change of requirements*.txt. Needs uv on the path: pip install uv.
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements.txt -o requirements.lock
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-server.txt -o requirements-server.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-dev.txt -o requirements-dev.lock
 
 clean:

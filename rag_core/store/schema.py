@@ -1,13 +1,13 @@
-"""The tables as SQLAlchemy sees them: one append-only table of label events, one view of what counts now.
+"""The tables as SQLAlchemy sees them: append-only label events with a view of what counts now, runs, and the history.
 
 The migrations make them; a test holds the two together. The SQL is kept to what SQLite and PostgreSQL share.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint, column, table
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint, column, table
 
-HEAD = "0002"
+HEAD = "0004"
 """The revision this code reads and writes; the newest one under migrations/versions."""
 
 metadata = MetaData()
@@ -45,3 +45,43 @@ PAYLOAD = tuple(c.name for c in label_event.columns if c.name not in ("position"
 
 label_live = table("label_live", *(column(c.name, c.type) for c in label_event.columns))
 label_current = table("label_current", *(column(c.name, c.type) for c in label_event.columns))
+
+run = Table(
+    "run",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("eval_set", Text, nullable=False),
+    Column("summary", Text, nullable=False),  # JSON: what a list of runs shows
+    Column("snapshot", Text, nullable=False),  # JSON: the run file
+    Index("run_about", "eval_set", "at"),
+)
+
+run_note = Table(
+    "run_note",
+    metadata,
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("run", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Index("run_note_about", "run"),
+)
+
+query_history = Table(
+    "query_history",
+    metadata,
+    Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("at", Text, nullable=False),
+    Column("asked_by", Text, nullable=False),
+    Column("collection", Text, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("pipeline", Text, nullable=False),  # JSON: the spec
+    Column("result", Text, nullable=False),  # JSON: kept ids with distances, drops counted by stage
+    Column("hops", Text, nullable=False),  # JSON: each hop's evaluation
+    Column("milliseconds", Float, nullable=False),
+    Column("tokens", BigInteger),
+    Column("cost", Float),
+    Index("query_history_about", "collection", "at"),
+)
