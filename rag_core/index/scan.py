@@ -60,12 +60,14 @@ class HalfScan:
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
         self._basis = _leading_half(vectors)
-        self._heads = np.ascontiguousarray(vectors @ self._basis)
-        self._rests = _rests(vectors, self._heads)
+        heads = vectors @ self._basis
+        self._heads = np.ascontiguousarray(heads.T)  # a direction a row: read in two thirds of the time
+        self._rests = _rests(vectors, heads)
 
     def scores(self, query: Vectors) -> Scores:
         """The leading half of every row's similarity."""
-        return similarities(self._heads, query @ self._basis)
+        with one_thread():
+            return np.asarray((query @ self._basis) @ self._heads, dtype=np.float32)
 
     def nearest(self, query: Vectors, scores: Scores, count: int, allowed: Mask | None) -> tuple[Rows, Distances]:
         """The nearest rows: those whose bound reaches the `count`-th best of a first handful."""
