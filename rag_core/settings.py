@@ -15,6 +15,8 @@ from rag_core.errors import InputError
 PREFIX = "CHUNK_FILTERING_"
 OPENAI = "https://api.openai.com/v1"
 DEFAULT_MODEL = "gpt-4o-mini"
+ENVIRONMENT = "environment"
+"""The name of the endpoint that the environment describes."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class ChunkFiltering:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The endpoint of the environment. `key` is secret: shown by nothing, handed on at once."""
+    """An endpoint: the environment's, or one a file names. `key` is secret: shown by nothing, handed on at once."""
 
     base_url: str
     model: str
@@ -38,6 +40,7 @@ class ModelSettings:
     allow_private: bool = False
     price_in: float | None = None  # per million prompt tokens; None: unknown
     price_out: float | None = None  # per million completion tokens
+    name: str = ENVIRONMENT
 
     def __repr__(self) -> str:
         return f"ModelSettings({self.base_url!r}, {self.model!r})"
@@ -86,6 +89,12 @@ def model_settings(environment: Mapping[str, str] | None = None) -> ModelSetting
         price_in=_price(given, "WINNOW_PRICE_IN"),
         price_out=_price(given, "WINNOW_PRICE_OUT"),
     )
+
+
+def variable(name: str, environment: Mapping[str, str] | None = None) -> str:
+    """The value of the variable in which an endpoint's entry says its key stands; '' where it is not set."""
+    given = os.environ if environment is None else environment
+    return given.get(name, "").strip()
 
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

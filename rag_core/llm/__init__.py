@@ -5,7 +5,7 @@ from rag_core.llm.client import Client, Tried
 from rag_core.llm.connection import Connection, check_connection
 from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.judging import Answer, EndpointJudge, Judge, Pace, Price
-from rag_core.llm.named import endpoint_of, environment_judge
+from rag_core.llm.named import ENDPOINTS, endpoint_of, endpoints, environment_judge, named_endpoint, price_of
 from rag_core.llm.recorded import AnswerStore, RecordedJudge
 from rag_core.llm.retry import RetryBudget
 from rag_core.llm.runner import Limits, Preview, Progress, answer_all, preview
@@ -13,6 +13,7 @@ from rag_core.llm.secret import Key, redact
 from rag_core.llm.simulated import SimulatedJudge
 
 __all__ = [
+    "ENDPOINTS",
     "Answer",
     "AnswerStore",
     "ChatAnswer",
@@ -34,7 +35,10 @@ __all__ = [
     "answer_all",
     "check_connection",
     "endpoint_of",
+    "endpoints",
     "environment_judge",
+    "named_endpoint",
     "preview",
+    "price_of",
     "redact",
 ]

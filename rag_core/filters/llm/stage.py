@@ -67,6 +67,7 @@ class LLMFilter(Stage):
     check_order: bool = setting(False, "ask again in reverse order and flag what changes; twice the calls")
     judge: Judge | None = resource()
     chunks: ChunkLookup | None = resource()
+    asked: Asked | None = resource()  # verdicts of an earlier asking: they are decided on, and nobody is asked
     memory: dict[Any, Asked] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,14 +80,14 @@ class LLMFilter(Stage):
         return int(self.max_chunks * self.oversample_multiplier + 1e-9)
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
-        """Ask the judge and decide."""
+        """Ask the judge, unless verdicts were handed in, and decide."""
         if not self.enabled:
             return candidates, {"llm_intelligence_enabled": False, "fallback_used": False}
-        return self.decide(candidates, self.ask(candidates))
+        return self.decide(candidates, self.asked or self.ask(candidates))
 
     def again(self, candidates: Candidates) -> Candidates:
         """The stage on a list it has seen, without asking again."""
-        asked = self.memory.get(_identity(candidates))
+        asked = self.asked or self.memory.get(_identity(candidates))
         if asked is None or not self.enabled:
             return self(candidates)
         return self.decide(candidates, asked)[0]

@@ -394,3 +394,20 @@ def test_every_candidate_is_kept_or_dropped_exactly_once(actions, max_chunks, br
     assert facts["fallback_used"] == bool(after.fallbacks)
     if after.fallbacks:
         assert after.hits
+
+
+def test_verdicts_that_are_handed_in_are_decided_on_without_a_judge():
+    before = a_list(*FEW, distances=[0.1, 0.2, 0.3, 0.6], metric=Metric.COSINE)
+    judge = ScriptedJudge(by_id({"a": "KEEP", "d": "KEEP"}))
+    asked = dataclasses.replace(LLMFilter(), judge=judge).ask(before)
+    known = dataclasses.replace(LLMFilter(min_relevance_threshold=0.5), asked=asked)(before)
+    assert ids(known) == ["a"]
+    assert reason_of(known, "d") == "cosine similarity 0.4000 < 0.5000: not judged"
+    assert len(judge.asked) == 1
+
+
+def test_a_hit_that_handed_in_verdicts_do_not_know_goes_as_not_judged():
+    asked = dataclasses.replace(LLMFilter(), judge=ScriptedJudge(by_id({}, "KEEP"))).ask(a_list("a", "b"))
+    after = dataclasses.replace(LLMFilter(), asked=asked)(a_list("a", "b", "c"))
+    assert ids(after) == ["a", "b"]
+    assert reason_of(after, "c") == "not judged: the model was asked under other settings"
