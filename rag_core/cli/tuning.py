@@ -1,10 +1,8 @@
-"""`sweep`: the measures of every setting of a grid; `tune`: choose one on dev queries, report it on held-out ones."""
+"""`sweep`: the measures of every setting of a grid. `tune` (tune.py) reads queries, grid and pipeline as it does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import typer
 
 from rag_core.cli.live import Bar, Collection, Json, Workspace, opened_set
 from rag_core.cli.output import emit
-from rag_core.cli.tuning_output import sweep_text, tune_json, tune_text, write_csv, write_parquet, write_pipeline
+from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -153,87 +151,3 @@ def optimum_json(cases: list[Any], pipeline: Any, axes: tuple[Any, ...], min_gra
     else:
         del fields["relative_offset"]
     return {**others, **fields}
-
-
-def tune(
-    file: Path | None = File,
-    eval_set: str | None = EvalSetName,
-    stage: str = StageName,
-    grid: str | None = Grid,
-    objective: str = typer.Option("SetF", "--objective", help="SetF, SetP or SetR: the mean to make greatest."),
-    constraint: str | None = typer.Option(None, "--constraint", help="A mean to keep, such as 'SetR>=0.95'."),
-    folds: int = typer.Option(5, "--folds", help="Folds over the dev queries; 0 for none."),
-    holdout: float | None = typer.Option(
-        None, "--holdout", help="Share of the queries held out; default: the set's own dev and test, else 0.3."
-    ),
-    out: Path | None = typer.Option(None, "--out", help="Write the chosen pipeline to this file (YAML or JSON)."),
-    pipeline: str = Front,
-    collection: str | None = Collection,
-    depth: int = Depth,
-    min_grade: int | None = MinGrade,
-    seed: int = typer.Option(0, help="Seed of the split, intervals and tests."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
-) -> None:
-    """Choose a setting on the dev queries and judge it on the held-out ones against the best fixed k."""
-    from rag_core.evaluate import judgement
-    from rag_core.evaluate import tune as tuning
-    from rag_core.evaluate.looks import held_out_key, look
-    from rag_core.spec import fingerprint
-
-    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace)
-    check_objective(objective)
-    floor = tuning.parse_floor(constraint) if constraint else None
-    given, chooser = _chooser(pipeline, stage, grid, objective, floor, grade)
-    dev, test = tuning.dev_and_test(cases, holdout, seed, grade)
-    choice = chooser(dev)
-    crossed = _crossed(dev, chooser, objective, folds, grade, seed)
-    seen = look(resolve_workspace(workspace), held_out_key(test), fingerprint(choice.pipeline))
-    found = judgement.judge(test, choice, objective, given=given, looks=seen, min_grade=grade, seed=seed)
-    if out is not None:
-        write_pipeline(out, choice.pipeline)
-    document = tune_json(choice, found, crossed, dev, test, seed) | {"constraint": constraint, "min_grade": grade}
-    if json:
-        emit(document)
-    else:
-        typer.echo("\n".join(tune_text(document)))
-
-
-def _chooser(
-    pipeline: str, stage: str, grid: str | None, objective: str, floor: tuple[str, float] | None, grade: int
-) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
-    """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
-    from rag_core.evaluate.tune import choose
-
-    if stage == "LearnedCut":
-        return None, _trainer(pipeline, grid, objective, floor, grade)
-    swept, axes = swept_pipeline(pipeline, stage, grid)
-    return swept, partial(choose, pipeline=swept, axes=axes, objective=objective, floor=floor, min_grade=grade)
-
-
-def _trainer(
-    pipeline: str, grid: str | None, objective: str, floor: tuple[str, float] | None, grade: int
-) -> Callable[[Sequence[Any]], Any]:
-    from rag_core.evaluate.learned import choose_trained
-
-    if grid is not None or floor is not None:
-        raise InputError("LearnedCut is trained, not swept: it got a --grid or a --constraint, expected neither")
-    return partial(choose_trained, pipeline=with_stage(pipeline, "LearnedCut"), objective=objective, min_grade=grade)
-
-
-def _crossed(
-    dev: list[Any], chooser: Callable[[Sequence[Any]], Any], objective: str, folds: int, grade: int, seed: int
-) -> Any:
-    """Folds over the dev queries, as many as asked or as there are; None for fewer than two."""
-    from rag_core.evaluate.split import near_duplicates
-    from rag_core.evaluate.tune import cross_validate
-
-    folds = min(folds, len(near_duplicates([case.query for case in dev])))
-    return cross_validate(dev, chooser, objective, folds=folds, min_grade=grade, seed=seed) if folds > 1 else None
-
-
-def check_objective(name: str) -> None:
-    """Refuse an objective the sweep does not hold."""
-    known = ("SetF", "SetP", "SetR")
-    if name not in known:
-        raise InputError(f"objective is {name[:80]!r}, expected one of {', '.join(known)}")

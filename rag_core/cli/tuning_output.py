@@ -107,3 +107,41 @@ def write_pipeline(path: Path, pipeline: Any) -> None:
     writer.sort_base_mapping_type_on_output = False
     writer.dump(document, text)
     write_whole(path, text.getvalue())
+
+
+def promise_document(
+    made: Any, held_out: Any, looks: int, dev: list[Any], test: list[Any], asked: Any
+) -> dict[str, Any]:
+    """A promised recall with what became of it on the held-out queries; `test` is null where nothing was promised."""
+    from rag_core.evaluate.promise import promise_json, sentence
+    from rag_core.spec import dump_pipeline
+
+    return {
+        **promise_json(made),
+        "pipeline": None if made.pipeline is None else dump_pipeline(made.pipeline),
+        "test": None if held_out is None else {**asdict(held_out), "looks": looks},
+        "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
+        "min_grade": asked.min_grade,
+        "seed": asked.seed,
+        "sentence": sentence(made, held_out, looks),
+    }
+
+
+def search_json(found: Any, sampler: str, study: str | None) -> dict[str, Any]:
+    """What a search found: the baseline first, then the rows that no other beats."""
+    return {
+        "objectives": list(found.objectives),
+        "sampler": sampler,
+        "study": study,
+        "trials": len(found.rows),
+        "feasible": sum(row.feasible for row in found.rows),
+        "table": [{"name": row.name, **row.settings, **row.values, "feasible": row.feasible} for row in found.table],
+    }
+
+
+def search_text(found: Any) -> Iterator[str]:
+    """The table of a search, a line a row."""
+    yield f"{len(found.rows)} trials, {len(found.front)} that no other beats"
+    for row in found.table:
+        settings = "" if row is found.baseline else f"   {_shown(row.settings)}"
+        yield f"  {row.name:<24} {_shown(row.values)}{settings}"

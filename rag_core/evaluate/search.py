@@ -9,41 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_core.errors import InputError
+from rag_core.errors import Cancelled, InputError
 from rag_core.evaluate.chain import QUANTITIES, means_of
-from rag_core.evaluate.experiment import run
 from rag_core.evaluate.grid import Axis, pipeline_at
-from rag_core.evaluate.measures import SET_MEASURES
+from rag_core.evaluate.objectives import OBJECTIVES, Row, best_row, measured, pareto_front
 from rag_core.evaluate.sets import labels_fingerprint
-from rag_core.evaluate.tune import Floor, fixed_k, stages_in_front
+from rag_core.evaluate.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.evaluate.variants import Captures
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 SAMPLERS = ("tpe", "random", "grid", "nsga2")
-OBJECTIVES: Mapping[str, str] = {
-    "SetF": "maximize", "SetP": "maximize", "SetR": "maximize", "kept_mean": "minimize", "kept_tokens": "minimize",
-}  # fmt: skip
-"""What can be sought and in which direction. kept_tokens is the mean number of tokens kept, at 4 characters each."""
-
-CHARACTERS_PER_TOKEN = 4
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of a search's table: settings by axis name, the objectives' values, whether the floor is reached."""
-
-    name: str
-    settings: Mapping[str, Any]
-    values: Mapping[str, float]
-    feasible: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +38,17 @@ class Search:
     baseline: Row
     rows: tuple[Row, ...]  # every finished trial, in order
     front: tuple[Row, ...]  # trials only, feasible ones
+    baseline_pipeline: Pipeline
 
     @property
     def table(self) -> tuple[Row, ...]:
         """The baseline, then the front."""
         return (self.baseline, *self.front)
+
+    @property
+    def best(self) -> Row | None:
+        """The feasible trial that is best by the first objective, the first of equals."""
+        return best_row(self.rows, self.objectives[0])
 
 
 @dataclass(frozen=True)
@@ -74,8 +64,7 @@ class _Task:
     def judge(self, pipeline: Pipeline) -> tuple[dict[str, float], float]:
         """The objectives of one pipeline, and by how much it misses the floor (0: it reaches it)."""
         means = dict(zip(QUANTITIES, map(float, means_of(self.captures, pipeline)), strict=True))
-        if "kept_tokens" in self.objectives:
-            means["kept_tokens"] = kept_tokens(self.captures.cases, pipeline)
+        means |= measured(self.captures.cases, pipeline, self.objectives)
         short = 0.0 if self.floor is None else self.floor[1] - means[self.floor[0]]
         return {name: means[name] for name in self.objectives}, short if short > 1e-12 else 0.0
 
@@ -106,14 +95,17 @@ def search(
 
     Numbers of a range are sought between its ends, choices among themselves; sampler `grid` takes the grid's own
     values. With `storage` the study is kept there under its name; one of another task is refused. InputError for an
-    unknown objective or sampler. A `progress` that raises ends this process' part; finished trials stay.
+    unknown objective or sampler. A `progress` that raises ends this process' part, finished trials stay; after
+    Cancelled they are given.
     """
     _check(objectives, sampler, trials)
     task = _Task(Captures(cases, min_grade), pipeline, tuple(axes), tuple(objectives), floor)
     study = _study(task, sampler, storage, name, seed)
-    _run(study, task, sampler, trials, progress)
+    with suppress(Cancelled):
+        _run(study, task, sampler, trials, progress)
     rows = tuple(_row(trial, task.objectives) for trial in _finished(study))
-    return Search(task.objectives, _baseline(task, cases, min_grade), rows, pareto_front(rows))
+    baseline, fixed = _baseline(task, cases, min_grade)
+    return Search(task.objectives, baseline, rows, pareto_front(rows), fixed)
 
 
 def _check(objectives: Sequence[str], sampler: str, trials: int) -> None:
@@ -215,33 +207,27 @@ def _row(trial: Any, objectives: Sequence[str]) -> Row:
     return Row(f"trial {trial.number}", dict(trial.params), values, bool(trial.user_attrs.get("feasible", True)))
 
 
-def _baseline(task: _Task, cases: Sequence[Case], min_grade: int) -> Row:
+def measure_of(objectives: Sequence[str]) -> str:
+    """The first of the objectives that is a measure of quality, else SetF: what a choice is judged by."""
+    return next((name for name in objectives if name.startswith("Set")), "SetF")
+
+
+def _baseline(task: _Task, cases: Sequence[Case], min_grade: int) -> tuple[Row, Pipeline]:
     """The best fixed k by the first of the objectives that is a measure, else by SetF."""
-    by = next((name for name in task.objectives if name.startswith("Set")), "SetF")
     front = stages_in_front(task.pipeline, task.axes)
-    baseline, k, _ = fixed_k(cases, front, by, task.floor, min_grade)
+    baseline, k, _ = fixed_k(cases, front, measure_of(task.objectives), task.floor, min_grade)
     values, short = task.judge(baseline)
-    return Row(baseline.label, {"k": k}, values, not short)
+    return Row(baseline.label, {"k": k}, values, not short), baseline
 
 
-def pareto_front(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The feasible rows that no feasible row beats: at least as good in all objectives and better in one."""
-    able = [row for row in rows if row.feasible]
-    return tuple(row for row in able if not any(_beats(other, row) for other in able))
-
-
-def _beats(one: Row, other: Row) -> bool:
-    signed = [
-        (one.values[name] - other.values[name]) * (1 if OBJECTIVES[name] == "maximize" else -1) for name in one.values
-    ]
-    return min(signed) >= -1e-12 and max(signed) > 1e-12
-
-
-def kept_tokens(cases: Sequence[Case], pipeline: Pipeline) -> float:
-    """Mean number of tokens kept per query, estimated at 4 characters each."""
-    report = run(cases, pipeline, measures=SET_MEASURES)
-    characters = [sum(len(hit.chunk.text) for hit in outcome.result.hits) for outcome in report.outcomes]
-    return sum(characters) / len(characters) / CHARACTERS_PER_TOKEN
+def choice_of(
+    found: Search, row: Row, cases: Sequence[Case], pipeline: Pipeline, axes: Sequence[Axis], min_grade: int = 1
+) -> Choice:
+    """A row of a search over these cases as `tune.choose` gives one, beside the search's best fixed k."""
+    chosen = replace(pipeline_at(pipeline, [(axis, row.settings[axis.name]) for axis in axes]), label="found")
+    by, captures = QUANTITIES.index(measure_of(found.objectives)), Captures(cases, min_grade)
+    value, fixed = (float(means_of(captures, one)[by]) for one in (chosen, found.baseline_pipeline))
+    return Choice(chosen, row.settings, value, found.baseline_pipeline, int(found.baseline.settings["k"]), fixed)
 
 
 def shared_storage(workspace: Path) -> Path:

@@ -136,6 +136,51 @@ def test_tune_names_its_baseline_and_says_it_in_words(answered, lists):
     assert found["test"]["comparison"][0]["delta"] == 0
 
 
+def test_a_promised_recall_is_calibrated_on_dev_and_judged_on_the_held_out_queries(answered, lists, tmp_path):
+    out = tmp_path / "promised.yaml"
+    found = answered("tune", lists, "--method", "conformal", "--alpha", "0.2", "--knob", "k", "--out", str(out))
+    assert found["method"] == "conformal"
+    assert found["pipeline"]["stages"][0]["TopK"]["k"] == found["value"]
+    assert found["calibration"]["miss_share"] <= 0.2
+    assert found["test"]["looks"] == 1
+    assert found["assumption"] in found["sentence"]
+    arguments = [part for id_ in found["queries"]["test"] for part in ("-t", id_)]
+    means = answered("replay", lists, "--pipeline", str(out), *arguments)["pipelines"][0]["means"]
+    assert 1 - means["SetR"] == pytest.approx(found["test"]["miss_share"])
+
+
+def test_what_cannot_be_promised_is_said_and_looks_at_nothing(answered, lists, tmp_path):
+    found = answered("tune", lists, "--method", "conformal", "--alpha", "0.01", "--knob", "k")
+    assert (found["value"], found["pipeline"], found["test"]) == (None, None, None)
+    assert found["queries_needed"] == 99
+    assert not (tmp_path / "workspace" / "held-out-looks.jsonl").exists()
+
+
+def test_method_learned_is_the_trained_stage(answered, lists):
+    found = answered("tune", lists, "--method", "learned")
+    assert "parameters" in found["chosen"]
+    assert found["test"]["looks"] == 1
+
+
+def test_a_search_holds_the_baseline_and_its_best_is_judged(answered, lists, tmp_path):
+    out = tmp_path / "found.yaml"
+    asked = ["tune", lists, "--method", "search", "--objective", "SetP,kept_tokens", "--constraint", "SetR>=0.6"]
+    found = answered(*asked, "--sampler", "nsga2", "--trials", "25", "--out", str(out))
+    table = found["search"]["table"]
+    assert table[0]["name"] == found["baseline"]["name"]
+    assert found["search"]["trials"] == 25
+    best = max(row["SetP"] for row in table[1:])
+    assert found["dev"]["SetP"] == pytest.approx(best)
+    assert read_pipeline(str(out)).stages[0].gap_threshold == found["chosen"]["gap_threshold"]
+
+
+def test_a_named_study_goes_on_where_it_stopped(answered, lists, tmp_path):
+    asked = ["tune", lists, "--method", "search", "--study", "mine", "--sampler", "random", "--trials"]
+    assert answered(*asked, "5")["search"]["trials"] == 5
+    assert answered(*asked, "8")["search"]["trials"] == 8
+    assert (tmp_path / "workspace" / "studies.db").exists()
+
+
 def test_tune_says_what_it_chose_without_json(capsys, lists, tmp_path, monkeypatch):
     monkeypatch.setenv("WINNOW_WORKSPACE", str(tmp_path))
     assert main(["tune", lists]) == 0
@@ -154,6 +199,12 @@ def test_tune_says_what_it_chose_without_json(capsys, lists, tmp_path, monkeypat
         (["tune", COMBAT, "--objective", "nDCG"], "objective is 'nDCG'"),
         (["tune", COMBAT, "--constraint", "SetR=1"], "constraint is"),
         (["tune", COMBAT, "--holdout", "1.5"], "test_share is 1.5"),
+        (["tune", COMBAT, "--method", "luck"], "method is 'luck'"),
+        (["tune", COMBAT, "--alpha", "0.1"], "--alpha belongs to --method conformal"),
+        (["tune", COMBAT, "--method", "search", "--objective", "nDCG"], "objectives are"),
+        (["tune", COMBAT, "--method", "search", "--constraint", "SetP>=1", "--trials", "3"], "none of 3 trials"),
+        (["tune", COMBAT, "--method", "conformal", "--knob", "depth"], "knob is 'depth'"),
+        (["tune", COMBAT, "--method", "conformal", "--alpha", "0.1", "--out", "x.yaml"], "no pipeline to write"),
         (["tune", COMBAT, "--stage", "LearnedCut", "--grid", "min_results=1|2"], "trained, not swept"),
     ],
 )

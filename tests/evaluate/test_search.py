@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from rag_core.errors import InputError
+from rag_core.errors import Cancelled, InputError
 from rag_core.evaluate.chain import best_of_plane
 from rag_core.evaluate.grid import parse_grid, pipeline_at
-from rag_core.evaluate.search import SAMPLERS, Row, kept_tokens, pareto_front, search
+from rag_core.evaluate.search import SAMPLERS, choice_of, search
 from rag_core.evaluate.tune import values_of
 from rag_core.spec import parse_pipeline
-from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("planted", HERE / "planted.py")
@@ -67,27 +66,6 @@ def test_two_objectives_give_a_front():
     pairs = sorted({(row.values["kept_mean"], row.values["SetR"]) for row in found.front})
     assert len(pairs) > 2
     assert [recall for _, recall in pairs] == sorted(recall for _, recall in pairs)
-
-
-def row(name, precision, kept, feasible=True):
-    return Row(name, {}, {"SetP": precision, "kept_mean": kept}, feasible)
-
-
-def test_a_front_by_hand():
-    rows = [
-        row("a", 0.5, 5),
-        row("beaten", 0.4, 5),
-        row("b", 0.4, 3),
-        row("equal to b", 0.4, 3),
-        row("not able", 1, 1, False),
-    ]
-    assert [one.name for one in pareto_front(rows)] == ["a", "b", "equal to b"]
-
-
-def test_kept_tokens_by_hand():
-    query = Query("q", "x")
-    hits = tuple(Hit(Chunk(f"c{at}", text="x" * 40), at, {"distance": at / 10}) for at in (1, 2, 3))
-    assert kept_tokens([Case(query, {}, Candidates(query, hits))], parse_pipeline([{"TopK": {"k": 2}}])) == 20
 
 
 def test_impossible_settings_are_passed_over():
@@ -164,3 +142,21 @@ def finished(storage):
 def test_what_cannot_be_sought_is_refused(more, says):
     with pytest.raises(InputError, match=says):
         search(CASES, CUT, PLANE, **more)
+
+
+def test_a_cancelled_search_gives_what_is_done():
+    def stop(done, total):
+        if done == 4:
+            raise Cancelled("enough")
+
+    assert len(search(CASES, CUT, PLANE, trials=50, progress=stop).rows) == 4
+
+
+def test_a_row_as_a_choice_has_the_values_of_its_pipelines():
+    found = search(CASES, CUT, PLANE, objectives=("SetP",), floor=("SetR", 0.5), trials=10)
+    choice = choice_of(found, found.best, CASES, CUT, PLANE)
+    for pipeline, value in ((choice.pipeline, choice.value), (choice.baseline, choice.baseline_value)):
+        plain = values_of(CASES, pipeline, "SetP")
+        assert value == pytest.approx(sum(plain) / len(plain))
+    assert choice.value == found.best.values["SetP"]
+    assert choice.baseline_k == found.baseline.settings["k"]
