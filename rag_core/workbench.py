@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.evaluate.capture import capture_to_file
+from rag_core.evaluate.set_writing import existing_own, take_lists
+from rag_core.evaluate.sets import EvalSet, read_set
 from rag_core.index.collection import list_collections, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
 from rag_core.index.handles import open_index
@@ -91,3 +93,28 @@ def capture_fingerprint(index: Any, depth: int, cases: Iterable[Case]) -> str:
 def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
     """One question through a pipeline on an index, with its trace."""
     return live(pipeline, index)(Candidates(Query("query", check_question(text))))
+def capture_into(
+    name: str,
+    collection: str,
+    depth: int,
+    workspace: Path,
+    progress: Progress | None = None,
+    cancel: Callable[[], bool] = lambda: False,
+) -> int:
+    """Ask a collection the queries of an eval set of one's own and keep the lists in the set; how many there are.
+
+    Labels go with the lists. Resumes where it was stopped. An InputError where the set is not one's own.
+    """
+    folder = existing_own(workspace, name)
+    found = read_set(folder)
+    index = opened(workspace, collection)
+    out = folder / "captured.jsonl"
+    try:
+        cases = [replace(case, candidates=None) for case in found.cases]
+        capture_to_file(cases, source_of(index, depth), out, capture_fingerprint(index, depth, cases), progress, cancel)
+    finally:
+        getattr(index, "close", lambda: None)()
+    take_lists(workspace, name, out)
+    return len(cases)
+
+

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from rag_core.errors import StoreError
 from rag_core.store.events import Event, now
-from rag_core.store.exchange.line import LabelLine, one_grade_each
+from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
 from rag_core.store.labels import LabelStore, current_events, insert, recorded_ids
 
 
@@ -62,6 +62,12 @@ def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False) 
 
 def _lines(plan: ImportPlan) -> list[LabelLine]:
     return [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
+
+
+def copy_labels(labels: LabelStore, source: str, target: str) -> Imported:
+    """Give another eval set the labels that count now in `source`, each of its annotator, as one batch."""
+    lines = [line_of(event) for event in labels.labels(source)]
+    return apply_import(labels, plan_import(labels, target, lines, "copy"))
 
 
 def _compare(connection: Connection, eval_set: str, lines: Iterable[LabelLine]) -> ImportPlan:

@@ -1,0 +1,242 @@
+"""`eval-sets`: what sets exist, and making, tagging, splitting, copying, comparing and deleting those of one's own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.eval_sets_words import diff_words, line
+from rag_core.cli.label_store import say
+from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
+
+eval_sets_app = typer.Typer(
+    help="Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.", no_args_is_help=False
+)
+
+Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes, runs and eval sets of your own.")
+Json = typer.Option(False, "--json", help="One JSON document on stdout.")
+Name = typer.Argument(..., help="The eval set's name.")
+
+
+@eval_sets_app.command("list")
+def list_all(workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Every eval set with its counts: queries, judged ones, split, tags.
+
+    Example: python -m rag_core eval-sets list --json
+    """
+    from rag_core.evaluate.set_facts import list_sets
+
+    found = list_sets(resolve_workspace(workspace))
+    say({"eval_sets": [asdict(one) for one in found]}, json, "\n".join(map(line, found)))
+
+
+@eval_sets_app.command("show")
+def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """One eval set: its counts and every query with tags, split and labels.
+
+    Example: python -m rag_core eval-sets show rulebook --json
+    """
+    from rag_core.evaluate.set_facts import facts_of
+    from rag_core.evaluate.sets import folders, load_set
+
+    folder = resolve_workspace(workspace)
+    found = load_set(name, folder)
+    facts = facts_of(name, folders(folder).get(name, Path(name)))
+    rows: list[dict[str, Any]] = [
+        {
+            "id": case.query.id,
+            "query": case.query.text,
+            "tags": list(case.query.tags),
+            "split": str(case.query.metadata.get("split") or ""),
+            "labels": len(case.grades),
+        }
+        for case in found.cases
+    ]
+    words = [f"  {row['id']}  {row['split'] or '-'}  {row['labels']} labels  {', '.join(row['tags'])}" for row in rows]
+    say({**asdict(facts), "description": found.description, "rows": rows}, json, "\n".join([line(facts), *words]))
+
+
+@eval_sets_app.command("new")
+def new(
+    name: str = Name,
+    file: str = typer.Argument(..., help="A list of queries: lines, CSV or JSONL; - reads stdin."),
+    form: str | None = typer.Option(None, "--format", help="lines, csv or jsonl; else told by the ending."),
+    title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
+    description: str = typer.Option("", "--description", help="What the set is for."),
+    min_grade: int = typer.Option(1, "--min-grade", help="Relevant means this grade or more."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be made."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Make an eval set of a list of queries; labels come by `labels import` or on the page Label.
+
+    Example: python -m rag_core eval-sets new table-talk questions.csv
+    """
+    from rag_core.evaluate.set_queries import form_of, read_query_list, repeated_texts
+    from rag_core.evaluate.set_writing import new_set, own_folder
+    from rag_core.files import read_text
+
+    text = sys.stdin.read() if file == "-" else read_text(Path(file))
+    queries = read_query_list(text, form or form_of(text, "" if file == "-" else file), Path(file).name)
+    folder = own_folder(resolve_workspace(workspace), name)
+    if not dry_run:
+        folder = new_set(resolve_workspace(workspace), name, queries, title, description, min_grade)
+    repeated = repeated_texts(queries)
+    facts = {"name": name, "queries": len(queries), "repeated": repeated, "folder": str(folder), "dry_run": dry_run}
+    again = f", {repeated} of them asked before" if repeated else ""
+    say(facts, json, f"{name}: {len(queries)} queries{again}{'; nothing was made' if dry_run else f' → {folder}'}")
+
+
+@eval_sets_app.command("tag")
+def tag(
+    name: str = Name,
+    add: list[str] = typer.Option(None, "--add", help="A tag to add; may be repeated."),
+    remove: list[str] = typer.Option(None, "--remove", help="A tag to take away; may be repeated."),
+    query_id: list[str] = typer.Option(None, "-t", "--query", help="Only this query id; may be repeated."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Add or take away tags of some queries, or of all; a tag is a slice of the figures.
+
+    Example: python -m rag_core eval-sets tag table-talk --add movement -t q1 -t q7
+    """
+    from rag_core.evaluate.set_writing import change_tags
+
+    if not add and not remove:
+        raise InputError("no tag given, expected --add or --remove")
+    count = change_tags(resolve_workspace(workspace), name, query_id or None, add or (), remove or ())
+    say({"name": name, "changed": count}, json, f"{name}: {count} queries changed")
+
+
+@eval_sets_app.command("split")
+def split(
+    name: str = Name,
+    test_share: float = typer.Option(0.3, "--test-share", help="Share of the queries to judge on."),
+    seed: int = typer.Option(0, "--seed", help="The same queries and seed give the same split."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Put every query on one side, dev or test: tags evenly, near-duplicate queries together.
+
+    Example: python -m rag_core eval-sets split table-talk --test-share 0.3
+    """
+    from rag_core.evaluate.set_writing import split_set
+
+    found = split_set(resolve_workspace(workspace), name, test_share, seed)
+    facts = {"name": name, "dev": list(found.dev), "test": list(found.test), "seed": seed}
+    say(facts, json, f"{name}: {len(found.dev)} dev, {len(found.test)} test")
+
+
+@eval_sets_app.command("copy")
+def copy(
+    source: str = typer.Argument(..., help="The set to copy, shipped or your own."),
+    name: str = typer.Argument(..., help="The copy's name."),
+    title: str = typer.Option("", "--title", help="The copy's title."),
+    labels: bool = typer.Option(True, help="Copy the labels of the label store too."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Duplicate an eval set: queries, tags, split, labels, lists or corpus.
+
+    Example: python -m rag_core eval-sets copy rulebook my-rulebook
+    """
+    from rag_core.evaluate.set_writing import copy_set
+
+    folder = copy_set(resolve_workspace(workspace), source, name, title)
+    copied = _copy_labels(workspace, source, name) if labels else 0
+    facts = {"source": source, "name": name, "folder": str(folder), "labels_copied": copied}
+    say(facts, json, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
+
+
+def _copy_labels(workspace: Path | None, source: str, name: str) -> int:
+    from rag_core.cli.label_store import opened
+    from rag_core.store.exchange.planning import copy_labels
+
+    with opened(workspace, stand_in=True) as labels:
+        return copy_labels(labels, source, name).written
+
+
+@eval_sets_app.command("diff")
+def diff(
+    first: str = typer.Argument(..., help="The set before."),
+    second: str = typer.Argument(..., help="The set after."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """What the second set adds, takes away and changes: queries, labels in the files, chunks.
+
+    Example: python -m rag_core eval-sets diff rulebook my-rulebook --json
+    """
+    from rag_core.evaluate.set_facts import diff_sets
+
+    found = diff_sets(first, second, resolve_workspace(workspace))
+    say({**asdict(found), "same": found.same}, json, diff_words(found))
+
+
+@eval_sets_app.command("guidelines")
+def guidelines(
+    name: str = Name,
+    file: Path | None = typer.Option(None, "--set", help="Markdown file to keep as the set's guidelines."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Print what annotators of a set read beside the queue, or --set it.
+
+    Example: python -m rag_core eval-sets guidelines table-talk --set rules.md
+    """
+    from rag_core.evaluate import set_writing
+    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.files import read_text
+
+    folder = resolve_workspace(workspace)
+    if file is not None:
+        set_writing.write_guidelines(folder, name, read_text(file))
+    load_set(name, folder)
+    text = set_writing.guidelines(folders(folder).get(name, Path(name)))
+    say({"name": name, "guidelines": text}, json, text.rstrip("\n") or "no guidelines yet")
+
+
+@eval_sets_app.command("capture")
+def capture(
+    name: str = Name,
+    collection: str = typer.Option(..., "--collection", help="The collection to ask."),
+    depth: int = typer.Option(50, "--depth", min=1, max=1000, help="How many candidates per query."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Ask a collection every query of a set of your own and keep the lists in it: it can then be labelled and tuned.
+
+    Example: python -m rag_core eval-sets capture table-talk --collection my-rules
+    """
+    from rag_core.cli.live import Bar
+    from rag_core.workbench import capture_into
+
+    folder = resolve_workspace(workspace)
+    count = capture_into(name, collection, depth, folder, Bar("captured"))
+    facts = {"name": name, "collection": collection, "depth": depth, "queries": count}
+    say(facts, json, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
+
+
+@eval_sets_app.command("delete")
+def delete(
+    name: str = Name,
+    yes: bool = typer.Option(False, "--yes", help="Needed: deleting cannot be undone."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Delete an eval set of your own; labels in the label store stay under its name.
+
+    Example: python -m rag_core eval-sets delete table-talk --yes
+    """
+    from rag_core.evaluate.set_writing import delete_set, existing_own
+
+    folder = existing_own(resolve_workspace(workspace), name)
+    if not yes:
+        raise InputError(f"{folder} would be deleted for good, expected --yes")
+    delete_set(resolve_workspace(workspace), name)
+    say({"name": name, "deleted": True}, json, f"{name} is deleted; its labels in the label store stay")
