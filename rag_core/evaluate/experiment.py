@@ -12,6 +12,7 @@ from functools import cached_property
 
 from rag_core.errors import InputError
 from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure
+from rag_core.evaluate.prefix import tree_of
 from rag_core.evaluate.scores import QueryScores, Summary, score, summarise
 from rag_core.stage import Pipeline, counterfactuals
 from rag_core.types import Candidates, Case, Counterfactual
@@ -63,11 +64,44 @@ def run_case(
 ) -> Outcome:
     """One case through one pipeline, scored against the case's labels."""
     start = start_of(case)
-    result = pipeline(start)
+    return _outcome(case, pipeline, start, pipeline(start), min_grade, measures)
+
+
+def _outcome(
+    case: Case,
+    pipeline: Pipeline,
+    start: Candidates,
+    result: Candidates,
+    min_grade: int,
+    measures: Sequence[Measure],
+) -> Outcome:
     scores = score(
         kept_ids(result), case.grades, case.relevant_total, min_grade, measures, fallback=bool(result.fallbacks)
     )
     return Outcome(case, pipeline, start, result, scores)
+
+
+def stream(
+    cases: Iterable[Case],
+    pipelines: Sequence[Pipeline],
+    min_grade: int = 1,
+    measures: Sequence[Measure] = DEFAULT_MEASURES,
+) -> Iterator[tuple[Outcome, ...]]:
+    """Case by case the outcome of every pipeline; stages that pipelines share in front run once per query.
+
+    Nothing of a case is held once the next is asked for. Errors of a stage name the query they met.
+    """
+    tree = tree_of(pipelines)
+    for case in cases:
+        start = start_of(case)
+        try:
+            results = tree.results(start)
+            yield tuple(
+                _outcome(case, pipeline, start, result, min_grade, measures)
+                for pipeline, result in zip(pipelines, results, strict=True)
+            )
+        except InputError as error:
+            raise type(error)(f"query {case.query.id}: {error}") from None
 
 
 def run(
@@ -78,13 +112,8 @@ def run(
     name: str = "",
 ) -> PipelineReport:
     """One pipeline over all cases. Errors of a stage name the query they met."""
-    outcomes = []
-    for case in cases:
-        try:
-            outcomes.append(run_case(case, pipeline, min_grade, measures))
-        except InputError as error:
-            raise type(error)(f"query {case.query.id}: {error}") from None
-    return PipelineReport(name or pipeline.label or "pipeline", pipeline, tuple(outcomes), min_grade)
+    outcomes = tuple(outcome for (outcome,) in stream(cases, [pipeline], min_grade, measures))
+    return PipelineReport(name or pipeline.label or "pipeline", pipeline, outcomes, min_grade)
 
 
 def run_all(
@@ -93,10 +122,14 @@ def run_all(
     min_grade: int = 1,
     measures: Sequence[Measure] = DEFAULT_MEASURES,
 ) -> list[PipelineReport]:
-    """Every pipeline over the same cases; a repeated pipeline name becomes name#2."""
+    """Every pipeline over the same cases, shared beginnings once; a repeated pipeline name becomes name#2.
+
+    Holds every trace. For very many queries `tally.measure_all` keeps the figures and lets the traces go.
+    """
+    rows = list(stream(cases, pipelines, min_grade, measures))
     return [
-        run(cases, pipeline, min_grade, measures, name)
-        for pipeline, name in zip(pipelines, unique_names(pipelines), strict=True)
+        PipelineReport(name, pipeline, tuple(row[at] for row in rows), min_grade)
+        for at, (pipeline, name) in enumerate(zip(pipelines, unique_names(pipelines), strict=True))
     ]
 
 

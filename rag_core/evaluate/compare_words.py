@@ -1,0 +1,41 @@
+"""A comparison in plain sentences, for pages, reports and the command line. Numbers come from compare.py."""
+
+from __future__ import annotations
+
+from rag_core.evaluate.significance import Comparison
+
+ALPHA = 0.05
+
+
+def verdict_words(found: Comparison) -> str:
+    """Which of the two is better, by how much, and whether that may be chance."""
+    if found.delta is None:
+        return f"No query is scored for both {found.a} and {found.b}, so nothing can be said."
+    counts = f"{found.wins} wins, {found.ties} ties, {found.losses} losses"
+    if not found.wins and not found.losses:
+        return f"{found.b} and {found.a} have the same {found.measure} on all {found.queries} queries."
+    way = "higher" if found.delta >= 0 else "lower"
+    start = f"{found.b} is {abs(found.delta):.3f} {way} in {found.measure} than {found.a} ({counts})"
+    if found.low is None or found.high is None or found.p is None:
+        return f"{start}; one query says nothing about others."
+    p = found.p if found.p_corrected is None else found.p_corrected
+    shown = "p below 0.001" if p < 0.001 else f"p {p:.3f}"
+    chance = "more than chance would explain" if p <= ALPHA else "which may be chance"
+    return f"{start}, {chance}: interval {found.low:+.3f} to {found.high:+.3f}, {shown}."
+
+
+def detectable_words(found: Comparison) -> str:
+    """How small a true difference these queries would have shown: the minimum detectable effect."""
+    if found.detectable is None:
+        return f"{found.queries} scored queries are too few to say what difference could be found."
+    return (
+        f"With these {found.queries} queries a true difference of {found.detectable:.3f} in {found.measure} "
+        f"would be found four times in five; smaller ones need more queries."
+    )
+
+
+def unjudged_words(name: str, unjudged: float | None) -> str:
+    """How much of what a pipeline kept nobody has judged; empty where all of it is."""
+    if not unjudged:
+        return ""
+    return f"{unjudged:.0%} of what {name} kept has no label and counts as irrelevant."

@@ -1,0 +1,170 @@
+"""One query through one pipeline without its trace: the figures, the kept ids and what each stage took out.
+
+What comparing, attributing and saving need of very many queries, so that a run over thousands of long lists stays
+small; the trace of one query is had again by running that query. Comparing is in compare.py, the sums over queries of
+what stages dropped in attribution.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rag_core.evaluate.economy import Economy, economy_of
+from rag_core.evaluate.experiment import Outcome, PipelineReport, kept_ids, stream, unique_names
+from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure
+from rag_core.evaluate.scores import QueryScores, Summary, summarise
+from rag_core.stage import Pipeline, flatten
+from rag_core.types import Candidates, Case, Drop, Grades
+
+Progress = Callable[[int], None]
+"""Called with how many queries are done; one that raises ends the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How many chunks one stage took out for good, by label."""
+
+    relevant: int = 0
+    irrelevant: int = 0
+    unjudged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTally:
+    """One query of a pipeline's run. A chunk that was dropped and came in again counts as kept."""
+
+    query_id: str
+    query: str
+    tags: tuple[str, ...]
+    grades: Grades
+    relevant_total: int | None  # as the case gives it
+    scores: QueryScores
+    kept: tuple[str, ...]  # ids in final order
+    candidates: int  # different chunks that any stage saw
+    retrieved: int  # relevant ones among them
+    dropped: Mapping[str, Dropped]  # stage → what it took out; a second stage of a name is name#2
+    economy: Economy
+
+
+@dataclass(frozen=True)
+class PipelineTally:
+    """One pipeline over all cases, in their order, without traces."""
+
+    name: str
+    pipeline: Pipeline
+    queries: tuple[QueryTally, ...]
+    min_grade: int
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Macro means with their counts."""
+        return summarise([query.scores for query in self.queries])
+
+    def values(self, measure: str) -> list[float | None]:
+        """The measure of every query; None where it is unscored."""
+        return [query.scores.values.get(measure) for query in self.queries]
+
+    @property
+    def unjudged(self) -> float | None:
+        """Share of all kept chunks without a label; None where nothing was kept."""
+        judged = self.summary.judged
+        return None if judged is None else 1 - judged
+
+
+def measure_all(
+    cases: Iterable[Case],
+    pipelines: Sequence[Pipeline],
+    min_grade: int = 1,
+    measures: Sequence[Measure] = DEFAULT_MEASURES,
+    progress: Progress | None = None,
+) -> list[PipelineTally]:
+    """Every pipeline over the same cases, shared beginnings once, one query at a time; no trace is held."""
+    rows: list[list[QueryTally]] = [[] for _ in pipelines]
+    for done, outcomes in enumerate(stream(cases, pipelines, min_grade, measures), 1):
+        for row, outcome in zip(rows, outcomes, strict=True):
+            row.append(tally(outcome, min_grade))
+        if progress is not None:
+            progress(done)
+    return [
+        PipelineTally(name, pipeline, tuple(row), min_grade)
+        for name, pipeline, row in zip(unique_names(pipelines), pipelines, rows, strict=True)
+    ]
+
+
+def tally_of(report: PipelineReport) -> PipelineTally:
+    """The tally of a report that holds its traces."""
+    queries = tuple(tally(outcome, report.min_grade) for outcome in report.outcomes)
+    return PipelineTally(report.name, report.pipeline, queries, report.min_grade)
+
+
+def tally(outcome: Outcome, min_grade: int) -> QueryTally:
+    """What is counted of one outcome."""
+    case, result, grades = outcome.case, outcome.result, outcome.case.grades
+    kept = tuple(kept_ids(result))
+    fate = lost_to(outcome)
+    seen = {*kept, *fate}
+    return QueryTally(
+        case.query.id,
+        case.query.text,
+        case.query.tags,
+        grades,
+        case.relevant_total,
+        outcome.scores,
+        kept,
+        len(seen),
+        sum(grades.get(chunk, 0) >= min_grade for chunk in seen),
+        _dropped(outcome, fate, min_grade),
+        economy_of(result, grades, min_grade),
+    )
+
+
+def lost_to(outcome: Outcome) -> dict[str, str]:
+    """Chunk id → the stage that took it out for good; kept chunks are not in it.
+
+    Of a chunk that was dropped several times (it came by several ways) the last drop counts: that far it got.
+    """
+    kept = {hit.chunk.id for hit in outcome.result.hits}
+    return {drop.hit.chunk.id: label for label, drop in labelled_drops(outcome.result) if drop.hit.chunk.id not in kept}
+
+
+def labelled_drops(result: Candidates) -> Iterator[tuple[str, Drop]]:
+    """Every drop with the label of its stage; where a stage's name stands twice the second is name#2.
+
+    Drops stand in the order of the steps; two neighbouring steps of one name are told apart by their counts.
+    """
+    waiting = list(reversed(result.drops))
+    labels = stage_labels([step.stage for step in result.steps])
+    for at, (label, step) in enumerate(zip(labels, result.steps, strict=True)):
+        twin = at + 1 < len(labels) and result.steps[at + 1].stage == step.stage
+        left = step.entered - step.left if twin else len(waiting)
+        while waiting and left > 0 and waiting[-1].stage == step.stage:
+            yield label, waiting.pop()
+            left -= 1
+    yield from ((drop.stage, drop) for drop in reversed(waiting))
+
+
+def stage_labels(names: Iterable[str]) -> list[str]:
+    """The names, the second of a kind as name#2."""
+    seen: dict[str, int] = {}
+    labels = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        labels.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return labels
+
+
+def labels_of(pipeline: Pipeline) -> list[str]:
+    """The labels of a pipeline's stages, in order."""
+    return stage_labels(stage.name for stage in flatten(pipeline))
+
+
+def _dropped(outcome: Outcome, fate: Mapping[str, str], min_grade: int) -> dict[str, Dropped]:
+    counts: dict[str, list[int]] = {}
+    grades = outcome.case.grades
+    for chunk, stage in fate.items():
+        grade = grades.get(chunk)
+        kind = 2 if grade is None else 0 if grade >= min_grade else 1
+        counts.setdefault(stage, [0, 0, 0])[kind] += 1
+    return {stage: Dropped(*three) for stage, three in counts.items()}
