@@ -23,6 +23,8 @@ SHIPPED = Path(__file__).parent / "pipelines"
 
 STAGES: dict[str, str] = {
     "Dense": "rag_core.retrieve.dense",
+    "Lexical": "rag_core.retrieve.lexical",
+    "Hybrid": "rag_core.retrieve.hybrid",
     "Requery": "rag_core.retrieve.requery",
     "QueryMust": "rag_core.filters.query_must",
     "AdaptiveGap": "rag_core.filters.adaptive",

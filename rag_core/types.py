@@ -38,6 +38,9 @@ class Order(StrEnum):
 SCORES = ("distance", "similarity", "bm25", "rrf", "score")
 """The score kinds a hit may carry. `distance` is better when lower, the others when higher."""
 
+RANKS = "ranks"
+"""Note of a hit that was fused from several rankings: ranking's name (`dense`, `lexical`) → its 1-based rank there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

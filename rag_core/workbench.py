@@ -24,7 +24,7 @@ from rag_core.index.shipped import ShippedVectors
 from rag_core.resources import with_entities, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.question import check_question
-from rag_core.spec import build, fingerprint
+from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case, Query
 
@@ -78,21 +78,26 @@ def live(pipeline: Pipeline, index: Any) -> Pipeline:
     return with_judge(with_entities(build(pipeline, {"index": index})), chunks=chunks)
 
 
-def source_of(index: Any, depth: int) -> Stage:
-    """The dense source of an index at a depth."""
-    return Dense(depth=depth, index=index)
+def source_of(index: Any, depth: int, pipeline: Pipeline | None = None) -> Stage:
+    """The source of a pipeline on an index, with the rewrites before it, at a depth; Dense where none is named."""
+    return live(_front(depth, pipeline), index)
 
 
-def capture_fingerprint(index: Any, depth: int, cases: Iterable[Case]) -> str:
+def _front(depth: int, pipeline: Pipeline | None) -> Pipeline:
+    """A pipeline's rewrites and source, the source at a depth; Dense where it has none."""
+    stages = pipeline.stages if pipeline is not None else ()
+    source = next((stage for stage in stages if stage.kind == "source"), Dense())
+    rewrites = tuple(stage for stage in stages if stage.kind == "rewrite")
+    return Pipeline((*rewrites, make_stage(source.name, {**source.settings(), "depth": depth})))
+
+
+def capture_fingerprint(index: Any, depth: int, cases: Iterable[Case], pipeline: Pipeline | None = None) -> str:
     """What a capture depends on: index, source settings and queries with their labels."""
     asked = [[case.query.id, case.query.text, sorted(case.grades.items())] for case in cases]
-    text = f"{index.fingerprint} {fingerprint(Dense(depth=depth))} {asked}"
+    text = f"{index.fingerprint} {fingerprint(_front(depth, pipeline))} {asked}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
-    """One question through a pipeline on an index, with its trace."""
-    return live(pipeline, index)(Candidates(Query("query", check_question(text))))
 def capture_into(
     name: str,
     collection: str,
@@ -118,3 +123,6 @@ def capture_into(
     return len(cases)
 
 
+def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
+    """One question through a pipeline on an index, with its trace."""
+    return live(pipeline, index)(Candidates(Query("query", check_question(text))))

@@ -160,9 +160,14 @@ def _listing(report: Any) -> list[str]:
     (outcome,) = report.outcomes
     result = outcome.result
     lines = [f"{report.name} · {result.metric} distance"]
-    lines += [f"  {hit.rank:>4}  {hit.distance:.4f}  {hit.chunk.title or hit.chunk.id}" for hit in result.hits]
+    lines += [f"  {hit.rank:>4}  {_distance(hit)}  {hit.chunk.title or hit.chunk.id}" for hit in result.hits]
     steps = " → ".join(f"{step.stage} {step.left}" for step in result.steps)
     return [*lines, f"  kept {len(result.hits)}, dropped {len(result.drops)} ({steps})"]
+
+
+def _distance(hit: Any) -> str:
+    """The distance, or a dash of its width."""
+    return f"{hit.distance:.4f}" if hit.distance is not None else "   -  "
 
 
 def capture(
@@ -170,6 +175,9 @@ def capture(
     out: Path = typer.Option(..., "--out", help="The JSONL file of recorded lists to write."),
     collection: str | None = Collection,
     depth: int = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query."),
+    pipeline: str | None = typer.Option(
+        None, "--pipeline", "-p", help="Whose source and query rewriting to ask; default: vector search."
+    ),
     approximate: bool = Approximate,
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -177,12 +185,14 @@ def capture(
     """Ask every query of an eval set once, deep, and keep the lists: tune on them for ever. Resumes."""
     from rag_core import workbench
     from rag_core.evaluate.capture import capture_to_file
+    from rag_core.spec import read_pipeline
 
     folder = resolve_workspace(workspace)
     found, index = opened_set(eval_set, collection, folder, approximate)
     try:
-        source = workbench.source_of(index, depth)
-        mark = workbench.capture_fingerprint(index, depth, found.cases)
+        spec = read_pipeline(pipeline) if pipeline else None
+        source = workbench.source_of(index, depth, spec)
+        mark = workbench.capture_fingerprint(index, depth, found.cases, spec)
         asked = capture_to_file(found.cases, source, out, mark, Bar("captured"))
     finally:
         getattr(index, "close", lambda: None)()

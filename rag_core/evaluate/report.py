@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_core.evaluate.experiment import Outcome, PipelineReport
 from rag_core.spec import dump_stages
-from rag_core.types import Candidates, Drop, Hit
+from rag_core.types import RANKS, Candidates, Drop, Hit
 
 VERSION = 1
 
@@ -79,6 +79,7 @@ def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:
         "rank": hit.rank,
         "distance": hit.distance,
         **{kind: value for kind, value in hit.scores.items() if kind != "distance"},
+        **({RANKS: dict(hit.notes[RANKS])} if RANKS in hit.notes else {}),
         "relevant": grade,
         **origin,
         **({"notes": notes} if notes else {}),

@@ -40,7 +40,7 @@ class ChromaIndex(CollectionIndex):
     def __init__(
         self, snapshot: Snapshot, workspace: Path, embedder: Embedder | None = None, ef_search: int = EF_SEARCH
     ) -> None:
-        super().__init__(snapshot, embedder)
+        super().__init__(snapshot, embedder, folder_of(workspace, snapshot.name))
         self.ef_search = ef_search
         self.store_queries = 0
         self._server = server_for(folder_of(workspace, snapshot.name) / "chroma")

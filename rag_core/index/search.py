@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -19,7 +20,9 @@ from rag_core.index.admitted import Admission, nearest_admitted
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder, Embedder, Vectors
 from rag_core.index.exact import Distances, Rows, distances
+from rag_core.index.lexical import LexicalIndex, LexicalReader, kept_lexical
 from rag_core.index.scan import Scan, scan_of
+from rag_core.index.store import embedded_text
 from rag_core.index.where import Mask, allowed_rows
 from rag_core.types import Hit, Metric
 
@@ -32,8 +35,9 @@ class CollectionIndex:
     metric = Metric.COSINE
     exact = True
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, embedder: Embedder | None = None, folder: Path | None = None) -> None:
         self.snapshot = snapshot
+        self.folder = folder  # where what is derived from the collection may be kept
         self.embedder: Embedder = embedder or BundledEmbedder()
         check_model(snapshot, self.embedder)
         self.scan = scan_of(snapshot.vectors)
@@ -41,6 +45,8 @@ class CollectionIndex:
         self.admission = Admission(snapshot.chunks)
         self._vectors: LRUCache[str, Vectors] = LRUCache(REMEMBERED)
         self._lock = Lock()
+        self._words: LexicalIndex | None = None
+        self._building = Lock()
 
     @property
     def fingerprint(self) -> str:
@@ -52,6 +58,30 @@ class CollectionIndex:
         allowed = allowed_rows(self.snapshot.chunks, where, file_filter)
         key = reader_key(self.fingerprint, text, where, file_filter)
         return ExactReader(self, self.embed_query(text), allowed, key)
+
+    def lexical_reader(
+        self, text: str, where: Mapping[str, Any] | None = None, file_filter: str | None = None
+    ) -> LexicalReader:
+        """The BM25 ranking of the chunks that the conditions admit and that share a word with a query text."""
+        allowed = allowed_rows(self.snapshot.chunks, where, file_filter)
+        key = reader_key(f"{self.snapshot.fingerprint}-bm25", text, where, file_filter)
+        return LexicalReader(self.snapshot.chunks, self.rows_by_id, self.words.scores(text), allowed, key)
+
+    @property
+    def words(self) -> LexicalIndex:
+        """The collection's word index, made or read when first asked for."""
+        with self._building:
+            if self._words is None:
+                texts = [embedded_text(chunk) for chunk in self.snapshot.chunks]
+                self._words = kept_lexical(texts, self.snapshot.fingerprint, self.folder)
+            return self._words
+
+    def distances_of(self, text: str, ids: Iterable[str]) -> dict[str, float]:
+        """The distances of chunks to a query text, by id, from their stored vectors."""
+        listed = [one for one in ids if one in self.rows_by_id]
+        rows = np.array([self.rows_by_id[one] for one in listed], dtype=np.intp)
+        found = distances(self.snapshot.vectors, self.embed_query(text), rows)
+        return dict(zip(listed, map(float, found), strict=True))
 
     def embed_query(self, text: str) -> Vectors:
         """The query's unit vector; the last few hundred are remembered."""

@@ -15,7 +15,7 @@ from typing import Any
 from rag_core.errors import InputError, RecordError
 from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_text
 from rag_core.records.schema import CANDIDATE_KEYS, QUERY_KEYS, VERSION
-from rag_core.types import SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
+from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 
 def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
@@ -118,7 +118,19 @@ def _candidate(
         ref_ids=_texts(entry, "ref_ids", place),
         metadata={key: value for key, value in entry.items() if key not in CANDIDATE_KEYS},
     )
-    return Hit(chunk, rank, scores), _count(entry.get("relevant"), "relevant", place)
+    ranks = _ranks(entry.get(RANKS), place)
+    notes = {RANKS: ranks} if ranks else EMPTY
+    return Hit(chunk, rank, scores, notes=notes), _count(entry.get("relevant"), "relevant", place)
+
+
+def _ranks(value: Any, place: str) -> dict[str, int]:
+    """The ranks of a fused hit in the rankings that held it."""
+    if value is None:
+        return {}
+    whole = isinstance(value, Mapping) and all(type(rank) is int and rank >= 1 for rank in value.values())
+    if not whole:
+        raise RecordError(f"{place} has ranks {_kind(value)}, expected an object of whole numbers of at least 1")
+    return dict(value)
 
 
 def _score(value: Any, kind: str, place: str) -> float:

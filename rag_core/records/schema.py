@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_core.types import SCORES, Metric, Order
+from rag_core.types import RANKS, SCORES, Metric, Order
 
 VERSION = 1
 QUERY_KEYS = {"version", "id", "query", "candidates", "metric", "order", "relevant_total", "labels", "tags"}
-CANDIDATE_KEYS = {"id", "title", "text", "type", "query_must", "ref_ids", "relevant", *SCORES}
+CANDIDATE_KEYS = {"id", "title", "text", "type", "query_must", "ref_ids", "relevant", RANKS, *SCORES}
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -42,6 +42,11 @@ SCHEMA: dict[str, Any] = {
                     "ref_ids": {"type": "array", "items": {"type": "string"}},
                     "query_must": {"description": "a rule; one that cannot be read keeps its chunk with a warning"},
                     **{score: {"type": "number"} for score in SCORES},
+                    RANKS: {
+                        "type": ["object", "null"],
+                        "additionalProperties": {"type": "integer", "minimum": 1},
+                        "description": "of a fused hit, its rank in each ranking that held it: dense, lexical",
+                    },
                 },
             },
         },

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_core.records.schema import VERSION
 from rag_core.rules.templates import Family, propose
-from rag_core.types import Candidates, Case, Hit, Metric, Order
+from rag_core.types import RANKS, Candidates, Case, Hit, Metric, Order
 
 
 def with_rules(cases: Iterable[Case], families: Sequence[Family]) -> list[Case]:
@@ -61,6 +61,8 @@ def _dump_hit(hit: Hit, grade: int | None) -> dict[str, Any]:
     entry: dict[str, Any] = {"id": chunk.id, "title": chunk.title, **hit.scores}
     if grade is not None:
         entry["relevant"] = grade
+    if RANKS in hit.notes:
+        entry[RANKS] = dict(hit.notes[RANKS])
     optional = {"text": chunk.text, "type": chunk.type, "query_must": chunk.query_must, "ref_ids": list(chunk.ref_ids)}
     entry.update({key: value for key, value in optional.items() if value})
     entry.update(chunk.metadata)

@@ -54,8 +54,7 @@ class Dense(Source):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.where is not None and not isinstance(self.where, Mapping):
-            raise SpecError(f"Dense.where is {self.where!r}, expected a mapping of field to value or list of values")
+        check_where(self.name, self.where)
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The first `depth` hits of the query's ranking, and the reader of the rest."""
@@ -86,3 +85,9 @@ class Dense(Source):
         if reader.matching or not (self.where or self.file_filter):
             return ()
         return (Notice(self.name, "no chunk of the collection meets where and file_filter"),)
+
+
+def check_where(stage: str, where: Any) -> None:
+    """Refuse conditions that are no mapping, naming the stage."""
+    if where is not None and not isinstance(where, Mapping):
+        raise SpecError(f"{stage}.where is {where!r:.80}, expected a mapping of field to value or list of values")

@@ -1,0 +1,177 @@
+"""Hybrid: the source that asks dense and word search at once and fuses the two rankings by rank.
+
+Each side reads `depth` chunks; the list is all of both. How ranks become one score is in fuse.py. Each hit keeps its
+parts: distance, BM25 score, rank on each side (the note `ranks`) and fused score. Floors of similarity look at the
+distance, which every hit has: one that only words found gets it from its stored vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Protocol
+
+from rag_core.errors import InputError, SpecError
+from rag_core.retrieve.dense import DenseIndex, DenseReader, check_where
+from rag_core.retrieve.fuse import RRF_K, Fused, check_weights, fuse
+from rag_core.retrieve.lexical import LexicalSearch, WordReader, has_words
+from rag_core.stage import Source, resource, setting
+from rag_core.types import RANKS, Candidates, Hit, Notice, Order
+
+SIDES = ("dense", "lexical")
+
+
+class HybridIndex(DenseIndex, LexicalSearch, Protocol):
+    """An index that searches both ways."""
+
+
+@dataclass(frozen=True)
+class Hybrid(Source):
+    """Fuse the `depth` nearest chunks with the `depth` best by BM25: score = Σ weight / (rrf_k + rank)."""
+
+    depth: int = setting(200, "how many chunks each side reads; the list is all of both", low=1, high=10000)
+    where: Mapping[str, Any] | None = setting(
+        None, "metadata a chunk must have: field → value or list of values", optional=True
+    )
+    file_filter: str | None = setting(
+        None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
+    )
+    rrf_k: float = setting(RRF_K, "how little the first ranks stand out", low=0, high=10000)
+    weights: tuple[float, ...] = setting((1.0, 1.0), "of the dense and of the word ranking, at least 0, not both 0")
+    index: HybridIndex | None = resource()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_where(self.name, self.where)
+        object.__setattr__(self, "weights", _weights(self.weights))
+
+    def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Both sides' first `depth` hits, fused, and the reader of the rest."""
+        index = has_words(self.name, self.index)
+        query = candidates.query
+        conditions = (self.where, self.file_filter)
+        with ThreadPoolExecutor(1, "word-search") as pool:
+            words = pool.submit(_timed, index.lexical_reader, query.lexical_text or query.text, conditions, self.depth)
+            dense, dense_ms = _timed(index.reader, query.dense_text or query.text, conditions, self.depth)
+            lexical, lexical_ms = words.result()
+        reader = HybridReader(dense, lexical, index, query.dense_text or query.text, self)
+        hits = reader.opening()
+        after = replace(
+            candidates,
+            hits=hits,
+            metric=index.metric,
+            order=Order.FUSED,
+            reader=reader,
+            notices=candidates.notices + self._notices(dense),
+        )
+        facts = {**reader.facts(hits), "dense_ms": dense_ms, "lexical_ms": lexical_ms}
+        return after, {**facts, "exact": index.exact, "index": index.fingerprint}
+
+    def _notices(self, reader: DenseReader) -> tuple[Notice, ...]:
+        """A word where the conditions admit nothing: the empty list is then no property of the query."""
+        if reader.matching or not (self.where or self.file_filter):
+            return ()
+        return (Notice(self.name, "no chunk of the collection meets where and file_filter"),)
+
+
+class HybridReader:
+    """Reads the fused ranking on: when its hits are used up both sides read twice as deep, and what is new comes after.
+
+    What was read once keeps its place, so the ranking is the same however it is read.
+    """
+
+    def __init__(
+        self, dense: DenseReader, lexical: WordReader, index: HybridIndex, text: str, settings: Hybrid
+    ) -> None:
+        marks = f"{settings.depth}-{settings.rrf_k}-{settings.weights}"
+        self.fingerprint = f"{dense.fingerprint}-{lexical.fingerprint}-{marks}"
+        self._sides = (dense, lexical)
+        self._index, self._text, self._settings = index, text, settings
+        self._depth = settings.depth
+        self._hits: list[Hit] = []
+        self._ended = False
+
+    @property
+    def matching(self) -> int:
+        """How many chunks the conditions admit: the length of the full ranking."""
+        return self._sides[0].matching
+
+    @property
+    def store_queries(self) -> int:
+        """How often both sides asked their store."""
+        return sum(side.store_queries for side in self._sides)
+
+    def opening(self) -> tuple[Hit, ...]:
+        """All hits of the first `depth` of both sides, fused."""
+        if not self._hits and not self._ended:
+            self._deepen()
+        return tuple(self._hits)
+
+    def read(self, start: int, stop: int) -> tuple[Hit, ...]:
+        """Hits at positions start…stop−1 (0-based) of the full ranking; fewer where it ends."""
+        while len(self._hits) < stop and not self._ended:
+            self._deepen()
+        return tuple(self._hits[start:stop])
+
+    def read_excluding(self, ids: Iterable[str], count: int) -> tuple[Hit, ...]:
+        """The first `count` hits whose chunk id is not among `ids`; ranks are the full ranking's."""
+        without = set(ids)
+        hits = self.read(0, count + len(without))
+        return tuple(hit for hit in hits if hit.chunk.id not in without)[:count]
+
+    def facts(self, hits: Sequence[Hit]) -> dict[str, Any]:
+        """What the step says: how deep, how many each side and both found, and how they were fused."""
+        ranks = [hit.notes[RANKS] for hit in hits]
+        found = {f"found_{side}": sum(side in one for one in ranks) for side in SIDES}
+        both = sum(len(one) == len(SIDES) for one in ranks)
+        fused = {"rrf_k": self._settings.rrf_k, "weights": " : ".join(f"{one:g}" for one in self._settings.weights)}
+        depth = {"depth": self._settings.depth, "matching": self.matching, "store_queries": self.store_queries}
+        return {**depth, **found, "found_both": both, **fused}
+
+    def _deepen(self) -> None:
+        """Fuse the sides at the current depth, append what is new, and look twice as deep the next time."""
+        sides = [side.read(0, self._depth) for side in self._sides]
+        self._ended = all(len(hits) < self._depth for hits in sides)
+        fused = fuse([[hit.chunk.id for hit in hits] for hits in sides], self._settings.weights, self._settings.rrf_k)
+        known = {hit.chunk.id for hit in self._hits}
+        self._hits += self._made([one for one in fused if one.id not in known], sides)
+        self._depth *= 2
+
+    def _made(self, fused: Sequence[Fused], sides: Sequence[Sequence[Hit]]) -> list[Hit]:
+        """The fused hits with all their parts, ranked behind those there are."""
+        by_id = {hit.chunk.id: hit for hits in reversed(sides) for hit in hits}
+        bare = [one.id for one in fused if by_id[one.id].distance is None]
+        distances = self._index.distances_of(self._text, bare) if bare else {}
+        bm25 = self._sides[1].scores_of([one.id for one in fused])
+        made = []
+        for rank, one in enumerate(fused, len(self._hits) + 1):
+            hit = by_id[one.id]
+            distance = hit.distance if hit.distance is not None else distances[one.id]
+            scores = {"distance": distance, "bm25": bm25[one.id], "rrf": one.score}
+            ranks = {side: place for side, place in zip(SIDES, one.ranks, strict=True) if place is not None}
+            made.append(Hit(hit.chunk, rank, scores, notes={RANKS: ranks}))
+        return made
+
+
+def _timed(open_reader: Any, text: str, conditions: tuple[Any, Any], depth: int) -> tuple[Any, float]:
+    """A side's reader with its first hits read, and the milliseconds that took."""
+    started = perf_counter()
+    reader = open_reader(text, *conditions)
+    reader.read(0, depth)
+    return reader, (perf_counter() - started) * 1000
+
+
+def _weights(value: Any) -> tuple[float, ...]:
+    """The two weights as numbers, or a SpecError."""
+    numbers = isinstance(value, list | tuple) and all(
+        isinstance(one, int | float) and not isinstance(one, bool) for one in value
+    )
+    try:
+        if not numbers:
+            raise InputError("no list of numbers")
+        check_weights(tuple(value), len(SIDES), RRF_K)
+    except InputError:
+        raise SpecError(f"Hybrid.weights is {value!r:.80}, expected two numbers of at least 0, not both 0") from None
+    return tuple(float(one) for one in value)

@@ -1,0 +1,148 @@
+"""Word search: BM25 by hand, the tokens of rules, order and ties, and the file beside the collection."""
+
+import math
+
+import numpy as np
+import pytest
+from fakes import HashEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_core.index.collection import open_collection
+from rag_core.index.handles import open_index
+from rag_core.index.ingest import ingest_chunks
+from rag_core.index.lexical import K1, B, LexicalReader, build_lexical, kept_lexical
+from rag_core.index.search import CollectionIndex
+from rag_core.types import Chunk
+
+TABLES = [f"A cleric of level 7 hits armor class {number} on {16 - number}" for number in range(-3, 11)]
+
+
+def reader_of(texts, query, allowed=None):
+    chunks = [Chunk(f"c{number}", text=text) for number, text in enumerate(texts)]
+    rows = {chunk.id: row for row, chunk in enumerate(chunks)}
+    return LexicalReader(chunks, rows, build_lexical(texts).scores(query), allowed, "f")
+
+
+def test_scores_equal_the_formula_by_hand():
+    texts = ["red red cap", "red hat", "a long coat of blue wool"]
+    idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))  # "red" is in two of three
+    mean = (3 + 2 + 6) / 3
+    expected = [idf * tf / (tf + K1 * (1 - B + B * length / mean)) for tf, length in ((2, 3), (1, 2))]
+    assert build_lexical(texts).scores("RED") == pytest.approx([*expected, 0], rel=1e-6)
+
+
+def test_armor_class_6_is_found_by_its_number():
+    (best, *_) = reader_of(TABLES, "armor class 6").read(0, 3)
+    assert best.chunk.text.startswith("A cleric of level 7 hits armor class 6 ")
+
+
+def test_a_sign_tells_two_numbers_apart():
+    (best, *_) = reader_of(TABLES, "what about armor class -3?").read(0, 1)
+    assert "class -3 " in best.chunk.text
+
+
+def test_the_list_ends_where_no_word_is_shared_and_equal_scores_stand_by_id():
+    reader = reader_of(["cap", "hat", "cap", "cap"], "a cap please")
+    assert [hit.chunk.id for hit in reader.read(0, 9)] == ["c0", "c2", "c3"]
+    assert reader.matching == 3
+
+
+def test_a_query_of_unknown_words_finds_nothing():
+    assert reader_of(["cap"], "zebra").read(0, 5) == ()
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["...", "- / -"]])
+def test_texts_without_words_are_an_index_all_the_same(texts):
+    assert build_lexical(texts).scores("cap").tolist() == [0.0] * len(texts)
+
+
+def test_conditions_keep_their_chunks_out():
+    reader = reader_of(["cap", "cap", "cap"], "cap", np.array([True, False, True]))
+    assert [hit.chunk.id for hit in reader.read(0, 9)] == ["c0", "c2"]
+
+
+def test_reading_without_some_skips_them_and_keeps_the_ranks():
+    reader = reader_of(["cap"] * 4, "cap")
+    assert [(hit.chunk.id, hit.rank) for hit in reader.read_excluding(["c0", "c2", "other"], 2)] == [
+        ("c1", 2),
+        ("c3", 4),
+    ]
+
+
+@given(st.lists(st.text("ab ", max_size=6), max_size=8), st.text("ab ", max_size=6), st.integers(1, 9))
+def test_however_it_is_read_the_ranking_is_that_of_all_scores(texts, query, step):
+    scores = build_lexical(texts).scores(query)
+    expected = [row for row in sorted(range(len(texts)), key=lambda row: (-scores[row], row)) if scores[row] > 0]
+    reader, found = reader_of(texts, query), []
+    while batch := reader.read(len(found), len(found) + step):
+        found += batch
+    assert [int(hit.chunk.id[1:]) for hit in found] == expected
+    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+
+
+def test_the_index_is_kept_beside_the_collection_and_read_back_equal(tmp_path):
+    built = kept_lexical(TABLES, "one", tmp_path)
+    read = kept_lexical(TABLES, "one", tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert read.vocabulary == built.vocabulary
+    assert read.scores("armor class 6").tolist() == built.scores("armor class 6").tolist()
+
+
+def test_another_state_of_the_texts_takes_the_place_of_the_old_one(tmp_path):
+    kept_lexical(TABLES, "one", tmp_path)
+    (first,) = tmp_path.iterdir()
+    kept_lexical(["cap"], "two", tmp_path)
+    (second,) = tmp_path.iterdir()
+    assert first.name != second.name
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive at all", None])
+def test_a_damaged_file_is_built_anew(tmp_path, damage):
+    kept_lexical(TABLES, "one", tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-200] if damage is None else damage)
+    again = kept_lexical(TABLES, "one", tmp_path)
+    assert again.scores("cleric").all()
+    assert kept_lexical(TABLES, "one", tmp_path).vocabulary == again.vocabulary
+
+
+def test_a_file_of_other_texts_is_not_believed(tmp_path):
+    kept_lexical(TABLES, "one", tmp_path)
+    assert kept_lexical(["cap"], "one", tmp_path).count == 1
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path):
+    assert kept_lexical(["cap"], "one", tmp_path / "not there").scores("cap")[0] > 0
+
+
+def chunks(*texts):
+    return [Chunk(f"c{number}", title="Wear", text=text) for number, text in enumerate(texts)]
+
+
+def test_a_collection_is_searched_by_words_and_follows_its_changes(tmp_path):
+    ingest_chunks(chunks("red cap", "blue hat"), "wear", tmp_path, HashEmbedder())
+    index = CollectionIndex(open_collection(tmp_path, "wear"), HashEmbedder(), tmp_path / "collections" / "wear")
+    assert [hit.chunk.id for hit in index.lexical_reader("HAT").read(0, 5)] == ["c1"]
+    ingest_chunks(chunks("red hat", "blue hat"), "wear", tmp_path, HashEmbedder())
+    index = open_index(tmp_path, "wear", HashEmbedder())
+    assert [hit.chunk.id for hit in index.lexical_reader("HAT").read(0, 5)] == ["c0", "c1"]
+
+
+def test_titles_are_searched_too_and_files_and_metadata_are_conditions(tmp_path):
+    some = [
+        Chunk("a", title="Cap", text="red", metadata={"source": "x.md"}),
+        Chunk("b", title="Cap", metadata={"source": "y.md"}),
+    ]
+    ingest_chunks(some, "wear", tmp_path, HashEmbedder())
+    index = open_index(tmp_path, "wear", HashEmbedder())
+    assert len(index.lexical_reader("cap").read(0, 5)) == 2
+    assert [hit.chunk.id for hit in index.lexical_reader("cap", {"source": "y.md"}).read(0, 5)] == ["b"]
+    assert [hit.chunk.id for hit in index.lexical_reader("cap", None, "x.*").read(0, 5)] == ["a"]
+
+
+def test_distances_come_from_the_stored_vectors(tmp_path):
+    ingest_chunks(chunks("red cap", "blue hat"), "wear", tmp_path, HashEmbedder())
+    index = open_index(tmp_path, "wear", HashEmbedder())
+    nearest = {hit.chunk.id: hit.distance for hit in index.reader("q").read(0, 2)}
+    assert index.distances_of("q", ["c1", "c0", "gone"]) == {"c1": nearest["c1"], "c0": nearest["c0"]}
