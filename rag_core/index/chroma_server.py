@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -41,9 +41,12 @@ class ChromaServer:
     `server_for` gives the process's one server of a folder; `guard` is held by whoever starts, fills or stops it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, data: Path | None = None) -> None:
+        """`data` is what is served, `data` in the folder unless given; log and lock are in the folder."""
         self.folder = folder
+        self.data = data or folder / "data"
         self.guard = RLock()
+        self.port = 0  # of the running server
         self._process: subprocess.Popen[bytes] | None = None
         self._client: Any = None
         self._held = ExitStack()
@@ -67,20 +70,28 @@ class ChromaServer:
                     process.stdin.close()
             self._held.close()
 
+    def death(self) -> str:
+        """How the server's process ended by itself, '' while it runs or where it was never started."""
+        if self._process is None:
+            return ""
+        with suppress(subprocess.TimeoutExpired):  # its connection breaks a moment before it is gone
+            self._process.wait(timeout=1.0)
+        code = self._process.poll()
+        return "" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
+
     def _start(self) -> None:
         """Start the server and wait until it answers; a StoreError says why it does not."""
         self._held.enter_context(writing(self.folder))
         try:
-            port = _free_port()
-            self._process = self._spawn(port)
-            self._client = self._connect(port)
+            self.port = _free_port()
+            self._process = self._spawn(self.port)
+            self._client = self._connect(self.port)
         except BaseException:
             self.stop()
             raise
 
     def _spawn(self, port: int) -> subprocess.Popen[bytes]:
-        data = self.folder / "data"
-        arguments = ["run", "--path", str(data.absolute()), "--host", "127.0.0.1", "--port", str(port)]
+        arguments = ["run", "--path", str(self.data.absolute()), "--host", "127.0.0.1", "--port", str(port)]
         with (self.folder / "server.log").open("wb") as log:
             return subprocess.Popen(  # noqa: S603 - our own interpreter, no shell; the one variable part is a path
                 [sys.executable, "-c", _CHILD, *arguments],
@@ -95,7 +106,7 @@ class ChromaServer:
         import chromadb
         from chromadb.config import Settings
 
-        _reach_directly()
+        reach_directly()
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:
@@ -103,7 +114,8 @@ class ChromaServer:
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=0.5):
                     pass
-                return _bounded(chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False)))
+                client = chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False))
+                return bounded(client, ANSWER_SECONDS)
             except Exception:
                 time.sleep(0.1)
         raise StoreError(f"Chroma did not answer at 127.0.0.1:{port} within {START_SECONDS:g} seconds")
@@ -125,15 +137,15 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _bounded(client: Any) -> Any:
+def bounded(client: Any, seconds: float) -> Any:
     """The client with a time limit on answers: its own waits for ever, and offers no setting."""
     session = getattr(getattr(client, "_server", None), "_session", None)
     if session is not None:
-        session.timeout = ANSWER_SECONDS
+        session.timeout = seconds
     return client
 
 
-def _reach_directly() -> None:
+def reach_directly() -> None:
     """Keep Chroma's client from asking a proxy of the environment for a loopback address."""
     for name in ("NO_PROXY", "no_proxy"):
         listed = os.environ.get(name, "")

@@ -13,7 +13,7 @@ from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.index.embed import Vectors
 from rag_core.index.lock import writing
 from rag_core.index.store import FILE, Row, opened
-from rag_core.types import Chunk
+from rag_core.types import Chunk, Metric
 
 FOLDER = "collections"
 _COUNTS = "SELECT count(*), count(DISTINCT document), count(query_must) FROM chunk"
@@ -30,6 +30,7 @@ class Snapshot:
     dimension: int
     fingerprint: str  # ids, embedded texts and model: what a ranking depends on
     revision: str  # everything, rules and metadata too
+    metric: Metric = Metric.COSINE  # rows are unit vectors for cosine, as they were stored for the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Summary:
     fingerprint: str = ""
     bytes: int = 0
     problem: str = ""
+    metric: str = Metric.COSINE
+    origin: str = ""  # the Chroma store it mirrors
 
 
 def folder_of(workspace: Path, name: str) -> Path:
@@ -65,7 +68,8 @@ def open_collection(workspace: Path, name: str) -> Snapshot:
         model, dimension = meta["model"], int(meta["dimension"])
         vectors = file.vectors(model, [row.text_hash for row in rows], dimension)
     chunks = tuple(row.chunk for row in rows)
-    return Snapshot(name, chunks, vectors, model, dimension, meta["fingerprint"], meta["revision"])
+    metric = Metric(meta.get("metric", Metric.COSINE))
+    return Snapshot(name, chunks, vectors, model, dimension, meta["fingerprint"], meta["revision"], metric)
 
 
 def revision_of(workspace: Path, name: str) -> str:
@@ -98,6 +102,8 @@ def _summary(folder: Path) -> Summary:
         dimension=int(meta.get("dimension", 0)),
         fingerprint=meta.get("fingerprint", ""),
         bytes=size,
+        metric=meta.get("metric", Metric.COSINE),
+        origin=meta.get("origin", ""),
         problem="" if "fingerprint" in meta else "its first ingest has not ended; run it again, it resumes",
     )
 

@@ -118,6 +118,7 @@ def _store(
         if force:
             _forget_damaged(folder)
         with opened(folder, write=True) as file:
+            _refuse_mirror(folder.name, file.meta())
             before = {row.chunk.id: row for row in file.rows()}
             rows = kept_rules(file, rows)
             _check_model(folder.name, file.meta(), embedder, replaced=force)
@@ -177,6 +178,12 @@ def _check_model(name: str, meta: Mapping[str, str], embedder: Embedder, replace
             f"collection {name} was built with {built} ({meta['dimension']} dimensions), this ingest uses "
             f"{embedder.name} ({embedder.dimension}); force it to build all of it anew, or name another collection"
         )
+
+
+def _refuse_mirror(name: str, meta: Mapping[str, str]) -> None:
+    """Documents do not go into a collection that mirrors a Chroma store, not by force either."""
+    if "origin" in meta:
+        raise InputError(f"collection {name} mirrors {meta['origin']}, expected another name for documents")
 
 
 def _removed(before: Mapping[str, Row], rows: Sequence[Row], roots: Sequence[Path] | None) -> list[str]:

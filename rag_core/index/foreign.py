@@ -1,0 +1,247 @@
+"""A Chroma collection that somebody else made: what a store holds, and a mirror of one collection among our own.
+
+Connecting reads ids, documents, metadata and vectors once and never writes to the store; from then on the mirror is
+searched like any collection, exactly and in the space it was built in. How a store is reached is in foreign_place.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_core.corpus.columns import guess_columns
+from rag_core.errors import Cancelled, InputError, StoreError
+from rag_core.index.collection import fingerprints, folder_of
+from rag_core.index.embed import BundledEmbedder, Progress, Vectors, normalise
+from rag_core.index.foreign_place import Place, reached, stamp
+from rag_core.index.lock import writing
+from rag_core.index.remote import KNOWN
+from rag_core.index.rules import kept_rules
+from rag_core.index.store import FILE, FORMAT, Row, opened
+from rag_core.types import Chunk, Metric
+
+PAGE = 500
+COPIES = "foreign"
+BUNDLED_NAMES = ("default", "onnx_mini_lm_l6_v2")
+"""Chroma's names of all-MiniLM-L6-v2 as it runs it; ours is the same model with int8 weights."""
+
+ALSO_BUNDLED = ("all-MiniLM-L6-v2", "bundled", BundledEmbedder.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A collection of a foreign store: its size, its space, and the model Chroma says built it, if any."""
+
+    name: str
+    count: int
+    metric: Metric
+    dimension: int | None
+    model: str  # '' where the store does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What connecting did."""
+
+    collection: str
+    origin: str
+    chunks: int
+    with_text: int
+    metric: Metric
+    model: str
+    dimension: int
+    notice: str = ""
+
+
+def list_foreign(place: Place, workspace: Path) -> list[Foreign]:
+    """The collections of a store, by name. A StoreError says why it cannot be read."""
+    with reached(place, _spare(workspace, "listing")) as client:
+        return sorted((_described(one) for one in client.list_collections(limit=1000)), key=lambda one: one.name)
+
+
+def connect(
+    place: Place,
+    foreign: str,
+    name: str,
+    workspace: Path,
+    model: str = "",
+    progress: Progress | None = None,
+    cancel: Callable[[], bool] = lambda: False,
+) -> Connected:
+    """Mirror a foreign collection as `name`; doing it again brings the mirror up to date and keeps rules set here.
+
+    `model` names what embeds the queries; needed where the store does not say. Nothing is stored before all was read.
+    """
+    folder = folder_of(workspace, name)
+    _refuse_own(folder, name)
+    with reached(place, _spare(workspace, name)) as client:
+        found = _chosen(client, foreign, place)
+        about = _described(found)
+        chunks, vectors = _read(found, about, place, progress, cancel)
+    dimension = vectors.shape[1]
+    chosen, notice = model_of(about, dimension, model)
+    origin = {"place": place.said, "collection": foreign, "in_place": place.in_place, "stamp": _stamp(place)}
+    facts = {
+        "metric": str(about.metric),
+        "origin": f"{place.said} · {foreign}",
+        "origin_facts": json.dumps({**origin, "at": datetime.now(UTC).isoformat(timespec="seconds")}),
+    }
+    _store(folder, chunks, vectors, chosen, about.metric, facts)
+    texts = sum(bool(chunk.text) for chunk in chunks)
+    return Connected(name, facts["origin"], len(chunks), texts, about.metric, chosen, dimension, notice)
+
+
+def model_of(about: Foreign, dimension: int, named: str = "") -> tuple[str, str]:
+    """(model that embeds the queries, a remark about it), or an InputError: unknown, or of another dimension."""
+    if named in ALSO_BUNDLED or (not named and about.model in BUNDLED_NAMES and dimension == BundledEmbedder.dimension):
+        chosen, width = BundledEmbedder.name, BundledEmbedder.dimension
+    elif named or (about.model and about.model not in BUNDLED_NAMES):
+        chosen = named or about.model
+        width = KNOWN.get(chosen, (dimension, 0))[0]
+    else:
+        raise InputError(
+            f"the store does not say which model embedded collection {about.name[:80]!r} ({dimension} dimensions); "
+            "name it with --model"
+        )
+    if width != dimension:
+        raise InputError(
+            f"collection {about.name[:80]!r} has vectors of {dimension} dimensions, {chosen[:80]} gives {width}; "
+            "name the model that it was built with"
+        )
+    bundled = chosen == BundledEmbedder.name and not named
+    return chosen, f"queries are embedded with {chosen}: all-MiniLM-L6-v2 as here, in int8" if bundled else ""
+
+
+def has_changed(workspace: Path, name: str) -> bool:
+    """Whether the folder a mirror was read from was written to since; False for servers, which do not tell."""
+    with opened(folder_of(workspace, name)) as file:
+        facts = json.loads(file.meta().get("origin_facts", "{}"))
+    folder = Path(facts.get("place", ""))
+    return bool(facts.get("stamp")) and facts["stamp"] != (_hashed(stamp(folder)) if folder.is_dir() else "")
+
+
+def _chosen(client: Any, foreign: str, place: Place) -> Any:
+    known = {one.name: one for one in client.list_collections(limit=1000)}
+    if foreign not in known:
+        names = ", ".join(sorted(known)[:20]) or "none"
+        raise StoreError(f"{place.said} has no collection {foreign[:80]!r}, expected one of {names}")
+    return known[foreign]
+
+
+def _described(collection: Any) -> Foreign:
+    """A collection's facts; the newer form of the configuration is read first, then the metadata of older versions."""
+    settings = collection.configuration_json or {}
+    graph = settings.get("hnsw") or settings.get("spann") or {}
+    space = graph.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2"
+    if space not in ("cosine", "l2", "ip"):
+        raise StoreError(f"collection {collection.name[:80]!r} has the space {str(space)[:40]!r}, which is not known")
+    function = settings.get("embedding_function") or {}
+    held = function.get("config") or {}
+    says = str(held.get("model_name") or function.get("name") or "")
+    model = "" if says in ("legacy", "unknown") else says
+    some = collection.get(limit=1, include=["embeddings"])["embeddings"]
+    width = None if some is None or not len(some) else len(some[0])
+    return Foreign(collection.name, collection.count(), Metric(space), width, model)
+
+
+def _read(
+    collection: Any, about: Foreign, place: Place, progress: Progress | None, cancel: Callable[[], bool]
+) -> tuple[list[Chunk], Vectors]:
+    """Every record, in the order of the ids; a StoreError where the collection changed while it was read."""
+    chunks: dict[str, Chunk] = {}
+    vectors: dict[str, Any] = {}
+    for start in range(0, about.count, PAGE):
+        if cancel():
+            raise Cancelled(f"stopped after {start:,} of {about.count:,} records; nothing was stored")
+        page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
+        for chunk, vector in _records(page):
+            chunks[chunk.id], vectors[chunk.id] = chunk, vector
+        if progress is not None:
+            progress(min(start + PAGE, about.count), about.count)
+    if len(chunks) != about.count or collection.count() != about.count:
+        raise StoreError(f"{place.said} changed while it was read; connect again")
+    if not chunks:
+        raise StoreError(f"collection {about.name[:80]!r} of {place.said} is empty, expected records")
+    ids = sorted(chunks)
+    array = np.array([vectors[one] for one in ids], dtype=np.float32)
+    if not np.isfinite(array).all():
+        raise StoreError(f"collection {about.name[:80]!r} of {place.said} holds a vector that is not finite")
+    return [chunks[one] for one in ids], normalise(array) if about.metric is Metric.COSINE else array
+
+
+def _records(page: Mapping[str, Any]) -> Iterator[tuple[Chunk, Any]]:
+    documents = page["documents"] or [None] * len(page["ids"])
+    metadatas = page["metadatas"] or [None] * len(page["ids"])
+    for identity, text, metadata, vector in zip(page["ids"], documents, metadatas, page["embeddings"], strict=True):
+        yield _chunk(str(identity), text or "", dict(metadata or {})), vector
+
+
+def _chunk(identity: str, text: str, metadata: dict[str, Any]) -> Chunk:
+    """A record as a chunk: title, type, rule and references from metadata of the usual names; the rest stays there."""
+    names = {field: key for field, key in guess_columns(metadata).items() if field not in ("id", "text")}
+    taken = {field: metadata.pop(key) for field, key in names.items()}
+    rule, references = _parsed(taken.get("query_must")), _parsed(taken.get("ref_ids")) or []
+    listed = references if isinstance(references, list) else [references]
+    title, type_ = (_clean(str(taken.get(field, ""))) for field in ("title", "type"))
+    return Chunk(_clean(identity), title, _clean(text), type_, rule or None, tuple(map(str, listed)), metadata)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _parsed(value: Any) -> Any:
+    """Chroma's metadata is flat: a rule or a list stands there as JSON text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _store(
+    folder: Path, chunks: list[Chunk], vectors: Vectors, model: str, metric: Metric, facts: Mapping[str, str]
+) -> None:
+    """Make the mirror hold exactly these records. A vector's key is its own: two records may share a text."""
+    space = str(metric).encode()
+    hashes = [hashlib.sha256(space + vector.tobytes()).hexdigest() for vector in vectors]
+    rows = [Row(chunk, "", key, 0) for chunk, key in zip(chunks, hashes, strict=True)]
+    with writing(folder), opened(folder, write=True) as file:
+        before = {row.chunk.id for row in file.rows()}
+        rows = kept_rules(file, rows)
+        for start in range(0, len(rows), PAGE):
+            file.add_vectors(model, hashes[start : start + PAGE], vectors[start : start + PAGE])
+        fingerprint, revision = fingerprints(rows, model)
+        described = {"format": str(FORMAT), "model": model, "dimension": str(vectors.shape[1]), "window": "0"}
+        everything = {**described, "fingerprint": fingerprint, "revision": revision, **facts}
+        file.switch(rows, before - {chunk.id for chunk in chunks}, everything)
+
+
+def _refuse_own(folder: Path, name: str) -> None:
+    """A collection that was ingested here is not overwritten by a mirror."""
+    if (folder / FILE).is_file():
+        with opened(folder) as file:
+            meta = file.meta()
+        if meta and "origin" not in meta:
+            raise InputError(f"collection {name} was ingested here, expected another name for the Chroma collection")
+
+
+def _spare(workspace: Path, name: str) -> Path:
+    return Path(workspace) / COPIES / name
+
+
+def _stamp(place: Place) -> str:
+    """The state of the folder that was read, '' for a server, and in place, where our own reading changes it."""
+    return _hashed(stamp(place.path.expanduser().absolute())) if place.path is not None and not place.in_place else ""
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,272 @@
+"""Chroma collections made by plain chromadb code: read from a copy, in their own space, the original untouched."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+from fakes import HashEmbedder
+from plain_chroma import SPACES, checksums, make_store
+
+from rag_core.errors import InputError, StoreError, exit_code
+from rag_core.index import foreign, foreign_place
+from rag_core.index.chroma_server import ChromaServer
+from rag_core.index.collection import list_collections, open_collection
+from rag_core.index.foreign import connect, has_changed, list_foreign
+from rag_core.index.foreign_place import Place
+from rag_core.index.handles import open_index
+from rag_core.index.ingest import ingest_chunks
+from rag_core.index.rules import apply_rules
+from rag_core.rules.model import Rule, read_rule
+from rag_core.types import Chunk, Metric
+
+METRICS = {None: Metric.L2, "l2": Metric.L2, "cosine": Metric.COSINE, "ip": Metric.IP}
+
+
+class GivenVector(HashEmbedder):
+    """An embedder that gives one vector, as it stands: what Chroma itself was asked with."""
+
+    def __init__(self, vector, unit):
+        super().__init__()
+        array = np.array([vector], dtype=np.float32)
+        self.given = array / np.linalg.norm(array) if unit else array
+
+    def embed(self, texts, progress=None):
+        return np.repeat(self.given, len(texts), axis=0)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("foreign") / "store"
+    return folder, make_store(folder)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory, store):
+    """All six collections connected."""
+    place = tmp_path_factory.mktemp("workspace")
+    before = checksums(store[0])
+    for name in SPACES:
+        connect(Place(path=store[0]), name, name, place, model="hash-16")
+    assert checksums(store[0]) == before
+    return place
+
+
+def test_listing_names_collections_spaces_and_sizes_and_changes_nothing(store, tmp_path):
+    before = checksums(store[0])
+    found = {one.name: one for one in list_foreign(Place(path=store[0]), tmp_path)}
+    assert {name: one.metric for name, one in found.items()} == {name: METRICS[s] for name, s in SPACES.items()}
+    assert {(one.count, one.dimension) for one in found.values()} == {(60, 16)}
+    assert checksums(store[0]) == before
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_distances_are_chromas_own_in_its_own_space_and_say_so(store, workspace, name):
+    ids, distances, query = store[1][name]
+    metric = METRICS[SPACES[name]]
+    index = open_index(workspace, name, GivenVector(query, unit=metric is Metric.COSINE))
+    hits = index.reader("anything").read(0, 60)
+    assert index.metric is metric
+    assert {hit.chunk.id: hit.distance for hit in hits} == pytest.approx(
+        dict(zip(ids, distances, strict=True)), abs=1e-4
+    )
+    assert [hit.distance for hit in hits] == sorted(hit.distance for hit in hits)
+
+
+def test_documents_and_metadata_become_chunks_and_absent_ones_are_empty(workspace):
+    full, bare = open_collection(workspace, "cosine"), open_collection(workspace, "cosine-bare")
+    assert (full.chunks[3].text, full.chunks[3].title) == ("text of 3", "Title 3")
+    assert full.chunks[3].metadata == {"n": 3}
+    assert full.chunks[3].query_must == {"contain_one_of": [["word3"]]}
+    assert (bare.chunks[3].id, bare.chunks[3].text, bare.chunks[3].title) == ("d03", "", "")
+
+
+def test_reading_on_excluding_and_admitting_follow_one_ranking_in_a_foreign_space(store, workspace):
+    index = open_index(workspace, "plain", GivenVector(store[1]["plain"][2], unit=False))
+    full = index.reader("x").read(0, 60)
+    reader = index.reader("x")
+    assert reader.read(0, 5) + reader.read(5, 60) == full
+    without = {hit.chunk.id for hit in full[:7]}
+    assert index.reader("x").read_excluding(without, 10) == full[7:17]
+    admitted = index.reader("word3").read_admitted("word3 word9", "token", (), 10)
+    assert {hit.chunk.id for hit in admitted} == {"d03", "d09"}
+    assert all(hit in full for hit in admitted)
+
+
+def test_a_mirror_is_listed_with_its_origin_and_metric(store, workspace):
+    found = {one.name: one for one in list_collections(workspace)}
+    assert found["inner"].metric == "ip"
+    assert found["inner"].origin == f"{store[0]} · inner"
+
+
+def test_an_unnamed_model_and_another_dimension_are_refused_naming_both(store, tmp_path):
+    with pytest.raises(InputError, match=r"does not say which model .*16 dimensions.*--model"):
+        connect(Place(path=store[0]), "cosine", "mine", tmp_path)
+    with pytest.raises(InputError, match="16 dimensions, all-MiniLM-L6-v2-int8 gives 384"):
+        connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="all-MiniLM-L6-v2")
+    with pytest.raises(InputError, match="16 dimensions, text-embedding-3-small gives 1536"):
+        connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="text-embedding-3-small")
+    assert list_collections(tmp_path) == []
+
+
+def test_a_query_with_no_endpoint_for_the_model_names_both(workspace):
+    with pytest.raises(InputError, match=r"hash-16 \(16 dimensions\).*all-MiniLM-L6-v2-int8 \(384\)"):
+        open_index(workspace, "cosine")
+
+
+def test_an_unknown_collection_lists_what_the_store_has(store, tmp_path):
+    with pytest.raises(StoreError, match="has no collection 'nope', expected one of cosine, cosine-bare, ell-two"):
+        connect(Place(path=store[0]), "nope", "mine", tmp_path, model="hash-16")
+
+
+def test_documents_do_not_go_into_a_mirror_nor_a_mirror_over_documents(store, workspace, tmp_path):
+    with pytest.raises(InputError, match="collection inner mirrors"):
+        ingest_chunks([Chunk("a", text="b")], "inner", workspace, HashEmbedder(), force=True)
+    ingest_chunks([Chunk("a", text="b")], "own", tmp_path, HashEmbedder())
+    with pytest.raises(InputError, match="own was ingested here"):
+        connect(Place(path=store[0]), "cosine", "own", tmp_path, model="hash-16")
+
+
+def test_rules_set_here_outlive_connecting_again_and_the_store_is_not_written(store, tmp_path):
+    before = checksums(store[0])
+    connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
+    rule = read_rule({"contain_one_of": [["ours"]]})
+    assert isinstance(rule, Rule)
+    apply_rules(tmp_path, "mine", {"d03": rule}, "test")
+    connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
+    assert read_rule(open_collection(tmp_path, "mine").chunks[3].query_must) == rule
+    assert checksums(store[0]) == before
+
+
+def test_a_store_written_to_since_is_told(tmp_path):
+    make_store(tmp_path / "store", {"plain": None})
+    connect(Place(path=tmp_path / "store"), "plain", "mine", tmp_path / "ws", model="hash-16")
+    assert not has_changed(tmp_path / "ws", "mine")
+    make_store(tmp_path / "store", {"more": None})
+    assert has_changed(tmp_path / "ws", "mine")
+
+
+def test_a_crash_of_the_serving_process_is_one_sentence_and_exit_code_3(store, tmp_path, monkeypatch):
+    """The real server is killed by a signal between two reads of the real client."""
+    described, servers = foreign._described, []
+    start = ChromaServer._start
+
+    def started(server):
+        start(server)
+        servers.append(server)
+
+    monkeypatch.setattr(ChromaServer, "_start", started)
+
+    def described_then_killed(collection):
+        found = described(collection)
+        os.kill(servers[0]._process.pid, signal.SIGSEGV)
+        return found
+
+    monkeypatch.setattr(foreign, "_described", described_then_killed)
+    with pytest.raises(StoreError, match=r"Chroma's process died \(signal 11\) while .* was read") as caught:
+        connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
+    assert "\n" not in str(caught.value)
+    assert exit_code(caught.value) == 3
+    assert list_collections(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", ["header.bin", "data_level0.bin", "chroma.sqlite3"])
+def test_a_damaged_store_is_an_error_or_read_whole_never_the_end_of_the_process(tmp_path, damage):
+    make_store(tmp_path / "store", {"plain": None})
+    for path in (tmp_path / "store").rglob("*"):
+        if path.name == damage:
+            path.write_bytes(os.urandom(path.stat().st_size))
+    said = ""
+    try:
+        connect(Place(path=tmp_path / "store"), "plain", "mine", tmp_path / "ws", model="hash-16")
+    except StoreError as error:
+        said = str(error)
+    whole = [(one.name, one.chunks) for one in list_collections(tmp_path / "ws")]
+    assert whole == ([] if said else [("mine", 60)])
+    assert "\n" not in said
+
+
+def test_empty_sparse_and_foreign_folders_are_refused_before_anything_starts(tmp_path):
+    folder = tmp_path / "store"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"holds no chroma\.sqlite3"):
+        list_foreign(Place(path=folder), tmp_path)
+    (folder / "chroma.sqlite3").touch()
+    with pytest.raises(StoreError, match=r"chroma\.sqlite3 is empty"):
+        list_foreign(Place(path=folder), tmp_path)
+    (folder / "chroma.sqlite3").write_bytes(b"SQLite format 3\0")
+    with (folder / "link_lists.bin").open("wb") as file:
+        file.truncate(2_000_000_000_000)
+    with pytest.raises(StoreError, match=r"link_lists\.bin .* claims 2,000 GB and holds 0\.0"):
+        list_foreign(Place(path=folder), tmp_path)
+    with pytest.raises(InputError, match="is not a folder"):
+        list_foreign(Place(path=tmp_path / "none"), tmp_path)
+
+
+def test_in_place_reads_the_original_and_leaves_no_file_of_ours_there(tmp_path):
+    make_store(tmp_path / "store", {"plain": None})
+    before = set(checksums(tmp_path / "store"))
+    done = connect(Place(path=tmp_path / "store", in_place=True), "plain", "mine", tmp_path / "ws", model="hash-16")
+    assert done.chunks == 60
+    assert not {name for name in checksums(tmp_path / "store") if "writer" in name or "server.log" in name}
+    assert before <= set(checksums(tmp_path / "store"))
+    assert "migrates" in foreign_place.IN_PLACE_WARNING
+
+
+def test_a_server_of_its_own_is_read_by_its_address(store, tmp_path):
+    import shutil
+
+    shutil.copytree(store[0], tmp_path / "served" / "data")
+    server = ChromaServer(tmp_path / "served")
+    try:
+        server.client()
+        url = f"http://127.0.0.1:{server.port}"
+        assert {one.name for one in list_foreign(Place(url=url), tmp_path)} == set(SPACES)
+        done = connect(Place(url=url), "inner", "remote", tmp_path / "ws", model="hash-16")
+        assert (done.chunks, done.metric) == (60, Metric.IP)
+    finally:
+        server.stop()
+    with pytest.raises(StoreError, match=r"is a Chroma server running there\?") as caught:
+        list_foreign(Place(url=url), tmp_path)
+    assert url in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254", "ftp://example.org", "http://user:pw@127.0.0.1:8000", "http://10.0.0.1:8000"]
+)
+def test_addresses_that_may_not_be_asked_are_refused(url, tmp_path):
+    with pytest.raises(InputError) as caught:
+        list_foreign(Place(url=url), tmp_path)
+    assert "pw" not in str(caught.value)
+
+
+def test_exactly_one_place_is_named():
+    with pytest.raises(InputError, match="expected one of a folder, a server's address and Cloud"):
+        Place()
+    with pytest.raises(InputError, match="in-place is set for a server"):
+        Place(url="http://127.0.0.1:1", in_place=True)
+
+
+def test_cloud_sends_its_key_in_a_header_only(httpserver, monkeypatch, tmp_path):
+    from rag_core.llm.secret import Key
+
+    httpserver.expect_request("").respond_with_json({"error": "canary-key-123456789"}, status=401)
+    monkeypatch.setattr(foreign_place, "CLOUD", httpserver.url_for("").rstrip("/"))
+    place = Place(cloud=True, tenant="team", database="db", key=Key("canary-key-123456789"))
+    with pytest.raises(StoreError) as caught:
+        list_foreign(place, tmp_path)
+    assert "canary" not in f"{caught.value}{place!r}{place.said}"
+    requests = [request for request, _ in httpserver.log]
+    assert requests
+    assert {request.headers.get("x-chroma-token") for request in requests} == {"canary-key-123456789"}
+    assert all("canary" not in request.url for request in requests)
+
+
+def test_the_origin_is_kept_as_text_without_a_key(workspace, store):
+    from rag_core.index.store import opened
+
+    with opened(workspace / "collections" / "cosine") as file:
+        facts = json.loads(file.meta()["origin_facts"])
+    assert facts["place"] == str(store[0])
+    assert facts["collection"] == "cosine"
