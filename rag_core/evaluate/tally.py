@@ -132,13 +132,13 @@ def lost_to(outcome: Outcome) -> dict[str, str]:
 def labelled_drops(result: Candidates) -> Iterator[tuple[str, Drop]]:
     """Every drop with the label of its stage; where a stage's name stands twice the second is name#2.
 
-    Drops stand in the order of the steps; two neighbouring steps of one name are told apart by their counts.
+    Drops stand in the order of the steps. Steps of one name are told apart by their counts: a filter drops what entered
+    and did not leave.
     """
     waiting = list(reversed(result.drops))
-    labels = stage_labels([step.stage for step in result.steps])
-    for at, (label, step) in enumerate(zip(labels, result.steps, strict=True)):
-        twin = at + 1 < len(labels) and result.steps[at + 1].stage == step.stage
-        left = step.entered - step.left if twin else len(waiting)
+    names = [step.stage for step in result.steps]
+    for label, step in zip(stage_labels(names), result.steps, strict=True):
+        left = len(waiting) if names.count(step.stage) == 1 else step.entered - step.left
         while waiting and left > 0 and waiting[-1].stage == step.stage:
             yield label, waiting.pop()
             left -= 1

@@ -10,7 +10,7 @@ from rag_core.retrieve.requery import Requery
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
-WORDS = "armor class fighter level hit roll spell range table terrain wolf forest".split()
+WORDS = ["armor", "class", "fighter", "level", "hit", "roll", "spell", "range", "table", "terrain", "wolf", "forest"]
 RULES = [
     None,
     None,

@@ -136,5 +136,5 @@ def test_an_error_of_a_stage_names_its_query():
     )
     from rag_core.filters.adaptive import AdaptiveGap
 
-    with pytest.raises(SpecError, match="^query far: "):
+    with pytest.raises(SpecError, match=r"^query far: "):
         run_all([Case(list_of_l2.query, {}, list_of_l2)], [Pipeline((TopK(3),)), Pipeline((TopK(3), AdaptiveGap()))])
