@@ -1,4 +1,5 @@
-"""What the environment may set, read here and nowhere else: the LLM filter's defaults, the model endpoint and prices.
+"""What the environment may set, read here and nowhere else: the LLM filter's defaults, the model endpoint and prices,
+and the database of a team.
 
 A variable that cannot be used is an error naming variable and value. `read()` checks them all, for the start of a
 program; what the values mean is for the stages and the model client.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from rag_core.errors import InputError
 
@@ -47,17 +49,29 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
+class DatabaseSettings:
+    """The team's PostgreSQL. `url` holds a password: shown by nothing; `shown` is what people may see of it."""
+
+    url: str
+    shown: str
+
+    def __repr__(self) -> str:
+        return f"DatabaseSettings({self.shown!r})"
+
+
+@dataclass(frozen=True)
 class Settings:
-    """All of the environment's settings; `model` is None where no endpoint is named."""
+    """All of the environment's settings; `model` is None where no endpoint is named, `database` where there is none."""
 
     chunk_filtering: ChunkFiltering
     model: ModelSettings | None
+    database: DatabaseSettings | None = None
 
 
 def read(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of the environment (of this process unless given), or an InputError for the first bad one."""
     given = os.environ if environment is None else environment
-    return Settings(chunk_filtering(given), model_settings(given))
+    return Settings(chunk_filtering(given), model_settings(given), database_settings(given))
 
 
 def chunk_filtering(environment: Mapping[str, str] | None = None) -> ChunkFiltering:
@@ -89,6 +103,24 @@ def model_settings(environment: Mapping[str, str] | None = None) -> ModelSetting
         price_in=_price(given, "WINNOW_PRICE_IN"),
         price_out=_price(given, "WINNOW_PRICE_OUT"),
     )
+
+
+DATABASE = "WINNOW_DATABASE_URL"
+
+
+def database_settings(environment: Mapping[str, str] | None = None) -> DatabaseSettings | None:
+    """The PostgreSQL that WINNOW_DATABASE_URL names, None where it is not set; no error shows its password."""
+    url = (os.environ if environment is None else environment).get(DATABASE, "").strip()
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        place, scheme = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}", parts.scheme
+    except ValueError:  # a port that is no number, a bracket left open
+        place, scheme, parts = "", "", urlsplit("")
+    if scheme not in ("postgresql", "postgres") or not place or not parts.path.strip("/"):
+        raise InputError(f"{DATABASE} is no PostgreSQL address, expected postgresql://user:password@host:5432/database")
+    return DatabaseSettings(url, f"postgresql://{place}{parts.path}")
 
 
 def variable(name: str, environment: Mapping[str, str] | None = None) -> str:

@@ -23,7 +23,7 @@ MAY = {
     "index": BASE | {"llm", "corpus"},
     "llm": BASE | {"settings"},
     "entities": BASE,
-    "store": BASE,
+    "store": BASE | {"settings"},
     "spec": BASE | {"stage", "filters", "retrieve"},
     "workbench": BASE | {"stage", "retrieve", "spec", "evaluate", "index", "resources"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},

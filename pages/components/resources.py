@@ -14,6 +14,7 @@ import streamlit as st
 
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
+from rag_core.settings import database_settings
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def label_store() -> Store:
 
 
 def has_store() -> bool:
-    """Whether anything was ever labelled in this workspace; only then is the store worth opening early."""
-    return (workspace() / STORE_FILE).is_file()
+    """Whether there may be labels in this workspace; only then is the store worth opening early."""
+    return database_settings() is not None or (workspace() / STORE_FILE).is_file()
 
 
 @st.cache_resource(show_spinner=False)

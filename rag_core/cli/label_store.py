@@ -26,13 +26,13 @@ def opened(workspace: Path | None, create: bool = False, stand_in: bool = False)
     """The label store; `stand_in`: an empty one for the time being where there is none yet."""
     from tempfile import TemporaryDirectory
 
-    from rag_core.store.database import FILE, open_store
+    from rag_core.store.database import has_store, open_store
     from rag_core.store.labels import LabelStore
     from rag_core.workspace import resolve_workspace
 
     place = resolve_workspace(workspace)
     with TemporaryDirectory() as empty:
-        absent = stand_in and not (place / FILE).exists()
+        absent = stand_in and not has_store(place)
         with open_store(Path(empty) if absent else place, create=create or absent) as store:
             if store.unwritable:
                 sys.stderr.write(f"winnow: {store.unwritable}\n")

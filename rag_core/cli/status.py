@@ -102,10 +102,10 @@ def _collections(workspace: Path) -> str:
 
 def _labels(workspace: Path) -> str:
     """Opening the store runs SQLite's own check; a workspace without labels is whole too."""
-    from rag_core.store.database import open_store
+    from rag_core.store.database import has_store, open_store
     from rag_core.store.labels import LabelStore
 
-    if not (workspace / "winnow.db").is_file():
+    if not has_store(workspace):
         return f"none yet in {workspace}"
     with open_store(workspace) as store:
         if store.unwritable:

@@ -30,7 +30,7 @@ def migrate(store: Store, target: str = HEAD) -> None:
         store.back_up(f"schema-{before}")
     with store.writing() as connection:
         if revision(connection) == before:  # else another process was faster
-            _upgrade(connection, target)
+            upgrade(connection, target)
 
 
 def revision(connection: Connection) -> str:
@@ -48,7 +48,7 @@ def refuse_unknown(store: Store, found: str) -> None:
     known = revisions()
     if found and found not in known:
         raise StoreError(
-            f"label store {store.path} has schema {found}, expected one of {', '.join(known)}: "
+            f"{store.name} has schema {found}, expected one of {', '.join(known)}: "
             "it was written by a newer version, install that one"
         )
 
@@ -61,7 +61,8 @@ def revisions() -> tuple[str, ...]:
     return tuple(step.revision for step in steps)[::-1]
 
 
-def _upgrade(connection: Connection, target: str) -> None:
+def upgrade(connection: Connection, target: str) -> None:
+    """Run the steps up to `target` in the caller's transaction."""
     from alembic import command
     from alembic.config import Config
 

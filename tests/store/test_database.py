@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from rag_core.errors import StoreError
-from rag_core.store import database
+from rag_core.store import database, sqlite
 from rag_core.store.database import FILE, open_store
 from rag_core.store.labels import LabelStore
 from rag_core.store.migrate import migrate, revision, revisions
@@ -31,7 +31,7 @@ def fill(workspace, count=3):
 
 def at_revision(workspace, number):
     """A store as the release with that schema left it, with 50 labels and one undo."""
-    store = database.Store(workspace, database._engine(workspace / FILE, 30.0))
+    store = database.Store(workspace, sqlite.engine(workspace / FILE, 30.0))
     workspace.mkdir()
     migrate(store, number)
     rows = [
@@ -217,7 +217,7 @@ def test_a_write_protected_store_can_be_read_and_says_why_it_cannot_be_written(w
         with (
             pytest.raises(StoreError, match="read-only"),
             store.engine.connect() as connection,
-            database.plain_errors(store.path),
+            database.plain_errors(store.name),
         ):
             connection.exec_driver_sql("DROP VIEW label_current")
     assert (workspace / FILE).read_bytes() == before

@@ -9,6 +9,7 @@ from rag_core.store.events import undo_of
 from rag_core.store.labels import LabelStore, insert_or_keep
 from tests.store.conftest import make_event
 
+pytestmark = pytest.mark.usefixtures("database")
 HASH = "a" * 64
 OTHER = "b" * 64
 

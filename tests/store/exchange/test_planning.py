@@ -6,6 +6,7 @@ from rag_core.store.exchange.planning import apply_import, plan_import
 from rag_core.store.labels import LabelStore
 from tests.store.conftest import make_event
 
+pytestmark = pytest.mark.usefixtures("database")
 HASH = "a" * 64
 
 

@@ -1,4 +1,4 @@
-"""The append-only table of label events; on SQLite two triggers hold that nothing is changed or deleted."""
+"""The append-only table of label events; triggers hold that nothing is changed or deleted."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -42,6 +42,15 @@ def upgrade() -> None:
                 f"CREATE TRIGGER label_event_no_{deed.lower()} BEFORE {deed} ON label_event "
                 "BEGIN SELECT RAISE(ABORT, 'label events are only ever added'); END"
             )
+    else:
+        op.execute(
+            "CREATE OR REPLACE FUNCTION label_event_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'label events are only ever added'; END $$"
+        )
+        op.execute(
+            "CREATE TRIGGER label_event_only_added BEFORE UPDATE OR DELETE OR TRUNCATE ON label_event "
+            "FOR EACH STATEMENT EXECUTE FUNCTION label_event_refuse()"
+        )
 
 
 def downgrade() -> None:

@@ -32,6 +32,12 @@ def upgrade() -> None:
         op.execute(
             "CREATE TRIGGER run_no_update BEFORE UPDATE ON run BEGIN SELECT RAISE(ABORT, 'a run is never changed'); END"
         )
+    else:
+        op.execute(
+            "CREATE OR REPLACE FUNCTION run_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'a run is never changed'; END $$"
+        )
+        op.execute("CREATE TRIGGER run_no_update BEFORE UPDATE ON run FOR EACH STATEMENT EXECUTE FUNCTION run_refuse()")
 
 
 def downgrade() -> None:

@@ -1,0 +1,107 @@
+"""The SQLite side of the label store: one file per workspace, durable, never changed when it is damaged.
+
+Here: connections, the check of the file, copies of it. What a store is and how it is opened is database.py. Durability
+follows https://sqlite.org/wal.html: WAL with synchronous=FULL keeps a commit across a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+
+FILE = "winnow.db"
+BACKUPS = "backups"
+
+CAUSES = (  # what SQLite says → what to tell
+    ("locked", "is held by another writer for too long, expected it to be free within {busy:g} s"),
+    ("full", "cannot grow: the disk or its quota is full"),
+    ("readonly", "is read-only, expected to be allowed to write"),
+    ("unable to open", "cannot be opened, expected a readable file in a readable folder"),
+    ("not a database", "is not an SQLite database; it was left as it is"),
+    ("malformed", "is damaged; it was left as it is, restore a back-up"),
+    ("disk i/o error", "cannot be read or written: the disk reports an error"),
+)
+
+
+def writable(path: Path) -> bool:
+    """Whether file and folder may be written."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def damage(path: Path, busy_seconds: float) -> str:
+    """What PRAGMA quick_check complains about, '' where the file is whole."""
+    opened = engine(path, busy_seconds, "mode=ro")
+    try:
+        with closing(opened.raw_connection()) as connection:
+            found = [str(row[0]) for row in connection.cursor().execute("PRAGMA quick_check(1)").fetchall()]
+        return "" if found == ["ok"] else "; ".join(found)[:200].replace("\n", " ")
+    except Exception as error:  # a page so broken that the check itself stops
+        if "malformed" in str(error):
+            return "database disk image is malformed"
+        raise
+    finally:
+        opened.dispose()
+
+
+def engine(path: Path, busy_seconds: float, mode: str = "") -> Engine:
+    """`mode` is '' for a connection that may write, else the URI parameter of one that may not."""
+    uri = f"file:{quote(str(path.absolute()))}?{mode or 'mode=rwc'}"
+
+    def connect() -> sqlite3.Connection:
+        # isolation_level: the driver begins nothing by itself; _begin does. The pool hands connections to any thread.
+        connection = sqlite3.connect(uri, busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
+        if not mode:
+            _write_ahead(connection, time.monotonic() + busy_seconds)
+            connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    # hide_parameters: an error must never carry a note or an id's text.
+    made = create_engine("sqlite+pysqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
+    event.listen(made, "begin", _begin)
+    return made
+
+
+def _write_ahead(connection: sqlite3.Connection, deadline: float) -> None:
+    """Set WAL; that step alone does not wait for others by itself, so wait here."""
+    while True:
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _begin(connection: Connection) -> None:
+    immediate = connection.get_execution_options().get("immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def back_up(opened: Engine, workspace: Path, reason: str) -> Path:
+    """Copy the store whole into `backups` (VACUUM INTO a temporary name, fsync, rename)."""
+    final = backup_path(workspace, reason, "db")
+    partial = final.with_suffix(".partial")
+    try:
+        with closing(opened.raw_connection()) as connection:
+            connection.cursor().execute("VACUUM INTO ?", (str(partial),))
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        return partial.replace(final)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def backup_path(workspace: Path, reason: str, ending: str) -> Path:
+    """A name in `backups` (made where it is not there) that says when and why."""
+    folder = workspace / BACKUPS
+    folder.mkdir(exist_ok=True)
+    return folder / f"winnow-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}-{reason}.{ending}"
