@@ -10,6 +10,7 @@ def pages() -> list[st.Page]:
     return [
         st.Page("pages/explore.py", title="Explore", icon=":material/filter_alt:", default=True),
         st.Page("pages/label.py", title="Label", icon=":material/new_label:"),
+        st.Page("pages/eval_sets.py", title="Eval sets", icon=":material/checklist:"),
         st.Page("pages/rules.py", title="Rules", icon=":material/rule:"),
         st.Page("pages/tune.py", title="Tune", icon=":material/tune:"),
         st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
