@@ -1,7 +1,7 @@
 """Real corpora as lists of nearest chunks with labels, for the benchmarks that tune on them. Nothing is measured here.
 
-Reads Cranfield, a cut of BEIR's DBpedia, questions on code, and the lists of another tool from the folder WINNOW_SHARED
-(else ../shared), embeds with the bundled model and keeps the vectors in the system's temporary folder.
+Reads Cranfield, ADI, a cut of BEIR's DBpedia, questions on code, HotpotQA and the lists of another tool from the folder
+WINNOW_SHARED (else ../shared), embeds with the bundled model and keeps the vectors in the system's temporary folder.
 """
 
 from __future__ import annotations
@@ -41,10 +41,16 @@ class Corpus:
     grades: Mapping[str, Mapping[str, int]]
 
 
-def cranfield() -> Corpus:
-    """1,400 abstracts, 225 questions. The labels number questions by position; grades 1 to 4 all mean relevant."""
+def cranfield(titles: bool = False) -> Corpus:
+    """1,400 abstracts, 225 questions. The labels number questions by position; grades 1 to 4 all mean relevant.
+
+    Abstracts begin with their title; `titles` puts it in front once more.
+    """
     folder = DATA / "cranfield"
-    documents = {number: parts["W"] for number, parts in smart(folder / "cran.all.1400")}
+    wanted = "TW" if titles else "W"
+    documents = {
+        number: "\n".join(parts[letter] for letter in wanted) for number, parts in smart(folder / "cran.all.1400")
+    }
     queries = {str(at): parts["W"] for at, (_, parts) in enumerate(smart(folder / "cran.qry"), 1)}
     grades: dict[str, dict[str, int]] = {}
     for line in (folder / "cranqrel").read_text().splitlines():
@@ -59,6 +65,28 @@ def smart(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         number, _, rest = record.partition("\n")
         parts = re.split(r"^\.([TABW])\s*$", rest, flags=re.M)
         yield number.strip().lstrip("0"), dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def adi() -> Corpus:
+    """82 abstracts of papers on documentation with their titles, 35 questions."""
+    folder = DATA / "adi"
+    documents = {number: f"{parts['T']}\n{parts['W']}" for number, parts in smart(folder / "ADI.ALL")}
+    grades: dict[str, dict[str, int]] = {}
+    for query, document, *_ in map(str.split, filter(str.strip, (folder / "ADI.REL").read_text().splitlines())):
+        grades.setdefault(query, {})[document] = 1
+    return Corpus("ADI", documents, {number: parts["W"] for number, parts in smart(folder / "ADI.QRY")}, grades)
+
+
+def hotpotqa() -> Corpus:
+    """991 paragraphs of Wikipedia by their titles, 100 questions that need two of them each."""
+    rows = json.loads((DATA / "hotpotqa-100" / "hotpot_dev_distractor_first100.json").read_text())
+    documents = {
+        title: title + "\n" + "".join(sentences)
+        for row in rows
+        for title, sentences in zip(row["context"]["title"], row["context"]["sentences"], strict=True)
+    }
+    grades = {str(at): dict.fromkeys(row["supporting_facts"]["title"], 1) for at, row in enumerate(rows)}
+    return Corpus("HotpotQA", documents, {str(at): row["question"] for at, row in enumerate(rows)}, grades)
 
 
 def dbpedia() -> Corpus:
