@@ -12,6 +12,7 @@ from pages.components import (
     header,
     inert_text,
     live_controls,
+    llm_controls,
     measures_line,
     resources,
     say,
@@ -22,7 +23,7 @@ from pages.components.asked import Asked, find, find_live, find_set, working
 from pages.components.cut_chart import ChartData
 from pages.components.reading import Row, chart_data, reading_of_rules, rows_of
 from pages.components.trace import trace, waterfall
-from pages.components.view import ADAPTIVE, LARGEST_LIMIT, View, pipeline_of
+from pages.components.view import ADAPTIVE, LARGEST_LIMIT, View
 from rag_core.errors import InputError, StoreError, SurroundingsError, WinnowError
 from rag_core.evaluate.experiment import Outcome, run, run_case
 from rag_core.evaluate.sets import EvalSet
@@ -46,16 +47,17 @@ filter; of a list that is searched live, its first 15. Relevant means a label of
 """
 
 
-def run_view(case: Case, view: View, min_grade: int) -> Outcome:
-    """The case through the page's filters; where they cannot run on this list, without the one that cannot."""
+def run_view(asked: Asked, view: View) -> Outcome:
+    """The query's list through the page's filters; where they cannot run on this list, without the one that cannot."""
+    case, min_grade = asked.case, asked.chosen.min_grade
     try:
-        return run_case(case, pipeline_of(view), min_grade)
+        return run_case(case, llm_controls.pipeline(view, asked), min_grade)
     except InputError as error:
         say.problem("A filter cannot run on this list as it is set; the list is shown without it.", str(error))
-        return run_case(case, pipeline_of(replace(view, adaptive_on=False)), min_grade)
+        return run_case(case, llm_controls.pipeline(replace(view, adaptive_on=False), asked), min_grade)
     except SurroundingsError as error:
         say.problem("The collection could not be read on; the list is shown without refill.", str(error))
-        return run_case(case, pipeline_of(replace(view, refill_on=False)), min_grade)
+        return run_case(case, llm_controls.pipeline(replace(view, refill_on=False), asked), min_grade)
 
 
 def run_before(case: Case, asked: Asked) -> Outcome:
@@ -144,7 +146,7 @@ def draw_all(view: View, asked: Asked) -> None:
     least = asked.chosen.min_grade
     try:
         cases, first = every_list(view, asked)
-        now = run(cases, pipeline_of(view), least)
+        now = run(cases, llm_controls.pipeline_for_all(view, asked), least)
     except WinnowError as error:
         say.problem("This setting cannot run on every query of the eval set.", str(error))
         return
@@ -222,7 +224,7 @@ def draw_asked(asked: Asked) -> None:
     """The query, its run, and everything that can be changed about it."""
     view, least = session.current(), asked.chosen.min_grade
     before = run_before(asked.case, asked)
-    outcome = run_view(asked.case, view, least)
+    outcome = run_view(asked, view)
     rows = rows_of(outcome, least)
     data = chart_data(outcome, rows, view, session.selected())
     above, charts = st.container(), st.container()
@@ -234,6 +236,7 @@ def draw_asked(asked: Asked) -> None:
         measures_line.show(outcome, before, asked.baseline)
         st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, least, asked.baseline)}]")
         draw_trace(outcome, data, asked)
+        llm_controls.show(outcome, view, asked)
         draw_remarks(outcome)
     session.write_address(session.current())
     draw_below(outcome, rows, asked)

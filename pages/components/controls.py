@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.components import live_controls, session, sources
+from pages.components import live_controls, llm_controls, session, sources
 from pages.components.view import DEFAULT_SET, View, compact
 from rag_core.types import Case
 
@@ -99,6 +99,7 @@ def filters(limit_maximum: Mapping[str, float], step: Mapping[str, float]) -> No
     )
     if view.adaptive_on:
         _adaptive(view, limit_maximum, step)
+    llm_controls.choose()
     st.toggle("top-k", help="Keeps the first k of what is left.", **session.bind("top_on"))
     if view.top_on:
         st.number_input("k", min_value=1, max_value=1000, step=1, **session.bind("k"))

@@ -25,7 +25,7 @@ from rag_core.evaluate.sets import EvalSet
 from rag_core.index.collection import revision_of
 from rag_core.retrieve.dense import Dense
 from rag_core.store.keys import chunk_key, text_hash
-from rag_core.types import Candidates, Case, Query
+from rag_core.types import Candidates, Case, Chunk, Query
 
 BASELINE = 15
 """k of the fixed list that a live list is compared with."""
@@ -52,6 +52,11 @@ class LiveIndex:
     def keys(self) -> dict[str, str]:
         """Under which key a label of each chunk is stored → the chunk's id."""
         return {chunk_key(chunk.id, text_hash(chunk.text)): chunk.id for chunk in self.index.snapshot.chunks}
+
+    @cached_property
+    def chunks(self) -> dict[str, Chunk]:
+        """Every chunk by its id."""
+        return {chunk.id: chunk for chunk in self.index.snapshot.chunks}
 
     def known(self, case: Case) -> Case:
         """The case with the labels of chunks that this collection holds; labels of others say nothing here."""

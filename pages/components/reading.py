@@ -31,6 +31,7 @@ DISTANCE_NAMES = {
     Metric.IP: "inner-product distance",
     Metric.UNKNOWN: "distance",
 }
+LATER = ("LLMFilter", "TopK")  # stages that run after the adaptive filter
 SHALLOW, FIRST = 100, 60  # a list up to the one is drawn whole, of a deeper one the other at least
 
 
@@ -55,8 +56,8 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """Why it was dropped, '' where it was kept."""
-        return "" if self.drop is None else self.drop.reason.text
+        """Why it was dropped; of a kept one what the LLM filter said of it, '' where that did not run."""
+        return str(self.hit.notes.get("LLMFilter", "")) if self.drop is None else self.drop.reason.text
 
 
 def label_of(grade: int | None, min_grade: int) -> str:
@@ -67,12 +68,19 @@ def label_of(grade: int | None, min_grade: int) -> str:
 
 
 def rows_of(outcome: Outcome, min_grade: int) -> list[Row]:
-    """One row per chunk of the list as it came, in its order, then what refill read on for, by rank."""
+    """One row per chunk of the list as it came, in its order, then what filters brought, by rank.
+
+    A chunk that was dropped and brought again by references is one row, kept.
+    """
     drops = {drop.hit.key: drop for drop in outcome.result.drops}
+    kept = {hit.chunk.id: hit for hit in reversed(outcome.result.hits)}
     grades: Grades = outcome.case.grades
+    found: dict[str, Hit] = {}
+    for hit in (*outcome.start.hits, *read_beyond(outcome)):
+        found.setdefault(hit.chunk.id, kept.get(hit.chunk.id, hit))
     return [
         Row(hit, grade := grades.get(hit.chunk.id), label_of(grade, min_grade), drops.get(hit.key))
-        for hit in (*outcome.start.hits, *read_beyond(outcome))
+        for hit in found.values()
     ]
 
 
@@ -102,7 +110,7 @@ def score_title(kind: str, metric: Metric) -> str:
 
 def reaching(outcome: Outcome) -> tuple[Hit, ...]:
     """The chunks that come to the adaptive filter, or would, in its order: those it can judge."""
-    cut = [drop.hit for drop in outcome.result.drops if drop.stage in ("AdaptiveGap", "TopK")]
+    cut = [drop.hit for drop in outcome.result.drops if drop.stage in ("AdaptiveGap", *LATER)]
     judged = [hit for hit in (*outcome.result.hits, *cut) if hit.distance is not None and not hit.origin]
     return tuple(sorted(judged, key=lambda hit: (hit.distance, hit.rank)))
 
@@ -159,6 +167,7 @@ def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str)
         step=steps,
         adaptive=view.adaptive if adaptive_ran else None,
         keep_at_most=view.k if view.top_on else None,
+        dropped_later=tuple(row.hit.chunk.id for row in drawn if row.drop and row.drop.stage == "LLMFilter"),
         kept_elsewhere=sum(row.kept for row in rows) - sum(row.kept for row in drawn),
         gap_panel=kind == "distance",
         selected=selected,

@@ -10,6 +10,7 @@ STAGE_NAMES = {
     "QueryMust": "query_must",
     "Requery": "refill",
     "AdaptiveGap": "adaptive",
+    "LLMFilter": "LLM filter",
     "TopK": "top-k",
 }
 
@@ -25,7 +26,8 @@ def _fallen(step: Step) -> str:
     name = STAGE_NAMES.get(step.stage, step.stage)
     if step.stage == "Requery":
         return f"{name} read {step.facts['read']}, left {step.left}"
-    return f"{name} −{step.entered - step.left}"
+    added = step.facts.get("added", 0) if step.stage == "LLMFilter" else 0
+    return f"{name} −{step.entered - step.left + added}" + (f" +{added} by references" if added else "")
 
 
 def trace(outcome: Outcome) -> list[str]:

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pages.components import llm_view
 from pages.components.where import read_where, write_where
 from rag_core.errors import InputError
 from rag_core.files import parse_json
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_RELATIVE_THRESHOLD, DEFAULT_THRESHOLD
 from rag_core.retrieve.question import check_question
+from rag_core.settings import chunk_filtering
 from rag_core.spec import make_stage, parse_pipeline
 from rag_core.stage import Pipeline
 
 DEFAULT_SET = "recorded-combat"
 ADAPTIVE = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy", "relative_offset")
-ORDER = ("Dense", "QueryMust", "Requery", "AdaptiveGap", "TopK")
+ORDER = ("Dense", "QueryMust", "Requery", "AdaptiveGap", "LLMFilter", "TopK")
 """The stages of the page, in the order in which they run; Requery stands in place of QueryMust."""
 
 LONGEST_ADDRESS = 4000
@@ -59,6 +61,16 @@ class View:
     max_results: int = 15
     gap_policy: str = "largest"
     relative_offset: float | None = None
+    llm_on: bool = False
+    judge: str = llm_view.SIMULATED
+    error_rate: float = 0.1
+    judge_depth: int = 0
+    max_chunks: int = 25
+    oversample_multiplier: float = field(default_factory=lambda: chunk_filtering().oversample_multiplier)
+    min_relevance_threshold: float = field(default_factory=lambda: chunk_filtering().min_relevance_threshold)
+    variant: str = "terse"
+    check_order: bool = False
+    llm_mode: str = "listwise"
     top_on: bool = False
     k: int = 15
 
@@ -75,7 +87,7 @@ class View:
     @property
     def filtered(self) -> bool:
         """Whether any filter runs."""
-        return self.rules_on or self.adaptive_on or self.top_on
+        return self.rules_on or self.adaptive_on or self.llm_on or self.top_on
 
     def changed(self, **changes: Any) -> View:
         """The view with some fields changed; a change between absolute and relative policy takes that one's default."""
@@ -101,6 +113,7 @@ def stages(view: View) -> list[dict[str, dict[str, Any]]]:
         "QueryMust": {"mode": view.mode} if view.rules_on and not view.refilled else None,
         "Requery": {**requery, "rules": {"mode": view.mode}} if view.refilled else None,
         "AdaptiveGap": view.adaptive if view.adaptive_on else None,
+        "LLMFilter": llm_view.settings_of(view) if view.llm_on else None,
         "TopK": {"k": view.k} if view.top_on else None,
     }
     return [{name: settings} for name in ORDER if (settings := chosen[name]) is not None]
@@ -115,10 +128,12 @@ def to_address(view: View) -> dict[str, str]:
     """The query parameters that restore the view."""
     live = {"collection": view.collection, "search": "approximate" if view.approximate else ""}
     asked = {"question": view.question} if view.question else {"query": view.query_id}
+    usual = llm_view.write_judge(View())
     return {
         "set": view.eval_set,
         **{name: value for name, value in live.items() if view.collection and value},
         **asked,
+        **({"judge": judge} if view.llm_on and (judge := llm_view.write_judge(view)) != usual else {}),
         "pipeline": compact(view),
     }
 
@@ -151,6 +166,7 @@ def from_address(parameters: Mapping[str, str]) -> View:
         collection=parameters.get("collection", ""),
         question=check_question(question) if question else "",
         approximate=parameters.get("search") == "approximate",
+        **(llm_view.read_judge(parameters["judge"]) if parameters.get("judge") else {}),
     )
     spec = parameters.get("pipeline")
     return with_pipeline(view, parse_pipeline(parse_json(spec, "the link's pipeline"))) if spec else view
@@ -164,7 +180,7 @@ def with_pipeline(view: View, pipeline: Pipeline) -> View:
             f"the link's pipeline is {', '.join(names)[:200]}, expected at most one each of {', '.join(ORDER)}, "
             "in this order, and Requery only without QueryMust"
         )
-    view = replace(view, rules_on=False, refill_on=False, adaptive_on=False, top_on=False)
+    view = replace(view, rules_on=False, refill_on=False, adaptive_on=False, llm_on=False, top_on=False)
     for stage in pipeline.stages:
         view = replace(view, **_fields(stage.name, stage.settings()))
     return view
@@ -181,5 +197,7 @@ def _fields(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if name == "Requery":
         walk = {"max_iterations": settings["max_iterations"], "strategy": settings["strategy"]}
         return {"rules_on": True, "refill_on": True, "refill_k": settings["k"], "mode": settings["rules"].mode, **walk}
+    if name == "LLMFilter":
+        return llm_view.fields_of(settings, make_stage(name).settings())
     switch = {"QueryMust": "rules_on", "AdaptiveGap": "adaptive_on", "TopK": "top_on"}[name]
     return {switch: True, **{key: value for key, value in settings.items() if key in View.__slots__}}

@@ -24,6 +24,8 @@ from rag_core.settings import ENVIRONMENT, ModelSettings, model_settings, variab
 ENDPOINTS = "endpoints.yaml"
 """The workspace's file of named endpoints: a list of mappings with the keys below."""
 
+__all__ = ["ENDPOINTS", "ENVIRONMENT", "endpoint_of", "endpoints", "environment_judge", "named_endpoint", "price_of"]
+
 _NEEDED = ("name", "base_url", "model")
 _KEYS = (*_NEEDED, "key_variable", "allow_private", "price_in", "price_out")
 
@@ -107,10 +109,11 @@ def environment_judge(
     *,
     retries: int = 20,
     per_second: float | None = None,
+    store: AnswerStore | None = None,
 ) -> RecordedJudge | None:
     """The judge of an endpoint (the environment's unless given) with the stored answers; None where none is named."""
     settings = settings or model_settings()
     if settings is None:
         return None
     behind = EndpointJudge(endpoint_of(settings), price_of(settings), RetryBudget(retries), Pace(per_second))
-    return RecordedJudge(AnswerStore(workspace / FILE), behind, settings.model)
+    return RecordedJudge(store or AnswerStore(workspace / FILE), behind, settings.model)

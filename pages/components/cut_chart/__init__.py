@@ -55,6 +55,7 @@ class ChartData:
     step: Mapping[str, float]
     adaptive: Mapping[str, Any] | None = None
     keep_at_most: int | None = None
+    dropped_later: tuple[str, ...] = ()  # chunks that reach the LLM filter and are dropped by it
     kept_elsewhere: int = 0  # kept chunks that have no score to draw
     gap_panel: bool = True
     selected: str = ""

@@ -12,6 +12,7 @@ function makeView(data, local) {
   if (previewing) {
     for (const point of reaching) kept.delete(point.id);
     for (const point of reaching.slice(0, Math.min(cut.keep, data.keepAtMost ?? Infinity))) kept.add(point.id);
+    for (const id of data.droppedLater ?? []) kept.delete(id);
   }
   const view = { ...data, settings, reaching, cut, kept, previewing };
   return { ...view, ...words(view), verdict: (point) => verdictOf(point, view) };

@@ -127,7 +127,8 @@ class LLMFilter(Stage):
                 cache=self.cache,
                 min_coverage=self.min_coverage,
             )
-        facts = {**asked.facts, "processing_time_ms": (perf_counter() - started) * 1000}
+        judge = self.judge.name if self.judge else "none"
+        facts = {**asked.facts, "judge": judge, "processing_time_ms": (perf_counter() - started) * 1000}
         asked = replace(asked, facts=facts, keys=tuple(hit.key for hit in hits))
         while len(self.memory) >= _REMEMBERED:
             self.memory.pop(next(iter(self.memory)))
@@ -218,7 +219,6 @@ class LLMFilter(Stage):
         files = {hit.chunk.metadata.get(key) for hit in candidates.hits for key in FILE_KEYS[:2]} - {None}
         return {
             "llm_intelligence_enabled": True,
-            "judge": self.judge.name if self.judge else "none",
             "original_count": entered,
             "processed_count": len(known),
             "filtered_count": base,

@@ -76,7 +76,7 @@ def test_any_address_is_a_view_or_an_input_error(parameters):
 
 @pytest.mark.parametrize("pipeline", ['["MinSimilarity"]', '["QueryMust","Requery"]', '["TopK","Requery"]'])
 def test_stages_the_page_does_not_have_in_this_order_are_refused(pipeline):
-    with pytest.raises(InputError, match="at most one each of Dense, QueryMust, Requery, AdaptiveGap, TopK"):
+    with pytest.raises(InputError, match="at most one each of Dense, QueryMust, Requery, AdaptiveGap, LLMFilter, TopK"):
         from_address({"pipeline": pipeline})
 
 
