@@ -17,9 +17,11 @@ from typing import Any
 from rag_core.errors import InputError, SpecError
 from rag_core.files import parse_json, parse_yaml, read_text
 from rag_core.stage import Pipeline, Stage
+from rag_core.workspace import resolve_workspace
 
 VERSION = 1
 SHIPPED = Path(__file__).parent / "pipelines"
+SAVED = "pipelines"  # the folder of a workspace
 
 STAGES: dict[str, str] = {
     "Dense": "rag_core.retrieve.dense",
@@ -132,26 +134,36 @@ def _check_order(stages: Sequence[Stage]) -> None:
 
 
 def read_pipeline(source: str) -> Pipeline:
-    """A pipeline from inline JSON, a YAML or JSON file, or the name of a shipped pipeline."""
+    """A pipeline from inline JSON, a YAML or JSON file, or the name of a shipped one or of one in the workspace."""
     text = source.strip()
     if text.startswith(("{", "[")):
         return parse_pipeline(parse_json(text, "the inline pipeline"))
     path = Path(source)
     if not path.exists():
-        shipped = SHIPPED / f"{source}.yaml"
-        if not source.replace("-", "").isalnum() or not shipped.is_file():
-            names = ", ".join(shipped_names())
-            raise InputError(
-                f"pipeline {source[:200]!r} is no file, expected a spec file, inline JSON or one of {names}"
-            )
-        path = shipped
+        path = _named(source)
     parse = parse_json if path.suffix == ".json" else parse_yaml
     return parse_pipeline(parse(read_text(path, limit=1_000_000), str(path)), name=path.stem)
+
+
+def _named(name: str) -> Path:
+    """The file of a saved or shipped pipeline; an InputError lists their names. A shipped name is never hidden."""
+    if name.replace("-", "").isalnum():
+        for folder in (SHIPPED, resolve_workspace() / SAVED):
+            if (folder / f"{name}.yaml").is_file():
+                return folder / f"{name}.yaml"
+    names = ", ".join((*shipped_names(), *saved_names()))
+    raise InputError(f"pipeline {name[:200]!r} is no file, expected a spec file, inline JSON or one of {names}")
 
 
 def shipped_names() -> list[str]:
     """The names of the pipelines that come with the product."""
     return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def saved_names(workspace: Path | None = None) -> list[str]:
+    """The names of the pipelines that were saved in a workspace, this process's own unless given."""
+    found = {path.stem for path in ((workspace or resolve_workspace()) / SAVED).glob("*.yaml")}
+    return sorted(found - set(shipped_names()))
 
 
 def dump_stages(pipeline: Stage) -> list[dict[str, Any]]:

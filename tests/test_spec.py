@@ -10,6 +10,7 @@ from rag_core.spec import (
     fingerprint,
     parse_pipeline,
     read_pipeline,
+    saved_names,
     shipped_names,
     with_settings,
 )
@@ -97,3 +98,15 @@ def test_a_short_option_for_a_stage_the_spec_lacks_names_the_stage():
 def test_a_filter_before_the_source_is_refused():
     with pytest.raises(SpecError, match="TopK stands before the source"):
         parse_pipeline(["TopK", "Dense"])
+
+
+def test_a_pipeline_saved_in_the_workspace_is_found_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("WINNOW_WORKSPACE", str(tmp_path))
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "mine.yaml").write_text("stages: [{TopK: {k: 3}}]")
+    (tmp_path / "pipelines" / "fixed-15.yaml").write_text("stages: [{TopK: {k: 4}}]")
+    assert read_pipeline("mine").stages[0].k == 3
+    assert saved_names() == ["mine"]  # a shipped name keeps its meaning
+    assert read_pipeline("fixed-15").stages[-1].k == 15
+    with pytest.raises(InputError, match="mine"):
+        read_pipeline("yours")
