@@ -19,7 +19,7 @@ from rag_core.evaluate.tally import PipelineTally, QueryTally
 
 SHOWN = ("SetP", "SetR", "SetF", "nDCG@15")
 ORDERS = ("difference", "regressions", "improvements")
-_DRAWS = 10_000_000  # values drawn for one interval; above 1,000 queries fewer resamples are taken
+_DRAWS = 5_000_000  # values drawn for one interval; above 500 queries fewer resamples are taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def check_same_queries(tallies: Sequence[PipelineTally]) -> None:
 
 
 def resamples_for(queries: int) -> int:
-    """How many resamples an interval or test takes: 9,999, above 1,000 queries fewer, never under 999."""
+    """How many resamples an interval or test takes: 9,999, above 500 queries fewer, never under 999."""
     return max(999, min(RESAMPLES, _DRAWS // max(1, queries)))
 
 

@@ -1,0 +1,186 @@
+"""Comparing five pipelines that share a source: one shared run against one run a pipeline, and the memory of both ways.
+
+Run: python benchmarks/compare.py [--queries 5000] [--depth 200] [--chunks 5000] [--rounds 3] [--json]
+
+Synthetic vectors; five pipelines that begin with the same source and the same rules and end in different cuts. The
+rows interleave per round; a figure is the median, a ratio the median of the per-round ratios. Both ways must give the
+same figures. Memory is the peak of Python's own allocations (tracemalloc) at a tenth of the queries and at all of
+them, without the chunks: it grows with the tallies, not with the traces. Exit code 1 where a floor is missed.
+
+Floors: the shared run at least 1.5 times as fast; at most 20 kB a query and pipeline held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from rag_core.evaluate.compare import contrasts, matrix, table  # noqa: E402
+from rag_core.evaluate.tally import PipelineTally, measure_all  # noqa: E402
+from rag_core.filters.adaptive import AdaptiveGap  # noqa: E402
+from rag_core.filters.cutoff import MinSimilarity, TopK  # noqa: E402
+from rag_core.filters.query_must import QueryMust  # noqa: E402
+from rag_core.retrieve.dense import Dense  # noqa: E402
+from rag_core.stage import Pipeline  # noqa: E402
+from rag_core.types import Case, Chunk, Hit, Metric, Query  # noqa: E402
+
+FASTER = 1.5
+HELD = 20_000
+
+
+class Ranking:
+    """One query's hits, nearest first."""
+
+    store_queries = 1
+    fingerprint = "synthetic"
+
+    def __init__(self, hits: tuple[Hit, ...]) -> None:
+        """The ranking as far as it is read."""
+        self.hits = hits
+        self.matching = len(hits)
+
+    def read(self, start: int, stop: int) -> tuple[Hit, ...]:
+        """Hits start … stop − 1."""
+        return self.hits[start:stop]
+
+
+class Index:
+    """Random unit vectors, searched exactly; counts how often it is asked."""
+
+    metric = Metric.COSINE
+    exact = True
+    fingerprint = "synthetic"
+
+    def __init__(self, chunks: int, depth: int) -> None:
+        """A fifth of the chunks carries a rule."""
+        dice = np.random.default_rng(0)
+        vectors = dice.standard_normal((chunks, 128)).astype(np.float32)
+        self.vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        rule = {"contain_one_of": [["armor class 3", "ac 3"]]}
+        self.chunks = [
+            Chunk(f"c{at}", f"chunk {at}", "word " * 60, query_must=rule if at % 5 == 0 else None)
+            for at in range(chunks)
+        ]
+        self.depth, self.asked = depth, 0
+
+    def reader(self, text: str, where: Any = None, file_filter: Any = None) -> Ranking:
+        """The nearest chunks of a question; the question's number seeds its vector."""
+        self.asked += 1
+        wanted = np.random.default_rng(int(text.split()[-1])).standard_normal(128).astype(np.float32)
+        distances = 1 - self.vectors @ (wanted / np.linalg.norm(wanted))
+        nearest = np.argpartition(distances, self.depth)[: self.depth]
+        nearest = nearest[np.argsort(distances[nearest], kind="stable")]
+        hits = [
+            Hit(self.chunks[at], rank, {"distance": float(distances[at])})
+            for rank, at in enumerate(nearest.tolist(), 1)
+        ]
+        return Ranking(tuple(hits))
+
+
+def cases(count: int, chunks: int) -> Iterator[Case]:
+    """Questions with ten labels each, made one by one."""
+    for number in range(count):
+        dice = np.random.default_rng(number)
+        grades = {f"c{at}": int(dice.integers(0, 2)) for at in dice.integers(0, chunks, 10)}
+        yield Case(Query(f"q{number}", f"armor class 3 question {number}"), grades)
+
+
+def pipelines(index: Index) -> list[Pipeline]:
+    """Five pipelines with a common beginning."""
+    start = (Dense(depth=index.depth, index=index), QueryMust())
+    ends = (TopK(15), AdaptiveGap(), AdaptiveGap(gap_policy="first"), MinSimilarity(0.2), TopK(50))
+    return [Pipeline((*start, end), label=f"{at} {end.name}") for at, end in enumerate(ends)]
+
+
+def shared(index: Index, queries: int) -> list[PipelineTally]:
+    """All pipelines together."""
+    return measure_all(cases(queries, len(index.chunks)), pipelines(index))
+
+
+def apart(index: Index, queries: int) -> list[PipelineTally]:
+    """One run a pipeline."""
+    return [measure_all(cases(queries, len(index.chunks)), [pipeline])[0] for pipeline in pipelines(index)]
+
+
+def timed(run: Any, index: Index, queries: int) -> tuple[float, list[PipelineTally]]:
+    """Seconds and result of one run."""
+    started = perf_counter()
+    found = run(index, queries)
+    return perf_counter() - started, found
+
+
+def peak(index: Index, queries: int) -> int:
+    """Peak bytes of a shared run beyond what was there before."""
+    tracemalloc.start()
+    held = shared(index, queries)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held
+    return most
+
+
+def measure(queries: int, depth: int, chunks: int, rounds: int) -> dict[str, Any]:
+    """Every figure of the benchmark."""
+    index = Index(chunks, depth)
+    rows: dict[str, list[float]] = {"shared": [], "apart": [], "page": []}
+    for _ in range(rounds):
+        seconds, together = timed(shared, index, queries)
+        asked, index.asked = index.asked, 0
+        rows["shared"].append(seconds)
+        seconds, alone = timed(apart, index, queries)
+        rows["apart"].append(seconds)
+        assert [one.summary.means for one in together] == [one.summary.means for one in alone]
+        assert (asked, index.asked) == (queries, 5 * queries)
+        index.asked = 0
+        started = perf_counter()
+        table(together, ("SetF",))
+        contrasts(together[0], together[1], order="regressions")
+        matrix(together)
+        rows["page"].append(perf_counter() - started)
+    small, large = max(1, queries // 10), queries
+    grown = (peak(index, large) - peak(index, small)) / max(1, (large - small) * 5)
+    return {
+        "queries": queries,
+        "depth": depth,
+        "seconds": {name: statistics.median(values) for name, values in rows.items()},
+        "faster": statistics.median(b / a for a, b in zip(rows["shared"], rows["apart"], strict=True)),
+        "bytes_per_query_and_pipeline": grown,
+    }
+
+
+def main() -> int:
+    """Print the figures; 1 where a floor is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queries", type=int, default=5000)
+    parser.add_argument("--depth", type=int, default=200)
+    parser.add_argument("--chunks", type=int, default=5000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found = measure(options.queries, options.depth, options.chunks, options.rounds)
+    if options.json:
+        print(json.dumps(found))
+    else:
+        seconds = found["seconds"]
+        print(f"{options.queries} queries × {options.depth} candidates × 5 pipelines")
+        print(f"shared run {seconds['shared']:.2f} s, one run a pipeline {seconds['apart']:.2f} s")
+        print(f"ratio {found['faster']:.2f} (floor {FASTER})")
+        print(f"table, contrasts and heat map {seconds['page']:.2f} s")
+        print(f"held {found['bytes_per_query_and_pipeline']:,.0f} bytes a query and pipeline (at most {HELD:,})")
+    return int(found["faster"] < FASTER or found["bytes_per_query_and_pipeline"] > HELD)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
