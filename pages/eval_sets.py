@@ -44,9 +44,8 @@ def draw_message() -> None:
     if problem:
         say.problem("Nothing was changed.", problem)
     elif done:
-        with st.container(border=True, horizontal=True):
-            st.markdown(":material/check:", width="content")
-            st.text(done)
+        with st.container(border=True):
+            st.text(f"✓ {done}")
 
 
 def draw_sets(found: Sequence[SetFacts]) -> None:

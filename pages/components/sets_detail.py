@@ -47,6 +47,7 @@ def _queries(facts: SetFacts) -> None:
         },
         hide_index=True,
         width="stretch",
+        column_config={"query": st.column_config.TextColumn(width="large")},
         height=min(38 + 35 * max(len(shown), 1), 420),
         alt=f"{len(shown)} queries with tags, split and number of labels",
     )
