@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from rag_core.errors import InputError
@@ -71,6 +72,7 @@ class Settings:
 def read(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of the environment (of this process unless given), or an InputError for the first bad one."""
     given = os.environ if environment is None else environment
+    history_days(given)
     return Settings(chunk_filtering(given), model_settings(given), database_settings(given))
 
 
@@ -121,6 +123,61 @@ def database_settings(environment: Mapping[str, str] | None = None) -> DatabaseS
     if scheme not in ("postgresql", "postgres") or not place or not parts.path.strip("/"):
         raise InputError(f"{DATABASE} is no PostgreSQL address, expected postgresql://user:password@host:5432/database")
     return DatabaseSettings(url, f"postgresql://{place}{parts.path}")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The log-in proxy of a team's server: the header that names the person, and the addresses it is believed from."""
+
+    user_header: str = ""  # '' : no proxy is trusted
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+
+
+def server_settings(environment: Mapping[str, str] | None = None) -> ServerSettings:
+    """What WINNOW_USER_HEADER and WINNOW_TRUSTED_PROXIES (addresses with commas between) say."""
+    given = os.environ if environment is None else environment
+    header = given.get("WINNOW_USER_HEADER", "").strip()
+    if header and not (header.isascii() and header.replace("-", "").isalnum()):
+        raise InputError(f"WINNOW_USER_HEADER is {header[:80]!r}, expected the name of a header as X-Forwarded-Email")
+    named = tuple(part.strip() for part in given.get("WINNOW_TRUSTED_PROXIES", "").split(",") if part.strip())
+    for address in named:
+        try:
+            ip_network(address)
+        except ValueError:
+            raise InputError(
+                f"WINNOW_TRUSTED_PROXIES holds {address[:80]!r}, expected addresses as 10.0.0.7 or 10.0.0.0/24"
+            ) from None
+    return ServerSettings(header, named or ServerSettings.proxies)
+
+
+@dataclass(frozen=True)
+class ChromaSettings:
+    """Chroma Cloud, and whether a Chroma server may be on a private network. `key` is secret: sent to Cloud only."""
+
+    key: str
+    tenant: str
+    database: str
+    allow_private: bool
+
+    def __repr__(self) -> str:
+        return f"ChromaSettings({self.tenant!r}, {self.database!r})"
+
+
+def chroma_settings(environment: Mapping[str, str] | None = None) -> ChromaSettings:
+    """What CHROMA_API_KEY, CHROMA_TENANT, CHROMA_DATABASE and WINNOW_ALLOW_PRIVATE_ENDPOINT say."""
+    given = os.environ if environment is None else environment
+    return ChromaSettings(
+        key=given.get("CHROMA_API_KEY", "").strip(),
+        tenant=given.get("CHROMA_TENANT", "").strip() or "default_tenant",
+        database=given.get("CHROMA_DATABASE", "").strip() or "default_database",
+        allow_private=_switch(given, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
+    )
+
+
+def history_days(environment: Mapping[str, str] | None = None) -> int:
+    """How many days questions are kept (WINNOW_HISTORY_DAYS): 0 keeps none, 90 unless set."""
+    given = os.environ if environment is None else environment
+    return _whole(given, "WINNOW_HISTORY_DAYS", 90, 0, 36_500)
 
 
 def variable(name: str, environment: Mapping[str, str] | None = None) -> str:

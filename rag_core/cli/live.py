@@ -1,4 +1,4 @@
-"""Commands on collections: `ingest`, `collections`, `query`, `capture`, `evaluate`."""
+"""Commands on collections and other sources: `ingest`, `query`, `capture`, `evaluate`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.live_index import opened_set as opened_set
+from rag_core.cli.live_index import searched
 from rag_core.cli.output import emit
 from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
 from rag_core.errors import InputError
@@ -18,6 +20,7 @@ Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes an
 Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 Collection = typer.Option(None, "--collection", help="The collection's name; default: that of the eval set.")
 EvalSetName = typer.Option(..., "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
+SourceName = typer.Option(None, "--source", help="module:function that searches, in place of a collection.")
 Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a child process instead of exactly.")
 GapThreshold = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold.")
 DistanceThreshold = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
@@ -99,26 +102,10 @@ def _columns(pairs: list[str]) -> dict[str, str]:
     return found
 
 
-def collections(workspace: Path | None = Workspace, json: bool = Json) -> None:
-    """What collections exist, with their chunks, rules and model."""
-    from rag_core.index.collection import list_collections
-
-    found = list_collections(resolve_workspace(workspace))
-    if json:
-        emit({"collections": [{name: getattr(one, name) for name in one.__slots__} for one in found]})
-        return
-    for one in found:
-        typer.echo(
-            (one.problem and f"{one.name}: {one.problem}")
-            or f"{one.name}: {one.chunks} chunks, {one.with_rule} with rules, {one.model}"
-        )
-    if not found:
-        typer.echo("no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME")
-
-
 def query(
     text: str = typer.Argument(..., help="The question."),
-    collection: str = typer.Option(..., "--collection", help="The collection's name."),
+    collection: str | None = typer.Option(None, "--collection", help="The collection's name."),
+    source: str | None = SourceName,
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     gap_threshold: float | None = GapThreshold,
     distance_threshold: float | None = DistanceThreshold,
@@ -141,7 +128,7 @@ def query(
     case = Case(Query("query", check_question(text)))
     short = short_options(gap_threshold, distance_threshold, max_chunks, k)
     specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
-    index = workbench.opened(resolve_workspace(workspace), collection, approximate)
+    index = searched(resolve_workspace(workspace), collection, source, approximate)
     try:
         reports = run_all([case], [workbench.live(spec, index) for spec in specs])
     finally:
@@ -166,14 +153,17 @@ def _listing(report: Any) -> list[str]:
 
 
 def _distance(hit: Any) -> str:
-    """The distance, or a dash of its width."""
-    return f"{hit.distance:.4f}" if hit.distance is not None else "   -  "
+    """The distance, else the score that the list has, with its name."""
+    if hit.distance is not None:
+        return f"{hit.distance:.4f}"
+    return "  ".join(f"{name} {value:.4f}" for name, value in hit.scores.items())
 
 
 def capture(
     eval_set: str = EvalSetName,
     out: Path = typer.Option(..., "--out", help="The JSONL file of recorded lists to write."),
     collection: str | None = Collection,
+    source: str | None = SourceName,
     depth: int = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query."),
     pipeline: str | None = typer.Option(
         None, "--pipeline", "-p", help="Whose source and query rewriting to ask; default: vector search."
@@ -188,12 +178,12 @@ def capture(
     from rag_core.spec import read_pipeline
 
     folder = resolve_workspace(workspace)
-    found, index = opened_set(eval_set, collection, folder, approximate)
+    found, index = opened_set(eval_set, collection, folder, approximate, source)
     try:
         spec = read_pipeline(pipeline) if pipeline else None
-        source = workbench.source_of(index, depth, spec)
+        stage = workbench.source_of(index, depth, spec)
         mark = workbench.capture_fingerprint(index, depth, found.cases, spec)
-        asked = capture_to_file(found.cases, source, out, mark, Bar("captured"))
+        asked = capture_to_file(found.cases, stage, out, mark, Bar("captured"))
     finally:
         getattr(index, "close", lambda: None)()
     facts = {"out": str(out), "queries": len(found.cases), "asked": asked, "depth": depth, "fingerprint": mark}
@@ -203,24 +193,11 @@ def capture(
         typer.echo(f"{len(found.cases)} queries, {depth} candidates each → {out}")
 
 
-def opened_set(eval_set: str, collection: str | None, workspace: Path, approximate: bool = False) -> tuple[Any, Any]:
-    """An eval set and the index its queries go to; a set with a corpus of its own is brought up to date first."""
-    from rag_core import workbench
-    from rag_core.evaluate.sets import load_set
-
-    found = load_set(eval_set, workspace)
-    if collection is None:
-        if found.corpus is None:
-            raise InputError(f"eval set {found.name} has no corpus of its own, expected --collection NAME")
-        workbench.bring_up_to_date(found, workspace, Bar("embedded"))
-        collection = found.name
-    return found, workbench.opened(workspace, collection, approximate)
-
-
 def evaluate(
     eval_set: str = EvalSetName,
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     collection: str | None = Collection,
+    source: str | None = SourceName,
     split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
     tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
     gap_threshold: float | None = GapThreshold,
@@ -245,8 +222,8 @@ def evaluate(
 
     folder = resolve_workspace(workspace)
     found, index = load_set(eval_set, folder), None
-    if not found.recorded or collection is not None:
-        found, index = opened_set(eval_set, collection, folder, approximate)
+    if not found.recorded or collection is not None or source is not None:
+        found, index = opened_set(eval_set, collection, folder, approximate, source)
     found = found.split(split) if split else found
     cases = chosen([case for case in found.cases if tag is None or tag in case.query.tags], name, first)
     if not cases:

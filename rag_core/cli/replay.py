@@ -15,8 +15,10 @@ Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON 
 
 
 def replay(
-    file: Path = typer.Argument(..., help="Recorded lists, JSONL, one query a line (docs/formats.md)."),
+    file: Path = typer.Argument(..., help="Recorded lists, JSONL, one query a line (docs/formats.md), or a TREC run."),
     pipeline: list[str] = Pipelines,
+    queries: Path | None = typer.Option(None, help="Of a TREC run: its questions, JSONL or `id TAB text`."),
+    corpus: Path | None = typer.Option(None, help="Of a TREC run: the documents its ids name."),
     qrels: Path | None = typer.Option(None, help="Labels beside the lists: TREC qrels or BEIR tsv."),
     rules: Path | None = typer.Option(None, help="query_must templates by title pattern, YAML."),
     gap_threshold: float | None = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold."),
@@ -34,9 +36,9 @@ def replay(
     """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
     from rag_core.evaluate.experiment import run_all
     from rag_core.evaluate.report import comparison_json
-    from rag_core.records import load_lists
+    from rag_core.sources.trec_run import read_lists
 
-    cases = load_lists(file)
+    cases = read_lists(file, queries, corpus)
     if rules is not None:
         from rag_core.records import with_rules
         from rag_core.rules.templates import read_families

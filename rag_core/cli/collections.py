@@ -1,0 +1,140 @@
+"""`collections`: what exists; `connect`, `found`, `delete`: Chroma collections made elsewhere, and deletion."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.output import emit
+from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
+
+Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
+Json = typer.Option(False, "--json", help="One JSON document on stdout.")
+ChromaPath = typer.Option(None, "--chroma-path", help="A folder that Chroma wrote; a copy of it is read.")
+ChromaUrl = typer.Option("", "--chroma-url", help="The address of a Chroma server, such as http://127.0.0.1:8000.")
+ChromaCloud = typer.Option(False, "--chroma-cloud", help="Chroma Cloud, by CHROMA_API_KEY, _TENANT and _DATABASE.")
+InPlace = typer.Option(False, "--in-place", help="Serve the folder itself; Chroma will change files in it.")
+
+collections_app = typer.Typer(
+    help="What collections exist; connect one that Chroma holds.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+
+
+@collections_app.callback()
+def collections(context: typer.Context, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """What collections exist, with their chunks, rules and model."""
+    from rag_core.index.collection import list_collections
+
+    if context.invoked_subcommand is not None:
+        return
+    found = list_collections(resolve_workspace(workspace))
+    if json:
+        emit({"collections": [{name: getattr(one, name) for name in one.__slots__} for one in found]})
+        return
+    for one in found:
+        origin = f", {one.metric} distances, mirrors {one.origin}" if one.origin else ""
+        typer.echo(
+            (one.problem and f"{one.name}: {one.problem}")
+            or f"{one.name}: {one.chunks} chunks, {one.with_rule} with rules, {one.model}{origin}"
+        )
+    if not found:
+        typer.echo("no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME")
+
+
+@collections_app.command("found")
+def found(
+    chroma_path: Path | None = ChromaPath,
+    chroma_url: str = ChromaUrl,
+    chroma_cloud: bool = ChromaCloud,
+    in_place: bool = InPlace,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """The collections that a Chroma store holds: size, space, dimensions and the model it says it was built with."""
+    from rag_core.index.foreign import list_foreign
+
+    listed = list_foreign(place_of(chroma_path, chroma_url, chroma_cloud, in_place), resolve_workspace(workspace))
+    if json:
+        emit({"collections": [{name: getattr(one, name) for name in one.__slots__} for one in listed]})
+        return
+    for one in listed:
+        model = one.model or "a model it does not say"
+        typer.echo(f"{one.name}: {one.count} records, {one.metric}, {one.dimension or '?'} dimensions, {model}")
+
+
+@collections_app.command("connect")
+def connect(
+    collection: str = typer.Option(..., "--collection", help="The collection's name in the Chroma store."),
+    name: str = typer.Option("", "--as", help="Its name here; default: the same."),
+    chroma_path: Path | None = ChromaPath,
+    chroma_url: str = ChromaUrl,
+    chroma_cloud: bool = ChromaCloud,
+    in_place: bool = InPlace,
+    model: str = typer.Option("", "--model", help="What embeds the queries; needed where the store does not say."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
+    from rag_core.cli.live import Bar
+    from rag_core.index.foreign import connect as mirror
+
+    place = place_of(chroma_path, chroma_url, chroma_cloud, in_place)
+    done = mirror(place, collection, name or collection, resolve_workspace(workspace), model, Bar("read"))
+    if json:
+        emit({one: getattr(done, one) for one in done.__slots__})
+        return
+    typer.echo(
+        f"{done.collection}: {done.chunks} chunks, {done.with_text} with text, {done.metric} distances, "
+        f"{done.dimension} dimensions, {done.model}"
+    )
+    if done.notice:
+        typer.echo(done.notice)
+
+
+@collections_app.command("delete")
+def delete(
+    collection: str = typer.Option(..., "--collection", help="The collection's name here."),
+    yes: bool = typer.Option(False, "--yes", help="Really delete it."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Delete a collection of the workspace for good; documents and foreign stores stay as they are."""
+    from rag_core.index.collection import delete_collection
+
+    if not yes:
+        raise InputError(f"collection {collection[:80]} would be deleted for good, expected --yes")
+    delete_collection(resolve_workspace(workspace), collection)
+    if json:
+        emit({"deleted": collection})
+    else:
+        typer.echo(f"{collection} is deleted")
+
+
+def place_of(path: Path | None, url: str, cloud: bool, in_place: bool) -> Any:
+    """The place the options name; --in-place says on stderr what it does to the folder."""
+    from rag_core.index.foreign_place import IN_PLACE_WARNING, Place
+    from rag_core.llm.secret import Key
+    from rag_core.settings import chroma_settings
+
+    settings = chroma_settings()
+    if cloud and not settings.key:
+        raise InputError("CHROMA_API_KEY is not set, expected the key of Chroma Cloud")
+    place = Place(
+        path,
+        url,
+        cloud,
+        in_place,
+        tenant=settings.tenant if cloud else "default_tenant",
+        database=settings.database if cloud else "default_database",
+        key=Key(settings.key if cloud else ""),
+        allow_private=settings.allow_private,
+    )
+    if in_place:
+        sys.stderr.write(f"warning: {IN_PLACE_WARNING}\n")
+    return place

@@ -1,0 +1,51 @@
+"""What a command searches: a collection, the collection of an eval set, or a function that searches."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError
+
+
+def searched(workspace: Path, collection: str | None, source: str | None, approximate: bool = False) -> Any:
+    """The index of a collection, or of a function that searches; exactly one is named."""
+    from rag_core import workbench
+
+    if (collection is None) == (source is None):
+        raise InputError("nothing to search is named, expected one of --collection NAME and --source module:function")
+    if source is not None:
+        from rag_core.sources.callable_source import load_callable
+
+        return load_callable(source)
+    _tell_changed(workspace, str(collection))
+    return workbench.opened(workspace, str(collection), approximate)
+
+
+def _tell_changed(workspace: Path, collection: str) -> None:
+    """A word on stderr where a mirrored Chroma store was written to since it was read."""
+    from rag_core.errors import WinnowError
+    from rag_core.index.foreign import has_changed
+
+    with suppress(WinnowError):  # what is wrong with the collection is said when it is opened
+        if has_changed(workspace, collection):
+            sys.stderr.write(f"warning: the Chroma store behind {collection} has changed; connect it again\n")
+
+
+def opened_set(
+    eval_set: str, collection: str | None, workspace: Path, approximate: bool = False, source: str | None = None
+) -> tuple[Any, Any]:
+    """An eval set and the index its queries go to; a set with a corpus of its own is brought up to date first."""
+    from rag_core import workbench
+    from rag_core.cli.live import Bar
+    from rag_core.evaluate.sets import load_set
+
+    found = load_set(eval_set, workspace)
+    if source is None and collection is None:
+        if found.corpus is None:
+            raise InputError(f"eval set {found.name} has no corpus of its own, expected --collection NAME")
+        workbench.bring_up_to_date(found, workspace, Bar("embedded"))
+        collection = found.name
+    return found, searched(workspace, collection, source, approximate)
