@@ -2,15 +2,22 @@
 
 import streamlit as st
 
-from pages.components import header, plane_chart, resources, say, tuning, tuning_more, tuning_queries, tuning_set
-from pages.components.tuning_choice import draw_choice
-from rag_core.errors import InputError
+from pages.components import (
+    header,
+    resources,
+    tuning,
+    tuning_learned,
+    tuning_method,
+    tuning_plane,
+    tuning_promise,
+    tuning_search,
+    tuning_set,
+)
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.types import Case
 
-MARKER = "tune.marker"
-BELOW = ("Queries", "Precision and recall", "Dead knobs", "Command")
 CHOICES = {
+    "tune.method": "Thresholds",
     "tune.front": "none",
     "tune.objective": "SetF",
     "tune.recall": 0.0,
@@ -31,22 +38,37 @@ every such look is counted: the p of a later look is multiplied by their number.
 queries. A recommendation is always held against it.
 
 **Optimism.** The dev figure minus the held-out figure: what choosing on the dev queries promised too much.
+
+**Thresholds** computes every gap threshold and offset. **Guaranteed recall** sets one knob so that a share of the
+relevant chunks is promised (conformal risk control). **Learned cut** trains a small model of where lists end.
+**Search** seeks any settings of any stages with Optuna.
 """
 
 
-def ask() -> tuning.Ask:
-    """What is swept, from the sidebar."""
-    for key, value in CHOICES.items():
-        st.session_state.setdefault(key, value)
+def ask_front() -> str:
+    """The stages in front, from the sidebar; every method has them."""
     with st.sidebar:
         front = st.segmented_control(
             "In front of the cut", list(tuning.FRONTS), format_func=lambda key: tuning.FRONTS[key][0], required=True,
             key="tune.front", persist_state="session",
             help="query_must drops by rules; refill does so too and reads further down for what was dropped.",
         )  # fmt: skip
+    return front or "none"
+
+
+def ask_objective() -> str:
+    """The measure that is made great."""
+    with st.sidebar:
         objective = st.segmented_control(
             "Measure", tuning.MEASURES, required=True, key="tune.objective", persist_state="session"
         )
+    return objective or "SetF"
+
+
+def ask_plane(front: str) -> tuning.Ask:
+    """What is swept."""
+    objective = ask_objective()
+    with st.sidebar:
         recall = st.slider(
             "Keep mean recall at least", 0.0, 1.0, step=0.01, key="tune.recall", persist_state="session",
             help="Only settings with at least this mean SetR may be chosen; 0 asks for nothing.",
@@ -57,13 +79,7 @@ def ask() -> tuning.Ask:
         )  # fmt: skip
         least = st.number_input("Min results", 0, 50, step=1, key="tune.least", persist_state="session")
         most = st.number_input("Max results", 1, 200, step=1, key="tune.most", persist_state="session")
-    return tuning.Ask(front or "none", objective or "SetF", recall, policy or "largest", min(least, most), most)
-
-
-@st.cache_resource(max_entries=12, show_spinner="Computing every setting")
-def study_of(key: str, asked: tuning.Ask, min_grade: int, _cases: list[Case]) -> tuning.Study:
-    """The study, once for the same lists, labels and question."""
-    return tuning.study(_cases, asked, min_grade)
+    return tuning.Ask(front, objective, recall, policy or "largest", min(least, most), most)
 
 
 def key_of(chosen: EvalSet, cases: list[Case]) -> str:
@@ -72,100 +88,32 @@ def key_of(chosen: EvalSet, cases: list[Case]) -> str:
     return f"{resources.workspace()} {chosen.name} {labels_fingerprint(cases)} {sizes}"
 
 
-def marker_of(key: str, study: tuning.Study) -> tuple[float, float]:
-    """Where the marker stands; at the chosen setting when the question is a new one."""
-    kept = st.session_state.get(MARKER)
-    if kept is None or kept[0] != key:
-        kept = (key, study.best)
-    gap, offset = min(kept[1][0], study.gaps[-1]), min(kept[1][1], study.offsets[-1])
-    st.session_state[MARKER] = (key, (gap, offset))
-    return gap, offset
-
-
-@st.fragment
-def draw_plane(key: str, name: str, study: tuning.Study) -> None:
-    """The heat map, the sliders and what changes at the marker; a move draws only this again."""
-
-    def put(place: tuple[float, float]) -> None:
-        st.session_state[MARKER] = (key, place)
-
-    def slid() -> None:
-        put((st.session_state["tune.gap"], st.session_state["tune.offset"]))
-
-    gap, offset = marker_of(key, study)
-    named = tuning.references(study)
-    chart, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
-        st.session_state["tune.gap"], st.session_state["tune.offset"] = gap, offset
-        st.slider(
-            "Gap threshold at the marker",
-            0.0,
-            study.gaps[-1],
-            step=0.0001,
-            format="%.4f",
-            key="tune.gap",
-            on_change=slid,
-        )
-        st.slider(
-            "Offset at the marker",
-            0.0,
-            study.offsets[-1],
-            step=0.0001,
-            format="%.4f",
-            key="tune.offset",
-            on_change=slid,
-        )
-        reference = st.selectbox("Held against", list(named), key="tune.reference", persist_state="session")
-        st.button("To the chosen setting", on_click=put, args=(study.best,), icon=":material/my_location:")
-        tuning_more.draw_save(name, study, (gap, offset))
-    before = tuning.outcomes(study, named[reference])
-    values = [outcome.scores.values[study.ask.objective] or 0.0 for outcome in before]
-    with chart:
-        plane_chart.show(study, (gap, offset), (reference, values), "tune.plane", put)
-    picked = st.segmented_control(
-        "Below", BELOW, default=BELOW[0], required=True, key="tune.below", label_visibility="collapsed"
-    )
-    if picked == "Queries":
-        now = tuning.outcomes(study, study.at(gap, offset))
-        tuning_queries.show(now, before, study.ask.objective, reference, study.min_grade)
+def draw_method(chosen: EvalSet, cases: list[Case]) -> None:
+    """The chosen method's view."""
+    method = st.segmented_control(
+        "Method", tuning_method.METHODS, required=True, key="tune.method", persist_state="session",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    key, front = key_of(chosen, cases), ask_front()
+    if method == "Guaranteed recall":
+        tuning_promise.draw(key, chosen, cases, front)
+    elif method == "Learned cut":
+        tuning_learned.draw(key, chosen, cases, front, ask_objective())
+    elif method == "Search":
+        tuning_search.draw(key, chosen, cases, front)
     else:
-        draw_rest(picked or "", key, name, study)
-
-
-def draw_rest(picked: str, key: str, name: str, study: tuning.Study) -> None:
-    """Front, knobs or command."""
-    if picked == "Precision and recall":
-        tuning_more.draw_front(key, study)
-    elif picked == "Dead knobs":
-        tuning_more.draw_knobs(study)
-    else:
-        tuning_more.draw_command(name, study)
+        tuning_plane.draw(key, chosen, cases, ask_plane(front))
 
 
 def draw() -> None:
     header.show("Tune", "Which setting of the cut, and can I trust it?", HELP)
+    for key, value in CHOICES.items():
+        st.session_state.setdefault(key, value)
     chosen = tuning_set.choose()
-    if chosen is None:
-        return
-    cases = tuning_set.cases_of(chosen)
-    if cases is None:
-        return
-    asked = ask()
-    try:
-        key = key_of(chosen, cases)
-        study = study_of(key, asked, chosen.min_grade, cases)
-    except InputError as error:
-        say.problem(
-            "These lists cannot be swept as they are; label chunks on Explore, or choose another set.", str(error)
-        )
-        return
-    whole = f"{key} {asked}"
-    draw_choice(whole, study)
-    try:
-        draw_plane(whole, chosen.name, study)
-    except InputError as error:
-        say.problem("This marker cannot be shown.", str(error))
-    resources.settle()
+    cases = None if chosen is None else tuning_set.cases_of(chosen)
+    if chosen is not None and cases is not None:
+        draw_method(chosen, cases)
+        resources.settle()
 
 
 draw()

@@ -19,12 +19,19 @@ Progress = Callable[[int, int], None]
 Work = Callable[[Progress], Any]
 """The work; it calls the progress it is given and returns its report. Being stopped is a Cancelled from there."""
 
+DONE, UNIT = "embedded", "texts"
+FIRST = "reading the documents …"
+
 
 @dataclass
 class Job:
-    """A piece of work and how far it is."""
+    """A piece of work and how far it is. `kind` says whose work it is: only that page shows what came of it."""
 
     title: str
+    kind: str = "corpus"
+    verb: str = DONE
+    unit: str = UNIT
+    first: str = FIRST
     done: int = 0
     total: int = 0
     report: Any = None
@@ -40,7 +47,7 @@ class Job:
         self.counting_since = self.counting_since or perf_counter()
         self.done, self.total = done, total
         if self.stop.is_set() and done < total:
-            raise Cancelled(f"stopped after {done:,} of {total:,} texts; do it again, it resumes")
+            raise Cancelled(f"stopped after {done:,} of {total:,} {self.unit}; do it again, it resumes")
 
     def run(self, work: Work) -> None:
         """Do the work and keep its report or its one sentence."""
@@ -62,22 +69,23 @@ def _kept() -> dict[str, Job]:
     return {}
 
 
-def current() -> Job | None:
-    """The job that runs, or the last one until it is put away."""
-    return _kept().get("job")
+def current(kind: str = "corpus") -> Job | None:
+    """The job of that kind that runs, or the last one until it is put away."""
+    job = _kept().get("job")
+    return job if job is not None and job.kind == kind else None
 
 
 def running() -> bool:
-    """Whether a job runs."""
-    job = current()
+    """Whether a job of any kind runs."""
+    job = _kept().get("job")
     return job is not None and not job.over.is_set()
 
 
-def start(title: str, work: Work) -> None:
-    """Start the work, unless another job runs."""
+def start(title: str, work: Work, kind: str = "corpus", verb: str = DONE, unit: str = UNIT, first: str = FIRST) -> None:
+    """Start the work, unless another job runs; `verb`, `unit` and `first` are the words of its bar."""
     if running():
         return
-    job = _kept()["job"] = Job(title)
+    job = _kept()["job"] = Job(title, kind, verb, unit, first)
     threading.Thread(target=job.run, args=(work,), name="job", daemon=True).start()
 
 
@@ -95,7 +103,7 @@ def show() -> None:
 
 @st.fragment(run_every=0.5)
 def _bar() -> None:
-    job = current()
+    job = _kept().get("job")
     if job is None or job.over.is_set():
         st.rerun()
     with st.container(border=True, key="job"):
@@ -108,7 +116,7 @@ def _how_far(job: Job) -> str:
     if job.stop.is_set():
         return "stopping after this batch …"
     if not job.total:
-        return "reading the documents …"
+        return job.first
     rate = job.done / max(perf_counter() - job.counting_since, 0.5)
     left = (job.total - job.done) / rate if rate else 0
-    return f"embedded {job.done:,} of {job.total:,} texts · {rate:,.0f} a second · {left:,.0f} s left"
+    return f"{job.verb} {job.done:,} of {job.total:,} {job.unit} · {rate:,.0f} a second · {left:,.0f} s left"

@@ -1,7 +1,7 @@
 """What the pages Tune and Headroom compute on: the queries to choose on, a stage in front, every setting at once.
 
-Everything comes from rag_core.evaluate by the path of the command `tune`, so that page and command say the same. Here
-is also what keeps the held-out queries unseen: nothing but `judged` scores them. Nothing here draws.
+Everything comes from rag_core.evaluate by the path of the command `tune`, so that page and command say the same. What
+single pipelines give is in tuning_points.py, looking at the held-out queries in tuning_held_out.py. Nothing here draws.
 """
 
 from __future__ import annotations
@@ -11,25 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import ceil, floor, log10
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rag_core.cli.tuning import swept_pipeline
 from rag_core.errors import InputError
-from rag_core.evaluate import chain, judgement
+from rag_core.evaluate import chain
 from rag_core.evaluate import tune as tuning
-from rag_core.evaluate.experiment import Outcome, run
 from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.evaluate.lists import Lists
-from rag_core.evaluate.looks import held_out_key, look, looks
-from rag_core.evaluate.measures import SET_MEASURES
 from rag_core.evaluate.scores import score
 from rag_core.evaluate.split import near_duplicates
 from rag_core.evaluate.variants import Captures
-from rag_core.filters.cutoff import TopK
-from rag_core.spec import fingerprint, read_pipeline
+from rag_core.spec import read_pipeline
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 
@@ -44,6 +39,8 @@ MEASURES = ("SetF", "SetP", "SetR")
 STEPS = 60  # of each axis of the plane
 FOLDS = 5
 UNIT = 1e-9
+Marker = tuple[float, float]
+"""Gap threshold and offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,105 +190,3 @@ def rounded_up(value: float) -> float:
     power = 10.0 ** floor(log10(value))
     steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
     return round(next((step for step in steps if step * power >= value * 1.0001), ceil(value / power)) * power, 12)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Mean precision, recall and F of one pipeline over the queries it names."""
-
-    name: str
-    SetP: float
-    SetR: float
-    SetF: float
-    kept: float
-    queries: int
-
-
-def point(name: str, cases: Sequence[Case], pipeline: Pipeline, min_grade: int) -> Point:
-    """One pipeline's means, from a plain run."""
-    report = run(cases, pipeline, min_grade, SET_MEASURES)
-    means = {name: report.summary.means[name] or 0.0 for name in MEASURES}
-    kept = sum(outcome.scores.kept for outcome in report.outcomes) / len(report.outcomes)
-    return Point(name, **means, kept=kept, queries=report.summary.queries_scored)
-
-
-def outcomes(study: Study, pipeline: Pipeline) -> tuple[Outcome, ...]:
-    """Every dev query through what a pipeline has behind the stages in front."""
-    tail = Pipeline(pipeline.stages[len(study.front) :], label=pipeline.label)
-    return run(study.fronted, tail, study.min_grade, SET_MEASURES).outcomes
-
-
-def references(study: Study) -> dict[str, Pipeline]:
-    """What a setting may be held against, by name: the best fixed k first."""
-    k, pipeline = study.baseline
-    found = {f"best fixed k ({k})": pipeline, "no cut": Pipeline(study.front)}
-    return found | ({"chosen setting": study.choice.pipeline} if study.choice else {})
-
-
-def fixed_ks(study: Study) -> list[Point]:
-    """Every fixed k from 1 to 50 (or the longest list) behind the same stages in front, over the dev queries."""
-    longest = min(50, max(int(study.lists.lengths.max()), 1))
-    axis = Axis("k", "TopK", "k", tuple(range(1, longest + 1)))
-    table = chain.sweep(study.dev, Pipeline((*study.front, TopK())), (axis,), min_grade=study.min_grade)
-    return [
-        Point(f"fixed k {row['k']}", row["SetP"], row["SetR"], row["SetF"], row["kept_mean"], len(study.dev))
-        for row in table.rows()
-    ]
-
-
-def front_of(study: Study) -> list[dict[str, Any]]:
-    """The settings of the plane that no other beats in both mean precision and mean recall, by rising recall."""
-    best: list[dict[str, Any]] = []
-    for row in sorted(study.table.rows(), key=lambda row: (-row["SetR"], -row["SetP"])):
-        if not best or row["SetP"] > best[-1]["SetP"] + UNIT:
-            best.append(row)
-    return best[::-1]
-
-
-def seen(study: Study, workspace: Path) -> int:
-    """How often the held-out queries were looked at so far."""
-    return looks(workspace, held_out_key(study.test)) if study.test else 0
-
-
-def judged(study: Study, workspace: Path) -> judgement.Judgement:
-    """Look at the held-out queries once more, write the look down, and judge the choice on them.
-
-    InputError where there is no choice.
-    """
-    if study.choice is None:
-        raise InputError(f"there is no choice to judge, {study.problem}")
-    times = look(workspace, held_out_key(study.test), fingerprint(study.choice.pipeline))
-    return judgement.judge(
-        study.test,
-        study.choice,
-        study.ask.objective,
-        given=study.pipeline,
-        looks=times,
-        min_grade=study.min_grade,
-    )
-
-
-def before_judging(study: Study, times: int) -> str:
-    """What the dev queries say, in words, while the held-out ones are not looked at."""
-    choice, name = study.choice, study.ask.objective
-    if choice is None:
-        return f"There is no setting to recommend: {study.problem}."
-    text = (
-        f"On {len(study.dev)} dev queries {name} {choice.value:.3f} vs {choice.baseline_value:.3f} for "
-        f"{choice.baseline.label}; dev figures promise too much, because the setting was chosen on them."
-    )
-    if study.crossed is not None:
-        crossed = study.crossed
-        text += (
-            f" Chosen on the other folds and judged on each of {crossed.folds}: {crossed.value:.3f}, "
-            f"{crossed.gain:+.3f} over the best fixed k."
-        )
-    done = f"looked at {times} time{'s' if times != 1 else ''} before" if times else "never looked at yet"
-    return f"{text} The {len(study.test)} held-out queries: {done}."
-
-
-def setting_words(study: Study) -> str:
-    """The chosen setting as a person reads it."""
-    gap, offset = study.best
-    kind = "share of the span" if study.ask.policy == "relative" else "distance"
-    return f"gap threshold {gap:.4f} ({kind}), offset {offset:.4f} (distance)"

@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, tuning, tuning_set
-from pages.components.tuning_charts import Interval
+from pages.components import resources, say, tuning, tuning_held_out, tuning_points, tuning_set
 from rag_core.errors import WinnowError
 from rag_core.evaluate.judgement import Judgement, sentence
 
 JUDGED = "tune.judged"
+Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Seen:
     """What one look brought: the judgement, and both pipelines' held-out points with intervals."""
 
     judgement: Judgement
-    points: tuple[tuple[tuning.Point, Interval, Interval], ...]
+    points: tuple[tuple[tuning_points.Point, Interval, Interval], ...]
 
 
 def seen(key: str) -> Seen | None:
@@ -44,9 +44,9 @@ def draw_choice(key: str, study: tuning.Study) -> None:
             st.text(_told(f"{study.problem}."))
             return
         verdict = _expectation(study) if found is None else _verdict(found.judgement)
-        st.markdown(f"**Chosen on dev: {tuning.setting_words(study)}.** {verdict}")
-        times = tuning.seen(study, resources.workspace())
-        st.markdown(tuning.before_judging(study, times) if found is None else sentence(found.judgement))
+        st.markdown(f"**Chosen on dev: {tuning_held_out.setting_words(study)}.** {verdict}")
+        times = tuning_held_out.seen(study, resources.workspace())
+        st.markdown(tuning_held_out.before_judging(study, times) if found is None else sentence(found.judgement))
         _draw_button(key, study, times, found is not None)
 
 
@@ -92,7 +92,7 @@ def _verdict(found: Judgement) -> str:
 def _judge(key: str, study: tuning.Study) -> None:
     st.session_state["tune.judge_problem"] = ""
     try:
-        found = tuning.judged(study, resources.workspace())
+        found = tuning_held_out.judged(study, resources.workspace())
         points = tuple(_point(study, name, pipeline) for name, pipeline in _two(found).items())
     except (WinnowError, OSError) as error:
         st.session_state["tune.judge_problem"] = str(error)
@@ -104,7 +104,7 @@ def _two(found: Judgement) -> dict[str, Any]:
     return {"chosen setting": found.choice.pipeline, found.choice.baseline.label: found.choice.baseline}
 
 
-def _point(study: tuning.Study, name: str, pipeline: Any) -> tuple[tuning.Point, Interval, Interval]:
+def _point(study: tuning.Study, name: str, pipeline: Any) -> tuple[tuning_points.Point, Interval, Interval]:
     """A pipeline's held-out means with the intervals of precision and recall; part of the same look."""
     import numpy as np
 
@@ -116,4 +116,4 @@ def _point(study: tuning.Study, name: str, pipeline: Any) -> tuple[tuning.Point,
         values = [one for one in values_of(study.test, pipeline, measure, study.min_grade) if one is not None]
         low, high, _ = bootstrap_interval(np.array(values))
         intervals.append(None if low is None or high is None else (low, high))
-    return tuning.point(name, study.test, pipeline, study.min_grade), intervals[0], intervals[1]
+    return tuning_points.point(name, study.test, pipeline, study.min_grade), intervals[0], intervals[1]

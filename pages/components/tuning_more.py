@@ -1,20 +1,12 @@
-"""Below the plane of Tune: precision and recall, knobs that do nothing, the command; and saving a pipeline file."""
+"""Below the plane of Tune: precision and recall, knobs that do nothing, the command."""
 
 from __future__ import annotations
 
-import re
 import shlex
-import tempfile
-from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, say, tuning, tuning_set
-from rag_core.cli.tuning_output import write_pipeline
-from rag_core.stage import Pipeline
-
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+from pages.components import tuning, tuning_points, tuning_set
 
 
 def draw_front(key: str, study: tuning.Study) -> None:
@@ -23,7 +15,7 @@ def draw_front(key: str, study: tuning.Study) -> None:
     from pages.components.tuning_choice import seen
 
     choice, found = study.choice, seen(key)
-    chosen = None if choice is None else tuning.point("chosen", study.dev, choice.pipeline, study.min_grade)
+    chosen = None if choice is None else tuning_points.point("chosen", study.dev, choice.pipeline, study.min_grade)
     figure = tuning_charts.front_figure(study, chosen, () if found is None else found.points)
     st.plotly_chart(figure, key="tune.front_chart", config={"displaylogo": False}, alt=tuning_charts.FRONT_ALT)
     if found is None:
@@ -31,7 +23,7 @@ def draw_front(key: str, study: tuning.Study) -> None:
     else:
         tuning_set.quiet("Hollow: held-out queries, with 95 % bootstrap intervals over queries.")
     with st.expander("The front as a table"):
-        rows = tuning.front_of(study)
+        rows = tuning_points.front_of(study)
         st.dataframe(
             {name: [row[name] for row in rows] for name in rows[0]}, hide_index=True, key="tune.front_table",
             alt="Settings that no other beats in both mean precision and mean recall",
@@ -78,41 +70,3 @@ def draw_command(name: str, study: tuning.Study) -> None:
         "The same choice and judgement from the command line (it looks at the held-out queries, and counts it):"
     )
     st.code(" ".join(parts), language=None, wrap_lines=True)
-
-
-def draw_save(name: str, study: tuning.Study, marker: tuple[float, float]) -> None:
-    """The setting at the marker as a pipeline file: download, or into the workspace."""
-    with st.popover("Save as pipeline file", icon=":material/save:"):
-        gap, offset = marker
-        st.markdown(f"The setting at the marker: gap threshold {gap:.4f}, offset {offset:.4f}.")
-        st.session_state.setdefault("tune.name", f"tuned-{name}"[:60])
-        wanted = st.text_input("Name", key="tune.name", max_chars=60, persist_state="session") or ""
-        good = NAME.fullmatch(wanted) is not None
-        if not good:
-            tuning_set.quiet("Small letters, digits and hyphens, please.")
-        pipeline = replace(study.at(gap, offset), label=wanted or "tuned")
-        with st.container(horizontal=True):
-            st.download_button(
-                "Download", lambda: text_of(pipeline), f"{wanted or 'tuned'}.yaml", "application/yaml",
-                on_click="ignore", disabled=not good,
-            )  # fmt: skip
-            if st.button("Save to the workspace", key="tune.save", disabled=not good):
-                _save(wanted, pipeline)
-
-
-def _save(name: str, pipeline: Pipeline) -> None:
-    path = resources.workspace() / "pipelines" / f"{name}.yaml"
-    try:
-        write_pipeline(path, pipeline)
-    except OSError as error:
-        say.problem("The pipeline cannot be stored.", str(error))
-        return
-    st.text(f"stored as {path.parent.name}/{path.name} in the workspace")
-
-
-def text_of(pipeline: Pipeline) -> str:
-    """The pipeline file's text."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pipeline.yaml"
-        write_pipeline(path, pipeline)
-        return path.read_text(encoding="utf-8")

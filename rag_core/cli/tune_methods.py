@@ -154,7 +154,7 @@ def search(asked: Asked) -> Answer:
     from rag_core.evaluate import search as searching
     from rag_core.resources import with_entities, with_judge
 
-    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid)
+    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, most=None)
     swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)
     dev, test = asked.split()
     study, sampler = asked.own.get("study"), asked.own.get("sampler", "tpe")

@@ -113,14 +113,16 @@ def _of_set(
         getattr(index, "close", lambda: None)()
 
 
-def swept_pipeline(source: str, stage: str, grid: str | None) -> tuple[Any, tuple[Any, ...]]:
+def swept_pipeline(
+    source: str, stage: str, grid: str | None, most: int | None = 2_000_000
+) -> tuple[Any, tuple[Any, ...]]:
     """The pipeline with the stage in it, behind what the spec holds unless it holds it already, and the grid's axes."""
     from rag_core.evaluate.grid import parse_grid
 
     text = grid or DEFAULT_GRIDS.get(stage)
     if text is None:
         raise InputError(f"there is no default grid for {stage}, expected --grid 'name=a|b|c'")
-    return with_stage(source, stage), parse_grid(text, stage)
+    return with_stage(source, stage), parse_grid(text, stage, most)
 
 
 def with_stage(source: str, stage: str) -> Any:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 SAMPLERS = ("tpe", "random", "grid", "nsga2")
+MOST_CELLS = 100_000  # sampler grid lists them all
 Progress = Callable[[int, int], None]
 
 
@@ -98,7 +100,7 @@ def search(
     unknown objective or sampler. A `progress` that raises ends this process' part, finished trials stay; after
     Cancelled they are given.
     """
-    _check(objectives, sampler, trials)
+    _check(objectives, sampler, trials, axes)
     task = _Task(Captures(cases, min_grade), pipeline, tuple(axes), tuple(objectives), floor)
     study = _study(task, sampler, storage, name, seed)
     with suppress(Cancelled):
@@ -108,7 +110,7 @@ def search(
     return Search(task.objectives, baseline, rows, pareto_front(rows), fixed)
 
 
-def _check(objectives: Sequence[str], sampler: str, trials: int) -> None:
+def _check(objectives: Sequence[str], sampler: str, trials: int, axes: Sequence[Axis]) -> None:
     unknown = [one for one in objectives if one not in OBJECTIVES]
     if unknown or not objectives:
         raise InputError(f"objectives are {list(objectives)}, expected some of {', '.join(OBJECTIVES)}")
@@ -116,6 +118,9 @@ def _check(objectives: Sequence[str], sampler: str, trials: int) -> None:
         raise InputError(f"sampler is {sampler[:80]!r}, expected one of {', '.join(SAMPLERS)}")
     if trials < 1:
         raise InputError(f"trials is {trials}, expected at least 1")
+    cells = prod(len(axis.values) for axis in axes)
+    if sampler == "grid" and cells > MOST_CELLS:
+        raise InputError(f"the grid has {cells:,} settings, expected at most {MOST_CELLS:,} for sampler grid")
 
 
 def _study(task: _Task, sampler: str, storage: Path | None, name: str, seed: int) -> Any:
@@ -123,10 +128,7 @@ def _study(task: _Task, sampler: str, storage: Path | None, name: str, seed: int
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    kept = None
-    if storage is not None:
-        storage.parent.mkdir(parents=True, exist_ok=True)
-        kept = optuna.storages.RDBStorage(f"sqlite:///{storage}", engine_kwargs={"connect_args": {"timeout": 60}})
+    kept = None if storage is None else _storage(storage)
     directions: Any = [OBJECTIVES[one] for one in task.objectives]
     study = optuna.create_study(
         storage=kept,
@@ -233,3 +235,24 @@ def choice_of(
 def shared_storage(workspace: Path) -> Path:
     """Where the studies of a workspace live."""
     return workspace / "studies.db"
+
+
+def kept_trials(storage: Path, name: str) -> int:
+    """How many finished trials the study of that name holds; 0 where there is no such study."""
+    import optuna
+
+    if not storage.is_file():
+        return 0
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        return len(_finished(optuna.load_study(study_name=name, storage=_storage(storage))))
+    except KeyError:
+        return 0
+
+
+def _storage(path: Path) -> Any:
+    """The studies' file, waited for while another process writes to it."""
+    import optuna
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})

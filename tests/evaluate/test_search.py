@@ -24,6 +24,7 @@ _spec.loader.exec_module(planted)
 
 CUT = parse_pipeline(["AdaptiveGap"])
 PLANE = parse_grid("gap_threshold=0.01:0.3:5,distance_offset=0.05:0.6:5", "AdaptiveGap")
+HUGE = parse_grid("gap_threshold=0:1:5000,distance_offset=0:1:5000", "AdaptiveGap", None)
 CASES = planted.planted_gap(1, 20, noise=0.2)
 
 
@@ -137,11 +138,12 @@ def finished(storage):
         ({"objectives": ("nDCG",)}, "objectives are"),
         ({"sampler": "luck"}, "sampler is 'luck'"),
         ({"trials": 0}, "trials is 0"),
+        ({"sampler": "grid", "axes": HUGE}, "expected at most 100,000 for sampler grid"),
     ],
 )
 def test_what_cannot_be_sought_is_refused(more, says):
     with pytest.raises(InputError, match=says):
-        search(CASES, CUT, PLANE, **more)
+        search(CASES, CUT, **{"axes": PLANE, **more})
 
 
 def test_a_cancelled_search_gives_what_is_done():

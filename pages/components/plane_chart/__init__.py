@@ -16,14 +16,11 @@ from typing import Any
 import streamlit as st
 
 from pages.components import cut_chart
-from pages.components.tuning import MEASURES, UNIT, Study
+from pages.components.tuning import MEASURES, UNIT, Marker, Study
 
 FOLDER = Path(__file__).parent
 SCRIPTS = ("draw.js", "live.js", "panels.js", "chart.js")
 HTML = '<div class="plane-chart" data-testid="plane-chart"></div>'
-
-Marker = tuple[float, float]
-"""Gap threshold and offset."""
 
 
 @cache
