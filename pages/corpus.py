@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import corpus_add, corpus_state, header, jobs, resources, say
+from pages.components import corpus_add, corpus_state, header, jobs, resources, say, who
 from rag_core.errors import WinnowError
 from rag_core.index.collection import Summary
+from rag_core.roles import CHANGE
 
-BELOW = ("Chunks", "Numbers", "Add documents")
+BELOW = ("Chunks", "Numbers", "Add documents", "Connect Chroma")
+WAYS_IN = BELOW[2:]
 TABLE = "corpus.collections"
 QUICK = "rulebook"  # the demo collection that brings its vectors along: proposed first
 
@@ -57,7 +59,7 @@ def draw_demo() -> None:
         "Bring up to date",
         icon=":material/sync:",
         key="corpus.demo_go",
-        disabled=jobs.running() or name is None,
+        disabled=jobs.running() or name is None or not who.person().may(CHANGE),
         on_click=lambda: corpus_state.bring_demo(st.session_state["corpus.demo"]),
         help="Builds the collection from the eval set’s corpus, or embeds what changed in it. Vectors that ship with "
         "it are used, so that this takes seconds.",
@@ -77,6 +79,7 @@ def draw_collections(known: Sequence[Summary], chosen: Summary | None) -> None:
             "documents": [one.documents for one in known],
             "with a rule": [f"{one.with_rule:,} ({one.with_rule / max(1, one.chunks):.0%})" for one in known],
             "model": [one.model for one in known],
+            **({"distance": [one.metric for one in known]} if any(one.origin for one in known) else {}),
             "MB": [one.bytes / 1_000_000 for one in known],
             **problems,
         },
@@ -96,13 +99,23 @@ def chosen_in_table(names: Sequence[str]) -> None:
         corpus_state.choose(names[rows[0]])
 
 
+def show_way_in(way: str) -> None:
+    """Documents of one's own, or a collection that Chroma holds."""
+    if way == "Connect Chroma":
+        from pages.components import corpus_connect
+
+        corpus_connect.show()
+    else:
+        corpus_add.show()
+
+
 def draw_below(chosen: Summary) -> None:
     """Chunks, numbers, or the way in: only the one that is chosen runs."""
     below = st.segmented_control(
         "Below", BELOW, default=BELOW[0], required=True, key="corpus.below", label_visibility="collapsed"
     )
-    if below == "Add documents":
-        corpus_add.show()
+    if below in WAYS_IN:
+        show_way_in(str(below))
         return
     if chosen.problem or not chosen.chunks:
         say.problem("This collection cannot be shown.", chosen.problem or "it holds no chunk")
@@ -144,6 +157,7 @@ def delete(name: str) -> None:
     if st.session_state["corpus.confirm"] != name:  # the button may have been pressed before the page knew
         return
     try:
+        who.require(CHANGE)
         delete_collection(resources.workspace(), name)
     except WinnowError as error:
         st.session_state["corpus.delete_problem"] = str(error)
@@ -159,9 +173,13 @@ def draw() -> None:
     corpus_add.show_report()
     if chosen is None:
         st.markdown(
-            "**There is no collection yet.** Bring the demo collection up to date in the sidebar, or add documents."
+            "**There is no collection yet.** Bring the demo collection up to date in the sidebar, add documents, or "
+            "connect a collection that Chroma holds."
         )
-        corpus_add.show()
+        way = st.segmented_control(
+            "Way in", WAYS_IN, default=WAYS_IN[0], required=True, key="corpus.way", label_visibility="collapsed"
+        )
+        show_way_in(str(way))
         return
     draw_collections(known, chosen)
     draw_below(chosen)

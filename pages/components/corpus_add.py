@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import corpus_state, jobs, say
+from pages.components import corpus_connect, corpus_state, jobs, say
 from pages.components.corpus_state import Order, Preview
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
+from rag_core.index.foreign import Connected
 from rag_core.index.ingest import IngestReport
 
 NOT_THERE = ""
@@ -167,6 +168,8 @@ def show_report() -> None:
         say.problem("Stopped. What was embedded is kept; the collection stands as it was.", job.stopped)
     elif isinstance(job.report, IngestReport):
         _report(job.report)
+    elif isinstance(job.report, Connected):
+        corpus_connect.report(job.report)
     else:
         st.markdown(":material/check: **The collection is up to date already**: nothing was embedded.")
     st.button("Close this report", key="corpus.close", on_click=jobs.put_away, type="tertiary")

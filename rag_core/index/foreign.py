@@ -22,9 +22,9 @@ from rag_core.index.collection import fingerprints, folder_of
 from rag_core.index.embed import BundledEmbedder, Progress, Vectors, normalise
 from rag_core.index.foreign_place import Place, reached, stamp
 from rag_core.index.lock import writing
-from rag_core.index.remote import KNOWN
+from rag_core.index.remote import CHARACTERS_PER_TOKEN, KNOWN
 from rag_core.index.rules import kept_rules
-from rag_core.index.store import FILE, FORMAT, Row, opened
+from rag_core.index.store import FILE, FORMAT, Row, embedded_text, opened
 from rag_core.types import Chunk, Metric
 
 PAGE = 500
@@ -213,16 +213,24 @@ def _store(
     """Make the mirror hold exactly these records. A vector's key is its own: two records may share a text."""
     space = str(metric).encode()
     hashes = [hashlib.sha256(space + vector.tobytes()).hexdigest() for vector in vectors]
-    rows = [Row(chunk, "", key, 0) for chunk, key in zip(chunks, hashes, strict=True)]
+    window, tokens = _tokens(model, [embedded_text(chunk) for chunk in chunks])
+    rows = [Row(chunk, "", key, count) for chunk, key, count in zip(chunks, hashes, tokens, strict=True)]
     with writing(folder), opened(folder, write=True) as file:
         before = {row.chunk.id for row in file.rows()}
         rows = kept_rules(file, rows)
         for start in range(0, len(rows), PAGE):
             file.add_vectors(model, hashes[start : start + PAGE], vectors[start : start + PAGE])
         fingerprint, revision = fingerprints(rows, model)
-        described = {"format": str(FORMAT), "model": model, "dimension": str(vectors.shape[1]), "window": "0"}
+        described = {"format": str(FORMAT), "model": model, "dimension": str(vectors.shape[1]), "window": str(window)}
         everything = {**described, "fingerprint": fingerprint, "revision": revision, **facts}
         file.switch(rows, before - {chunk.id for chunk in chunks}, everything)
+
+
+def _tokens(model: str, texts: list[str]) -> tuple[int, list[int]]:
+    """(the model's window, tokens of each text): counted for the bundled model, estimated for others."""
+    if model == BundledEmbedder.name:
+        return BundledEmbedder.window, BundledEmbedder().count_tokens(texts)
+    return KNOWN.get(model, (0, 8191))[1], [-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts]
 
 
 def _refuse_own(folder: Path, name: str) -> None:

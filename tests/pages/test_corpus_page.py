@@ -208,3 +208,28 @@ def test_a_fault_in_a_job_still_ends_it():
         job.run(lambda progress: 1 / 0)
     assert job.over.is_set()
     assert job.problem == "internal error, ZeroDivisionError"
+
+
+def test_a_chroma_collection_is_found_connected_and_shown_with_its_distance(corpus, tmp_path):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, chromadb; c = chromadb.PersistentClient(sys.argv[1]).create_collection('wear');"
+        "c.add(ids=['a', 'b'], embeddings=[[1.0] * 384, [0.5] * 384], documents=['a hat', 'a boot'])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "store")], check=True)
+    corpus.segmented_control(key="corpus.way").set_value("Connect Chroma").run()
+    corpus.text_input(key="corpus.chroma_path").set_value(str(tmp_path / "store")).run()
+    sane(button(corpus, "Look what is there").click().run())
+    assert list(frame(corpus, "records")["distance"]) == ["l2"]
+    app = finished(sane(button(corpus, "Connect").click().run()))
+    assert any("Chunks in the mirror: 2" in one.value for one in app.markdown)
+    assert list(frame(app, "MB")["distance"]) == ["l2"]
+
+
+def test_a_folder_that_is_no_store_is_said_and_nothing_is_listed(corpus, tmp_path):
+    corpus.segmented_control(key="corpus.way").set_value("Connect Chroma").run()
+    corpus.text_input(key="corpus.chroma_path").set_value(str(tmp_path)).run()
+    app = sane(button(corpus, "Look what is there").click().run())
+    assert any("holds no chroma.sqlite3" in one.value for one in app.text)
