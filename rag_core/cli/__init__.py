@@ -52,32 +52,37 @@ def common(
 def _register() -> None:
     """Hang the commands under the app, once; their modules import the library only when a command runs."""
     from rag_core.cli import (
+        cache,
         collections,
         entities,
         eval_sets,
+        evaluating,
         labels,
         live,
         llm_filter,
         replay,
         rules,
+        runs,
         status,
         tune,
         tuning,
     )
 
     app.command("replay")(replay.replay)
-    for command in (live.ingest, live.query, live.capture, live.evaluate):
+    for command in (live.ingest, live.query, live.capture, evaluating.evaluate):
         app.command()(command)
     app.command("entities")(entities.entities)
     app.command()(tuning.sweep)
     app.command()(tune.tune)
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
+    app.add_typer(cache.cache_app, name="cache")
     app.add_typer(collections.collections_app, name="collections")
     app.add_typer(eval_sets.eval_sets_app, name="eval-sets")
     app.add_typer(labels.labels_app, name="labels")
     app.add_typer(llm_filter.llm_filter_app, name="llm-filter")
     app.add_typer(rules.rules_app, name="rules")
+    app.add_typer(runs.runs_app, name="runs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Commands on collections and other sources: `ingest`, `query`, `capture`, `evaluate`."""
+"""Commands on collections and other sources: `ingest`, `query`, `capture`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rag_core.cli.live_index import opened_set as opened_set
 from rag_core.cli.live_index import searched
 from rag_core.cli.output import emit
-from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
+from rag_core.cli.replay import laid_over, short_options, show, show_traces
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -191,50 +191,3 @@ def capture(
         emit(facts)
     else:
         typer.echo(f"{len(found.cases)} queries, {depth} candidates each → {out}")
-
-
-def evaluate(
-    eval_set: str = EvalSetName,
-    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
-    collection: str | None = Collection,
-    source: str | None = SourceName,
-    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
-    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
-    gap_threshold: float | None = GapThreshold,
-    distance_threshold: float | None = DistanceThreshold,
-    max_chunks: int | None = MaxChunks,
-    k: int | None = typer.Option(None, "-k", help="TopK.k."),
-    min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
-    measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
-    name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
-    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
-    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
-    approximate: bool = Approximate,
-    debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
-) -> None:
-    """Measure pipelines on an eval set: per query and mean, with intervals and a test of every pair."""
-    from rag_core import workbench
-    from rag_core.evaluate.experiment import run_all
-    from rag_core.evaluate.report import comparison_json
-    from rag_core.evaluate.sets import load_set
-
-    folder = resolve_workspace(workspace)
-    found, index = load_set(eval_set, folder), None
-    if not found.recorded or collection is not None or source is not None:
-        found, index = opened_set(eval_set, collection, folder, approximate, source)
-    found = found.split(split) if split else found
-    cases = chosen([case for case in found.cases if tag is None or tag in case.query.tags], name, first)
-    if not cases:
-        raise InputError(f"eval set {found.name} has no query with tag {tag!r}, expected one that it has")
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
-    specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
-    try:
-        runnable = [workbench.live(spec, index) for spec in specs] if index is not None else specs
-        reports = run_all(cases, runnable, min_grade or found.min_grade, measures_of(measure))
-    finally:
-        getattr(index, "close", lambda: None)()
-    if debug:
-        show_traces(reports)
-    show(reports, comparison_json(reports, seed, every_pair=True), json)

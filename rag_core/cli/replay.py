@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.output import emit
+from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
 from rag_core.errors import InputError
 
 Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
@@ -31,11 +32,16 @@ def replay(
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
+    save_run: bool = SaveRun,
+    run_out: Path | None = RunOut,
+    run_name: str = RunName,
+    workspace: Path | None = typer.Option(None, "--workspace", help="Where --save-run keeps the run."),
     json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
 ) -> None:
     """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
     from rag_core.evaluate.experiment import run_all
     from rag_core.evaluate.report import comparison_json
+    from rag_core.evaluate.snapshot import About
     from rag_core.sources.trec_run import read_lists
 
     cases = read_lists(file, queries, corpus)
@@ -55,7 +61,13 @@ def replay(
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
     if debug:
         show_traces(reports)
+    keep_run(reports, About(run_name, eval_set_of(file), seed), save_run, run_out, workspace)
     show(reports, comparison_json(reports, seed), json)
+
+
+def eval_set_of(file: Path) -> str:
+    """What a run of recorded lists says it was measured on: the file's name, or its folder's in an eval set."""
+    return file.resolve().parent.name if file.name == "lists.jsonl" else file.stem
 
 
 def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list[Any]:

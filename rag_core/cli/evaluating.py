@@ -1,0 +1,126 @@
+"""`evaluate`: measure pipelines on an eval set; and what a gate shares with it: opening the set and its index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.live import (
+    Approximate,
+    Collection,
+    DistanceThreshold,
+    EvalSetName,
+    GapThreshold,
+    Json,
+    MaxChunks,
+    SourceName,
+    Workspace,
+)
+from rag_core.cli.live_index import opened_set
+from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
+from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
+from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An eval set that is ready to be run: its cases, and the index of a live one."""
+
+    eval_set: Any
+    cases: list[Any]
+    index: Any = None
+
+    def runnable(self, specs: list[Any]) -> list[Any]:
+        """The pipelines on the index, or as they are where the lists are recorded."""
+        from rag_core import workbench
+
+        return [workbench.live(spec, self.index) for spec in specs] if self.index is not None else specs
+
+    def about(self, name: str, seed: int) -> Any:
+        """What a run says of itself."""
+        from rag_core.evaluate.snapshot import About
+
+        if self.index is None:
+            return About(name, self.eval_set.name, seed)
+        snapshot = getattr(self.index, "snapshot", None)
+        model = getattr(snapshot, "model", "")
+        return About(
+            name,
+            self.eval_set.name,
+            seed,
+            corpus=str(self.index.fingerprint),
+            rules=str(getattr(snapshot, "revision", "")),
+            models={"embedding": model} if model else {},
+        )
+
+
+@contextmanager
+def opened(
+    eval_set: str, collection: str | None, source: str | None, folder: Path, approximate: bool = False
+) -> Iterator[Opened]:
+    """The eval set with its index, which is closed in the end."""
+    from rag_core.evaluate.sets import load_set
+
+    found, index = load_set(eval_set, folder), None
+    if not found.recorded or collection is not None or source is not None:
+        found, index = opened_set(eval_set, collection, folder, approximate, source)
+    try:
+        yield Opened(found, list(found.cases), index)
+    finally:
+        getattr(index, "close", lambda: None)()
+
+
+def narrowed(one: Opened, split: str | None, tag: str | None, names: list[str] | None, first: int | None) -> Opened:
+    """Only the queries of a split, with a tag, of those ids, the first N; an InputError where none is left."""
+    found = one.eval_set.split(split) if split else one.eval_set
+    cases = chosen([case for case in found.cases if tag is None or tag in case.query.tags], names, first)
+    if not cases:
+        raise InputError(f"eval set {found.name} has no query with tag {tag!r}, expected one that it has")
+    return Opened(found, cases, one.index)
+
+
+def evaluate(
+    eval_set: str = EvalSetName,
+    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
+    collection: str | None = Collection,
+    source: str | None = SourceName,
+    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
+    gap_threshold: float | None = GapThreshold,
+    distance_threshold: float | None = DistanceThreshold,
+    max_chunks: int | None = MaxChunks,
+    k: int | None = typer.Option(None, "-k", help="TopK.k."),
+    min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
+    measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
+    name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
+    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
+    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
+    approximate: bool = Approximate,
+    debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
+    save_run: bool = SaveRun,
+    run_out: Path | None = RunOut,
+    run_name: str = RunName,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Measure pipelines on an eval set: per query and mean, with intervals and a test of every pair."""
+    from rag_core.evaluate.experiment import run_all
+    from rag_core.evaluate.report import comparison_json
+
+    folder = resolve_workspace(workspace)
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    with opened(eval_set, collection, source, folder, approximate) as whole:
+        one = narrowed(whole, split, tag, name, first)
+        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]])
+        reports = run_all(one.cases, specs, min_grade or one.eval_set.min_grade, measures_of(measure))
+        about = one.about(run_name, seed)
+    if debug:
+        show_traces(reports)
+    keep_run(reports, about, save_run, run_out, workspace)
+    show(reports, comparison_json(reports, seed, every_pair=True), json)

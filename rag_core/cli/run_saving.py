@@ -1,0 +1,54 @@
+"""Keeping what `replay` and `evaluate` found: the options for it, and the writing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+SaveRun = typer.Option(False, "--save-run", help="Keep the run in the workspace (see `runs`).")
+RunOut = typer.Option(None, "--run-out", help="Write the run to this file (docs/formats.md); gates read it.")
+RunName = typer.Option("", "--run-name", help="What to call the run; default: its pipelines.")
+
+
+def keep_run(reports: list[Any], about: Any, save: bool, out: Path | None, workspace: Path | None) -> None:
+    """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
+    if not save and out is None:
+        return
+    from rag_core.evaluate.run_file import dump_run
+    from rag_core.evaluate.snapshot import run_of
+    from rag_core.files import write_whole
+
+    run = run_of(reports, about)
+    if out is not None:
+        write_whole(out, dump_run(run))
+        sys.stderr.write(f"run {run.id} → {out}\n")
+    if save:
+        store_run(run, workspace)
+        sys.stderr.write(f"run {run.id} kept in the workspace\n")
+
+
+def store_run(run: Any, workspace: Path | None) -> str:
+    """Keep a run in the workspace's store; its id."""
+    from rag_core.evaluate.run_file import summary_of
+    from rag_core.store.database import open_store
+    from rag_core.store.runs import RunStore
+    from rag_core.workspace import resolve_workspace
+
+    with open_store(resolve_workspace(workspace)) as store:
+        return RunStore(store).save(run.document, summary_of(run))
+
+
+def find_run(wanted: str, workspace: Path | None) -> Any:
+    """The run of a file, else the stored run of that id or beginning of an id."""
+    from rag_core.evaluate.run_file import load_run, read_run
+    from rag_core.store.database import open_store
+    from rag_core.store.runs import RunStore
+    from rag_core.workspace import resolve_workspace
+
+    if Path(wanted).is_file() or wanted.endswith(".json"):
+        return load_run(Path(wanted))
+    with open_store(resolve_workspace(workspace), create=False) as store:
+        return read_run(RunStore(store).document(wanted), f"run {wanted[:80]}")

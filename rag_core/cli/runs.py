@@ -1,0 +1,172 @@
+"""`runs`: list, show, compare, note, export, import and delete the runs of a workspace."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rag_core.cli.label_store import say
+from rag_core.cli.output import emit
+from rag_core.cli.replay import shown
+from rag_core.cli.run_saving import find_run, store_run
+from rag_core.errors import InputError
+
+if TYPE_CHECKING:
+    from rag_core.store.runs import RunStore
+
+runs_app = typer.Typer(help="Runs: what an evaluation found, kept as it was.", no_args_is_help=True)
+
+RunId = typer.Argument(..., help="A run's id (its beginning will do).")
+Workspace = typer.Option(None, "--workspace", help="Folder of the runs; else WINNOW_WORKSPACE, else .winnow")
+Json = typer.Option(False, "--json", help="One JSON document on stdout.")
+
+
+@contextmanager
+def _store(workspace: Path | None) -> Iterator[RunStore]:
+    from rag_core.store.database import open_store
+    from rag_core.store.runs import RunStore
+    from rag_core.workspace import resolve_workspace
+
+    with open_store(resolve_workspace(workspace)) as store:
+        yield RunStore(store)
+
+
+@runs_app.command("list")
+def list_runs(
+    eval_set: str | None = typer.Option(None, "--eval-set", help="Only runs of this eval set."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """The stored runs, newest first."""
+    with _store(workspace) as store:
+        found = store.listed(eval_set)
+    if json:
+        emit({"runs": [{name: getattr(one, name) for name in one.__slots__} for one in found]})
+        return
+    for one in found:
+        best = "  ".join(f"{entry['name']} {shown(entry.get('SetF'))}" for entry in one.summary.get("pipelines", ()))
+        notes = f"  {one.notes} notes" if one.notes else ""
+        typer.echo(f"{one.id}  {one.at}  {one.eval_set}  {one.name}  SetF: {best}{notes}")
+    if not found:
+        typer.echo("no run yet; keep one with: python -m rag_core evaluate --eval-set NAME --pipeline SPEC --save-run")
+
+
+@runs_app.command("show")
+def show_run(
+    run: str = typer.Argument(..., help="A run's id, its beginning, or a run file."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """One run: its means, its settings, what it depended on, and the notes on it."""
+    found = find_run(run, workspace)
+    notes: list[Any] = []
+    if not Path(run).is_file():
+        with _store(workspace) as store:
+            notes = store.notes(found.id)
+    if json:
+        told = [{"at": note.at, "author": note.author, "note": note.note} for note in notes]
+        emit({"run": found.document, "intact": found.intact, "notes": told})
+        return
+    typer.echo(f"{found.id}  {found.document['at']}  {found.document['eval_set']}  {found.name}")
+    for one in found.pipelines:
+        figures = "  ".join(f"{name} {shown(one.means.get(name))}" for name in ("SetP", "SetR", "SetF"))
+        typer.echo(f"  {one.name}: {figures} over {one.means.get('queries_scored')} of {len(one.queries)} queries")
+    for name, value in found.fingerprints.items():
+        typer.echo(f"  {name} {value}")
+    for note in notes:
+        typer.echo(f"  {note.at} {note.author}: {note.note}")
+
+
+@runs_app.command("compare")
+def compare_runs(
+    first: str = typer.Argument(..., help="The earlier run: an id or a file."),
+    second: str = typer.Argument(..., help="The later run: an id or a file."),
+    measure: str = typer.Option("SetF", "--measure", "-m", help="The measure to compare."),
+    pipeline: str | None = typer.Option(None, "--pipeline", help="The pipeline of both; default: the first of each."),
+    seed: int = typer.Option(0, help="Seed of the interval and the test."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Two runs: the difference, or the sentence why there is none to tell."""
+    from rag_core.evaluate.compare_words import verdict_words
+    from rag_core.evaluate.run_file import changed_besides, compare_pipelines, not_comparable
+
+    runs = [find_run(one, workspace) for one in (first, second)]
+    why_not = not_comparable(*runs)
+    if why_not:
+        say({"comparable": False, "sentence": why_not, "comparison": None}, json, why_not)
+        return
+    found = compare_pipelines(runs[0], runs[1], measure, pipeline, seed)
+    changed = changed_besides(*runs)
+    words = "\n".join([verdict_words(found), *(f"besides: {one}" for one in changed)])
+    facts = {"comparable": True, "sentence": words, "comparison": {**found.to_json(), "seed": seed}, "besides": changed}
+    say(facts, json, words)
+
+
+@runs_app.command("note")
+def note_run(
+    run: str = RunId,
+    text: str = typer.Argument(..., help="The note; notes are added, never changed."),
+    author: str = typer.Option("", "--author", help="Who says it; default: the user of this machine."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Add a note to a run."""
+    with _store(workspace) as store:
+        chosen = store.add_note(run, author or _user(), text)
+    say({"run": chosen, "note": text}, json, f"noted on {chosen}")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+@runs_app.command("export")
+def export_run(
+    run: str = RunId,
+    out: Path = typer.Option(..., "--out", help="The run file to write."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Write a stored run as a run file, which a gate or a colleague reads."""
+    from rag_core.evaluate.run_file import dump_run
+    from rag_core.files import write_whole
+
+    found = find_run(run, workspace)
+    write_whole(out, dump_run(found))
+    say({"run": found.id, "out": str(out)}, json, f"run {found.id} → {out}")
+
+
+@runs_app.command("import")
+def import_run(
+    file: Path = typer.Argument(..., help="A run file."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Keep a run file in the workspace; one that was changed since it was made is refused."""
+    from rag_core.evaluate.run_file import load_run
+
+    found = load_run(file)
+    if not found.intact:
+        raise InputError(f"{file} was changed since it was made (its id does not fit), expected it as it was written")
+    say({"run": store_run(found, workspace)}, json, f"run {found.id} kept in the workspace")
+
+
+@runs_app.command("delete")
+def delete_run(
+    run: str = RunId,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Take a run and its notes out of the workspace, for good."""
+    with _store(workspace) as store:
+        chosen = store.delete(run)
+    say({"deleted": chosen}, json, f"deleted {chosen}")

@@ -1,0 +1,205 @@
+"""The run file: one evaluation as it was, in JSON, so that it can be kept, sent, compared and guarded against.
+
+Format version 1, documented in docs/formats.md. Here it is read and checked, and two runs are asked whether their
+figures may be compared at all. How one comes about is in snapshot.py, where it is kept in store/runs.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError, RecordError
+from rag_core.evaluate.significance import Comparison, compare
+from rag_core.files import parse_json, read_text
+
+FORMAT = "winnow-run"
+VERSION = 1
+MUST_AGREE = {
+    "queries": "ran over different queries",
+    "labels": "were measured against different labels",
+    "corpus": "searched different corpora",
+}
+"""Fingerprints that two runs must share for their figures to be compared, and what it means where they do not."""
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "at": str,
+    "name": str,
+    "eval_set": str,
+    "min_grade": int,
+    "seed": int,
+    "fingerprints": dict,
+    "platform": dict,
+    "models": dict,
+    "queries": list,
+    "chunks": dict,
+    "labels": dict,
+    "pipelines": list,
+}
+
+
+@dataclass(frozen=True)
+class RunPipeline:
+    """One pipeline of a run: its spec, its means and, per query, plain values as they stand in the file."""
+
+    name: str
+    spec: Sequence[Any]
+    means: Mapping[str, Any]
+    queries: Sequence[Mapping[str, Any]]
+
+    def values(self, measure: str) -> list[float | None]:
+        """The measure of every query; None where it is unscored or was not measured."""
+        return [query["values"].get(measure) for query in self.queries]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as read from its file. `document` is the whole of it."""
+
+    document: Mapping[str, Any]
+    pipelines: tuple[RunPipeline, ...]
+
+    @property
+    def id(self) -> str:
+        """The run's id, made from its contents."""
+        return str(self.document["id"])
+
+    @property
+    def name(self) -> str:
+        """What it was called."""
+        return str(self.document["name"])
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """What it depended on: queries, labels, corpus, rules, code."""
+        found: Mapping[str, str] = self.document["fingerprints"]
+        return found
+
+    @property
+    def intact(self) -> bool:
+        """Whether the contents are still those the id was made from."""
+        return run_id(self.document) == self.id
+
+    @property
+    def query_ids(self) -> list[str]:
+        """The ids of its queries, in order."""
+        return [str(query["id"]) for query in self.pipelines[0].queries] if self.pipelines else []
+
+    def pipeline(self, name: str | None = None) -> RunPipeline:
+        """The pipeline of that name, the first where none is named; a RecordError lists what the run holds."""
+        found = next((one for one in self.pipelines if name is None or one.name == name), None)
+        if found is None:
+            held = ", ".join(one.name for one in self.pipelines) or "none"
+            raise RecordError(f"run {self.id} has no pipeline {(name or '')[:80]!r}, expected one of {held}")
+        return found
+
+
+def run_id(document: Mapping[str, Any]) -> str:
+    """The id of a run: a hash of all it holds but the id itself."""
+    rest = {key: value for key, value in document.items() if key != "id"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return "r" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:15]
+
+
+def load_run(path: Path) -> Run:
+    """The run of a file, or an InputError that says what is wrong with it."""
+    return read_run(parse_json(read_text(path), str(path)), str(path))
+
+
+def dump_run(run: Run) -> str:
+    """The run as the text of its file; `load_run` gives the same run back."""
+    return json.dumps(run.document, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_run(document: Any, where: str) -> Run:
+    """The run of a parsed file; a RecordError names `where` and what is not as it should be."""
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise RecordError(f"{where} is no run file, expected an object with format: {FORMAT}")
+    if document.get("version") != VERSION:
+        raise RecordError(f"{where} has version {str(document.get('version'))[:20]}, expected {VERSION}")
+    for key, kind in _KINDS.items():
+        if not isinstance(document.get(key), kind) or isinstance(document.get(key), bool):
+            raise RecordError(f"{where} has no usable {key}, expected it as docs/formats.md says")
+    pipelines = tuple(_pipeline(entry, where) for entry in document["pipelines"])
+    if not pipelines:
+        raise RecordError(f"{where} holds no pipeline, expected at least one")
+    first = [query["id"] for query in pipelines[0].queries]
+    if any([query["id"] for query in one.queries] != first for one in pipelines[1:]):
+        raise RecordError(f"{where} has pipelines over different queries, expected the same ones")
+    return Run(document, pipelines)
+
+
+def _pipeline(entry: Any, where: str) -> RunPipeline:
+    try:
+        found = RunPipeline(entry["name"], entry["spec"], entry["means"], entry["queries"])
+        good = isinstance(found.name, str) and isinstance(found.spec, list) and isinstance(found.means, Mapping)
+        good = good and all(_is_query(query) for query in found.queries)
+    except (KeyError, TypeError):
+        good = False
+    if not good:
+        raise RecordError(f"{where} has a pipeline that lacks name, spec, means or queries with id and values")
+    return found
+
+
+def _is_query(query: Mapping[str, Any]) -> bool:
+    """Whether a query's entry has what comparing needs."""
+    values = query["values"]
+    numbers = all(value is None or (isinstance(value, int | float) and value == value) for value in values.values())
+    return isinstance(query["id"], str) and isinstance(query["kept"], list) and numbers
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    """What a list of runs shows: its pipelines with their means, and how many queries it has."""
+    shown = ("SetP", "SetR", "SetF", "queries_scored", "queries_total")
+    return {
+        "queries": len(run.query_ids),
+        "labels": run.fingerprints.get("labels", ""),
+        "pipelines": [{"name": one.name, **{name: one.means.get(name) for name in shown}} for one in run.pipelines],
+    }
+
+
+def not_comparable(first: Run, second: Run) -> str:
+    """Why the figures of two runs may not be set against each other, as one sentence; '' where they may."""
+    reasons = [
+        meaning for name, meaning in MUST_AGREE.items() if first.fingerprints.get(name) != second.fingerprints.get(name)
+    ]
+    if first.document["min_grade"] != second.document["min_grade"]:
+        reasons.append("take different grades as relevant")
+    if not reasons:
+        return ""
+    return f"Runs {first.id} and {second.id} {' and '.join(reasons)}: a difference between their figures means nothing."
+
+
+def changed_besides(first: Run, second: Run) -> list[str]:
+    """What else differs between two comparable runs and may explain a difference: rules, models, code, platform."""
+    found = [
+        f"the {name} fingerprint differs"
+        for name in sorted(set(first.fingerprints) | set(second.fingerprints))
+        if name not in MUST_AGREE and first.fingerprints.get(name) != second.fingerprints.get(name)
+    ]
+    if first.document["platform"] != second.document["platform"]:
+        found.append("the platform differs")
+    return found
+
+
+def compare_pipelines(
+    first: Run, second: Run, measure: str = "SetF", pipeline: str | None = None, seed: int = 0
+) -> Comparison:
+    """How the second run's pipeline differs from the first's (that of a name, else the first of each), per query.
+
+    An InputError where the two may not be compared, or one lacks the measure.
+    """
+    why_not = not_comparable(first, second)
+    if why_not:
+        raise InputError(why_not)
+    before, after = first.pipeline(pipeline), second.pipeline(pipeline)
+    for run, one in ((first, before), (second, after)):
+        if not any(measure in query["values"] for query in one.queries):
+            raise InputError(f"run {run.id} has no {measure[:40]!r}, expected a measure it was made with")
+    names = (f"{first.id} {before.name}", f"{second.id} {after.name}")
+    return compare(before.values(measure), after.values(measure), names=names, measure=measure, seed=seed)
