@@ -1,0 +1,156 @@
+"""The runs behind Compare: the cases of an eval set with today's labels, every pipeline over them, kept block by block.
+
+A block that was measured stays measured: a run that was cancelled goes on where it was, and another baseline or measure
+runs nothing. What is computed of the tallies is in rag_core.evaluate.compare.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+from cachetools import LRUCache
+
+from pages.components import resources, say
+from pages.components.asked import labelled, working
+from pages.components.compare_view import read_entry
+from rag_core.errors import InputError, WinnowError
+from rag_core.evaluate.compare import SHOWN
+from rag_core.evaluate.experiment import Outcome, run_all
+from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure, parse_measure
+from rag_core.evaluate.sets import EvalSet, labels_fingerprint
+from rag_core.evaluate.tally import PipelineTally, QueryTally, measure_all
+from rag_core.resources import with_entities
+from rag_core.spec import dump_pipeline
+from rag_core.stage import Pipeline
+from rag_core.types import Case
+
+BLOCK = 100  # queries that are measured between two looks at whether to go on
+
+
+@dataclass(frozen=True)
+class Material:
+    """What is compared: cases with their labels, the pipelines ready to run, and what names this state."""
+
+    chosen: EvalSet
+    cases: tuple[Case, ...]
+    pipelines: tuple[Pipeline, ...]
+    key: str
+    keys: dict[str, str] | None  # of a live set: key of a label → chunk id
+
+
+def measures() -> tuple[Measure, ...]:
+    """Those every report has, and those of the table."""
+    known = {measure.name: measure for measure in DEFAULT_MEASURES}
+    return (*known.values(), *(parse_measure(name) for name in SHOWN if name not in known))
+
+
+def material(chosen: EvalSet, entries: Sequence[str]) -> Material | None:
+    """The cases and pipelines, ready to run; None with the reason shown."""
+    try:
+        pipelines = [replace(_allowed(read_entry(entry)), label=name) for entry, name in _named(entries)]
+        if chosen.recorded:
+            cases = labelled(chosen, chosen.cases, None)
+            ready, state, keys = [with_entities(one) for one in pipelines], "", None
+        else:
+            cases, ready, state, keys = _live(chosen, pipelines)
+    except (WinnowError, OSError) as error:
+        say.problem("This comparison cannot be run.", str(error))
+        return None
+    specs = [dump_pipeline(pipeline) for pipeline in ready]
+    text = repr([str(resources.workspace()), chosen.name, state, labels_fingerprint(cases), chosen.min_grade, specs])
+    return Material(chosen, tuple(cases), tuple(ready), hashlib.sha256(text.encode()).hexdigest(), keys)
+
+
+def _named(entries: Sequence[str]) -> list[tuple[str, str]]:
+    """Entry and the name it goes by; of two pipelines of one name the second is name-2."""
+    from pages.components.compare_view import title_of
+
+    found: list[tuple[str, str]] = []
+    for entry in entries:
+        title = title_of(entry)
+        taken = sum(name == title or name.startswith(f"{title}-") for _, name in found)
+        found.append((entry, title if not taken else f"{title}-{taken + 1}"))
+    return found
+
+
+def _allowed(pipeline: Pipeline) -> Pipeline:
+    """The pipeline, unless running it over a whole set may cost money."""
+    if any(stage.name in ("LLMFilter", "MultiHop") for stage in pipeline.stages):
+        raise InputError(
+            f"pipeline {pipeline.label!r} asks a language model, expected one that does not: the page LLM filter "
+            "shows what such a run costs before it starts"
+        )
+    return pipeline
+
+
+def _live(chosen: EvalSet, pipelines: Sequence[Pipeline]) -> tuple[list[Case], list[Pipeline], str, dict[str, str]]:
+    """The set's collection brought up to date and opened; its cases with the labels of chunks it holds."""
+    from pages.components import live
+    from rag_core import workbench
+
+    if not live.is_fresh(chosen):
+        working(f"Bringing the collection {chosen.name} up to date", lambda bar: live.bring_up_to_date(chosen, bar))
+    opened = live.open_live(chosen.name, False)
+    cases = labelled(chosen, [opened.known(case) for case in chosen.cases], opened)
+    return cases, [workbench.live(one, opened.index) for one in pipelines], opened.revision, opened.keys
+
+
+@st.cache_resource(show_spinner=False)
+def _blocks() -> LRUCache[tuple[str, int], list[tuple[QueryTally, ...]]]:
+    return LRUCache(400)
+
+
+def tallies(found: Material) -> list[PipelineTally] | None:
+    """Every pipeline over all cases, with a bar while blocks are missing; None with the reason shown."""
+    kept = _blocks()
+    starts = range(0, len(found.cases), BLOCK)
+    missing = [start for start in starts if (found.key, start) not in kept]
+    if missing:
+        try:
+            _measure(found, missing)
+        except (WinnowError, OSError) as error:
+            say.problem("The comparison did not come to its end; what is done is kept.", str(error))
+            return None
+    rows = [kept[found.key, start] for start in starts]
+    return [
+        PipelineTally(pipeline.label, pipeline, tuple(one for row in rows for one in row[at]), found.chosen.min_grade)
+        for at, pipeline in enumerate(found.pipelines)
+    ]
+
+
+def _measure(found: Material, missing: Sequence[int]) -> None:
+    place = st.empty()
+    with place.container(border=True):
+        bar = st.progress(0.0, "running the pipelines")
+        st.button("Cancel", key="compare.cancel", help="What is done is kept; the next run goes on from there.")
+        total = len(found.cases)
+        for start in missing:
+            cases = found.cases[start : start + BLOCK]
+
+            def told(done: int, start: int = start) -> None:
+                text = f"{start + done:,} of {total:,} queries through {len(found.pipelines)} pipelines"
+                bar.progress((start + done) / total, text)
+
+            done = measure_all(cases, found.pipelines, found.chosen.min_grade, measures(), told)
+            _blocks()[found.key, start] = [tally.queries for tally in done]
+    place.empty()
+    resources.freeze()
+
+
+def outcomes(found: Material, query_id: str) -> list[Outcome] | None:
+    """One query through every pipeline, with traces; None where the set has no such query."""
+    case = next((case for case in found.cases if case.query.id == query_id), None)
+    if case is None:
+        return None
+    reports = run_all([case], found.pipelines, found.chosen.min_grade, measures())
+    return [report.outcomes[0] for report in reports]
+
+
+@st.cache_resource(max_entries=30, show_spinner="Intervals and tests")
+def computed(what: str, key: str, *settings: Any, _work: Any) -> Any:
+    """A figure that takes a while (intervals, tests, ablations), once for the same runs and settings."""
+    return _work()

@@ -1,0 +1,78 @@
+"""Compare's view in the session: one plain key, widgets bound to its fields, and the address kept in step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.components import session, tuning_set
+from pages.components.compare_view import CompareView, from_address, settled, to_address
+from pages.components.view import compact
+from rag_core.errors import InputError
+
+VIEW, ADDRESS, PROBLEM = "compare", "compare.address", "compare.problem"
+FROM_EXPLORE = "from-explore"
+
+
+def current() -> CompareView:
+    """The view of this session."""
+    view: CompareView = st.session_state.setdefault(VIEW, CompareView())
+    return view
+
+
+def change(**changes: Any) -> None:
+    """Change fields of the view; another eval set is then the choice of the other pages too."""
+    st.session_state[VIEW] = current().changed(**changes)
+    st.session_state[PROBLEM] = ""
+    if "eval_set" in changes:
+        st.session_state[tuning_set.SET] = changes["eval_set"]
+
+
+def settle(**changes: Any) -> None:
+    """Name what is shown where the view named nothing."""
+    values = {field: getattr(current(), field) for field in CompareView.__slots__}
+    st.session_state[VIEW] = settled(CompareView(**{**values, **changes}))
+
+
+def bind(field: str) -> dict[str, Any]:
+    """Arguments that tie a widget to a field of the view."""
+    key = f"{VIEW}.{field}"
+    st.session_state[key] = getattr(current(), field)
+    return {"key": key, "on_change": _taken_over, "args": (field,)}
+
+
+def _taken_over(field: str) -> None:
+    value = st.session_state[f"{VIEW}.{field}"]
+    change(**{field: tuple(value) if isinstance(value, list) else value})
+
+
+def add_from_explore() -> None:
+    """Take what Explore has now into the comparison, in place of what was taken before."""
+    stages = compact(session.current())
+    entry = f'{{"name":"{FROM_EXPLORE}","stages":{stages}}}'
+    kept = [one for one in current().pipelines if f'"name":"{FROM_EXPLORE}"' not in one]
+    change(pipelines=(*kept, entry)[-5:])
+
+
+def read_address() -> None:
+    """Take the view from an address that was opened or edited; what is wrong with it is kept as a sentence."""
+    address = st.query_params.to_dict()
+    if address == st.session_state.get(ADDRESS):
+        return
+    st.session_state[ADDRESS] = address
+    if not address:
+        return
+    try:
+        st.session_state[VIEW] = from_address(address)
+        st.session_state[PROBLEM] = ""
+    except InputError as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def write_address() -> None:
+    """Put the view into the address; a link copied from there restores it."""
+    address = to_address(current())
+    if st.query_params.to_dict() != address:
+        st.query_params.from_dict(address)
+    st.session_state[ADDRESS] = address

@@ -1,0 +1,117 @@
+"""Compare through the page: recorded lists, two pipelines, the views, links, and labels that change the figures."""
+
+import json
+
+import pytest
+from pages.components import compare_run
+from pages.components.compare_view import CompareView, from_address, read_entry, settled, title_of, to_address
+
+from rag_core.errors import InputError
+
+PAIR = '["unfiltered","query-must"]'
+
+
+@pytest.fixture
+def compare(open_app):
+    """Compare, opened with a link."""
+
+    def opened(**parameters):
+        app = open_app()
+        app.switch_page("pages/compare.py")
+        for name, value in {"set": "recorded-combat", "pipelines": PAIR, **parameters}.items():
+            app.query_params[name] = value
+        return app.run(timeout=60)
+
+    return opened
+
+
+def table(app, *columns):
+    """The one table with these columns."""
+    return next(frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns))
+
+
+def test_the_table_gives_means_with_counts_and_differences_to_the_baseline(compare, words):
+    app = compare()
+    assert not app.exception
+    means = table(app, "SetF", "kept, mean")
+    assert means["SetF"][1].startswith("0.834 [")
+    assert "macro over 3 of 3 queries" in words(app)
+    differences = table(app, "difference", "wins", "losses")
+    assert set(differences["pipeline"]) == {"query-must"}
+    assert differences["wins"][0] == 3
+    assert "query-must is" in words(app)
+
+
+def test_the_worst_regression_stands_first_and_opens_with_reasons(compare, words):
+    app = compare(show="Queries", query="combat-1")
+    assert not app.exception
+    contrasts = table(app, "query", "difference")
+    assert sorted(contrasts["difference"]) == list(contrasts["difference"])
+    reasons = table(app, "missing from", "reason")
+    assert len(reasons) == 13
+    assert set(reasons["missing from"]) == {"query-must"}
+    assert reasons["reason"][0].startswith("no word of: armor class")
+    assert "Jaccard 0.13" in words(app)
+
+
+def test_slices_heat_map_and_losses_can_be_shown(compare, words):
+    assert "tag" in table(compare(show="Slices"), "tag", "pipeline").columns
+    assert len(table(compare(show="Heat map"), "query", "query-must")) == 3
+    app = compare(show="Where relevant chunks die")
+    assert not app.exception
+    assert table(app, "stage", "SetF it brings")["stage"][0] == "QueryMust"
+    assert "limited" in words(app)
+
+
+def test_what_explore_has_now_joins_the_comparison(compare):
+    app = compare()
+    next(button for button in app.button if button.label == "Add what Explore has now").click().run(timeout=60)
+    assert not app.exception
+    assert len(table(app, "SetF", "kept, mean")) == 3
+
+
+def test_one_pipeline_is_not_enough_and_the_page_says_so(compare, words):
+    assert "at least **2 pipelines**" in words(compare(pipelines='["unfiltered"]'))
+
+
+def test_a_pipeline_that_asks_a_model_is_not_run_unasked(compare):
+    inline = json.dumps(["unfiltered", '[{"LLMFilter":{}}]'])
+    app = compare(pipelines=inline)
+    assert any("asks a language model" in str(one.value) for one in (*app.error, *app.text, *app.markdown))
+
+
+def test_a_run_that_was_measured_once_is_not_run_again(compare, monkeypatch):
+    compare()
+    monkeypatch.setattr(compare_run, "measure_all", lambda *_: pytest.fail("measured again"))
+    assert not compare(show="Slices").exception
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"pipelines": "[1]"}, "no list of at most 5 names"),
+        ({"pipelines": '["../../secret"]'}, "is no name"),
+        ({"pipelines": json.dumps(["a"] * 6)}, "no list of at most 5 names"),
+        ({"pipelines": "x" * 9000}, "holds more than 8000 characters"),
+        ({"baseline": "-1"}, "expected a place from 0"),
+        ({"show": "Everything"}, "expected one of Table"),
+        ({"measure": "SetQ"}, "expected one of SetF"),
+    ],
+)
+def test_a_link_that_cannot_be_shown_is_refused_in_a_sentence(parameters, said):
+    with pytest.raises(InputError, match=said):
+        from_address(parameters)
+
+
+def test_a_view_and_its_link_are_the_same():
+    inline = '{"name":"from-explore","stages":[{"TopK":{"k":3}}]}'
+    view = CompareView("rulebook", ("fixed-15", inline), 1, 0, "SetR", "Queries", "difference", "q 1", "c#2")
+    assert from_address(to_address(view)) == view
+    assert title_of(inline) == "from-explore"
+    assert read_entry(inline).stages[0].k == 3
+
+
+def test_baseline_and_other_stay_apart():
+    view = settled(CompareView(pipelines=("a", "b", "c"), baseline=2, other=2))
+    assert (view.baseline, view.other) == (2, 0)
+    assert settled(CompareView(pipelines=("a", "b"), baseline=7, other=9)) == CompareView(pipelines=("a", "b"))
