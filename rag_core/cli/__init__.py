@@ -52,14 +52,14 @@ def common(
 def _register() -> None:
     """Hang the commands under the app, once; their modules import the library only when a command runs."""
     from rag_core.cli import (
-        cache,
+        caching,
         collections,
         entities,
         eval_sets,
         evaluating,
         labels,
         live,
-        llm_filter,
+        llm_filter_more,
         replay,
         rules,
         runs,
@@ -76,11 +76,11 @@ def _register() -> None:
     app.command()(tune.tune)
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
-    app.add_typer(cache.cache_app, name="cache")
+    app.add_typer(caching.cache_app, name="cache")
     app.add_typer(collections.collections_app, name="collections")
     app.add_typer(eval_sets.eval_sets_app, name="eval-sets")
     app.add_typer(labels.labels_app, name="labels")
-    app.add_typer(llm_filter.llm_filter_app, name="llm-filter")
+    app.add_typer(llm_filter_more.llm_filter_app, name="llm-filter")
     app.add_typer(rules.rules_app, name="rules")
     app.add_typer(runs.runs_app, name="runs")
 

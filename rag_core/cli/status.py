@@ -55,6 +55,7 @@ def _checks(workspace: Path) -> Iterator[Check]:
         "model": _model,
         "labels": lambda: _labels(workspace),
         "collections": lambda: _collections(workspace),
+        "result cache": lambda: _result_cache(workspace),
     }
     for name, look in looks.items():
         try:
@@ -98,6 +99,16 @@ def _collections(workspace: Path) -> str:
     if broken is not None:
         raise SurroundingsError(f"{broken[0]}: {broken[1]}")
     return ", ".join(found) or f"none yet in {workspace}"
+
+
+def _result_cache(workspace: Path) -> str:
+    """How often the app over this workspace had a result at hand."""
+    from rag_core.cache import noted_counts
+
+    counts = noted_counts(workspace)
+    if counts.hit_rate is None:
+        return "nothing was asked yet"
+    return f"hit rate {counts.hit_rate:.3f} ({counts.hits} hits, {counts.misses} misses, {counts.entries} entries)"
 
 
 def _labels(workspace: Path) -> str:
