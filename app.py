@@ -4,11 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import contents
+from pages.components import contents, who
 
 # A file of ours: an icon by name would be fetched from a font server on every visit.
 ICON = Path(__file__).parent / "pages" / "components" / "icon.svg"
 
 st.set_page_config(page_title="Winnow", page_icon=str(ICON), layout="wide")
 st.session_state["app"] = True  # pages/components/header.py asks for it
-st.navigation(contents.pages()).run()
+page = st.navigation(contents.pages())
+who.gate()
+page.run()

@@ -218,7 +218,7 @@ def draw_keeping(structure: Structure) -> None:
         if st.button("Use it in pipelines", key="entities.keep"):
             try:
                 st.text(f"stored as {entity_state.keep(structure).name} in the workspace")
-            except OSError as error:
+            except (InputError, OSError) as error:
                 say.problem("The structure cannot be stored.", str(error))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import header, label_queue, label_settings, resources, say, sources
+from pages.components import header, label_queue, label_settings, resources, say, sources, who
 from pages.components.label_queue import QueueData
 from pages.components.label_queue.intake import read_batch, take
 from pages.components.label_settings import NOBODY, NOT_ME, WHICH_KEY, Settings
@@ -83,7 +83,7 @@ def queue_of(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue:
 
 def absorb(sent: Any, store: Store, queue: PairQueue) -> None:
     """Store what the browser sent; only what is on disk is acknowledged."""
-    batch = read_batch(sent)
+    batch = read_batch(sent, who.person().name if who.shared() else "")
     taken = take(LabelStore(store), batch)
     acks: dict[str, int] = st.session_state.setdefault(ACKS, {})
     queue.take([entry for entry in taken.entries if entry.event.seq > acks.get(entry.event.session, -1)])

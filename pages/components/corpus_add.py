@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import corpus_connect, corpus_state, jobs, say
+from pages.components import corpus_connect, corpus_state, jobs, say, who
 from pages.components.corpus_state import Order, Preview
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
 from rag_core.index.foreign import Connected
 from rag_core.index.ingest import IngestReport
+from rag_core.roles import CHANGE
 
 NOT_THERE = ""
 SHOWN = 100  # lines of a list in a report
@@ -29,6 +30,9 @@ SPLIT_HELP = (
 
 def show() -> None:
     """One's own documents on the left, how they are read on the right."""
+    if refusal := who.person().refusal(CHANGE):
+        say.problem("Documents are added by admins.", refusal)
+        return
     left, right = st.columns(2, gap="large")
     with left:
         paths = _documents()

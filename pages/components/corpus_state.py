@@ -14,13 +14,14 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.components import jobs, resources
+from pages.components import jobs, resources, who
 from rag_core.corpus.load import Corpus, load
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
 from rag_core.files import write_whole
 from rag_core.index.browse import Overview, overview
 from rag_core.index.collection import Summary, folder_of, list_collections, revision_of
+from rag_core.roles import CHANGE
 
 COLLECTION = "corpus.collection"
 CHUNK = "corpus.chunk"
@@ -76,6 +77,7 @@ def _set(name: str, workspace: str) -> EvalSet:
 
 def bring_demo(name: str) -> None:
     """Bring the collection of a live eval set up to date, in the background."""
+    who.require(CHANGE)
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> object:
@@ -105,6 +107,7 @@ class Order:
 
 def check(order: Order) -> None:
     """Nothing, or an InputError that says what the order lacks."""
+    who.require(CHANGE)
     folder_of(resources.workspace(), order.collection)
     if not order.paths:
         raise InputError("no document was given, expected a folder, a file or dropped files")
@@ -112,6 +115,7 @@ def check(order: Order) -> None:
 
 def bring_in(order: Order) -> None:
     """Ingest in the background."""
+    who.require(CHANGE)
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> object:
@@ -147,6 +151,7 @@ class Preview:
 
 def preview(order: Order) -> Preview:
     """Read and check the documents as an ingest would, and write nothing."""
+    who.require(CHANGE)  # a path names any file the server can read
     return _preview(load(order.paths, "auto", order.header_level, order.mapping))
 
 
@@ -164,6 +169,7 @@ def _preview(corpus: Corpus) -> Preview:
 
 def store_dropped(collection: str, files: Sequence[UploadedFile]) -> Path:
     """Put dropped files into the workspace, once each, and give their folder; names that are none are refused."""
+    who.require(CHANGE)
     folder_of(resources.workspace(), collection)  # refuses a name that leads elsewhere
     folder = resources.workspace() / DROPS / collection
     stored: set[tuple[str, str]] = st.session_state.setdefault(STORED, set())

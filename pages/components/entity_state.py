@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources
+from pages.components import resources, who
 from rag_core.entities import Structure, TeamFilter, load_structure
 from rag_core.entities.agreement import Labelled, labelled_from_text, read_labelled
 from rag_core.entities.document import structure_text
@@ -20,6 +20,7 @@ from rag_core.errors import InputError
 from rag_core.evaluate.sets import SHIPPED
 from rag_core.files import decode, write_whole
 from rag_core.resources import STRUCTURE_FILES, structure_path
+from rag_core.roles import CHANGE
 
 DEMO, OWN = "demo", "workspace"
 LABELLED = SHIPPED / "skirmish-entities" / "queries.jsonl"
@@ -147,6 +148,7 @@ def keep(structure: Structure) -> Path:
 
     One that was written by hand there is set aside under a name of its own: its comments would be lost.
     """
+    who.require(CHANGE)
     before = structure_path(resources.workspace())
     path = resources.workspace() / STRUCTURE_FILES[-1]
     write_whole(path, structure_text(structure))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components import resources, sources
+from pages.components import resources, sources, who
 from rag_core.evaluate.pooling import NEAR
 from rag_core.spec import shipped_names
 
@@ -83,8 +83,8 @@ def _from_address(key: str, parameter: str, known: list[str] | None) -> None:
 
 def annotator() -> str:
     """Who labels: the person who logged in, else the name typed here; the address keeps it through a reload."""
-    if getattr(st.user, "is_logged_in", False):
-        name = str(st.user.get("email") or st.user.get("name") or MINE)
+    if who.shared():
+        name = who.person().name
         st.text(f"Labelling as {name}")
         return name
     st.session_state.setdefault(NAME_KEY, MINE)

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import streamlit as st
 
+from pages.components import who
 from rag_core.evaluate.experiment import with_labels
 from rag_core.store.database import Store
 from rag_core.store.events import Event, undo_of
@@ -18,7 +19,6 @@ from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Hit
 
-ANNOTATOR = "me"
 STREAM = "labels.stream"
 NEXT = "labels.next"
 
@@ -66,7 +66,7 @@ def key_of(hit: Hit) -> str:
 
 def standing(store: Store, eval_set: str, query_id: str, hit: Hit) -> Event | None:
     """The person's own label of a chunk that counts now."""
-    events: Iterable[Event] = LabelStore(store).labels(eval_set, ANNOTATOR)
+    events: Iterable[Event] = LabelStore(store).labels(eval_set, who.person().name)
     key = key_of(hit)
     return next((e for e in reversed(list(events)) if (e.query_id, e.chunk_key) == (query_id, key)), None)
 
@@ -80,7 +80,7 @@ def give(store: Store, eval_set: str, case: Case, hit: Hit, grade: int | None) -
         eval_set=eval_set,
         query_id=case.query.id,
         chunk_id=hit.chunk.id,
-        annotator=ANNOTATOR,
+        annotator=who.person().name,
         grade=grade,
         query_hash=text_hash(case.query.text),
         text_hash=text_hash(hit.chunk.text),

@@ -7,6 +7,7 @@ live object; freezing what was loaded once takes that cost away.
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import streamlit as st
 
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
+from rag_core.roles import LABEL
 from rag_core.settings import database_settings
 from rag_core.workspace import resolve_workspace
 
@@ -81,8 +83,15 @@ def _open(folder: str) -> Store:
 
 
 def label_store() -> Store:
-    """The open label store of the workspace; a StoreError where it cannot be opened."""
-    return _open(str(workspace()))
+    """The open label store of the workspace; a StoreError where it cannot be opened.
+
+    Whoever may not label is handed one that refuses to write: no page can forget to ask.
+    """
+    from pages.components import who
+
+    store = _open(str(workspace()))
+    refusal = who.person().refusal(LABEL)
+    return replace(store, unwritable=refusal) if refusal else store
 
 
 def has_store() -> bool:

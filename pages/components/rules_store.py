@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.components import resources, say
+from pages.components import resources, say, who
 from pages.components.rules_state import Bench, Rules
 from rag_core.errors import WinnowError
 from rag_core.index.rules import RuleBatch, apply_rules, rule_batches, undo_rules
+from rag_core.roles import CHANGE
 
 DONE = "rules.done"  # (collection, sentence, number of the batch that can be undone or 0)
 FAILED = "rules.failed"
@@ -49,6 +50,7 @@ def _tried(collection: str, work: Callable[[], tuple[str, int]]) -> None:
     st.session_state[FAILED] = ""
     st.session_state.pop(DONE, None)
     try:
+        who.require(CHANGE)
         st.session_state[DONE] = (collection, *work())
     except (WinnowError, OSError) as error:
         st.session_state[FAILED] = str(error)

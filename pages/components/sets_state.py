@@ -11,11 +11,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources
+from pages.components import resources, who
 from rag_core.errors import WinnowError
 from rag_core.evaluate.set_facts import SetFacts, facts_of
 from rag_core.evaluate.set_writing import DATA
 from rag_core.evaluate.sets import EvalSet, folders, load_set
+from rag_core.roles import CHANGE
 from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
 
@@ -75,6 +76,7 @@ def act(what: Callable[[], Any], done: Callable[[Any], str], choose: str = "") -
     """Do what a button asks for and keep, in one sentence, how it went; `choose`: the set to show then."""
     st.session_state[DONE] = st.session_state[PROBLEM] = ""
     try:
+        who.require(CHANGE)
         st.session_state[DONE] = done(what())
     except (WinnowError, OSError) as error:
         st.session_state[PROBLEM] = str(error)

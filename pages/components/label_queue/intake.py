@@ -52,15 +52,21 @@ class Taken:
     problem: str = ""
 
 
-def read_batch(sent: Any) -> Batch:
-    """The message as a batch; entries from the first that cannot be read are left out, with the problem said."""
+def read_batch(sent: Any, annotator: str = "") -> Batch:
+    """The message as a batch; entries from the first that cannot be read are left out, with the problem said.
+
+    `annotator` is who logged in, where people do: an entry in another name is refused.
+    """
     if not isinstance(sent, Mapping):
         return Batch()
     entries: list[Entry] = []
     problem = ""
     for raw in _listed(sent.get("entries"))[:MOST]:
         try:
-            entries.append(read_entry(raw))
+            entry = read_entry(raw)
+            if annotator and entry.event.annotator != annotator:
+                raise InputError(f"a label from the browser is by {entry.event.annotator!r}, expected {annotator!r}")
+            entries.append(entry)
         except InputError as error:
             problem = str(error)
             break

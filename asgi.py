@@ -1,0 +1,208 @@
+"""A team's server: the same app behind security headers, a log-in and a health address; `streamlit run asgi.py`.
+
+Here: which addresses may be bound, what each answer carries, whose header is believed. Who may do what is
+rag_core/roles.py, asked by the pages through pages/components/who.py. docs/server.md says how to set it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import sys
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, MutableMapping
+from hashlib import sha256
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from streamlit import config
+
+from pages.components.who import has_login
+from rag_core import __version__
+from rag_core.errors import InputError, WinnowError, exit_code
+from rag_core.journal import start_journal
+from rag_core.settings import ServerSettings, server_settings
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def own_scripts() -> str:
+    """The hashes of the scripts in Streamlit's own start page, so that no other inline script runs."""
+    page = (Path(st.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    digests = (sha256(body.encode()).digest() for body in re.findall(r"<script>(.*?)</script>", page, re.DOTALL))
+    return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        # blob: is how Streamlit loads the script of a component of ours; no text of a chunk can make one.
+        f"script-src 'self' 'wasm-unsafe-eval' blob: {own_scripts()}",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self' ws: wss:",
+        "worker-src 'self' blob:",
+        "frame-src 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+OPEN_TO_ALL = "/_stcore/metrics"
+log = logging.getLogger("winnow.server")
+
+
+class SecurityHeaders:
+    """Every answer carries HEADERS; the metrics, which name people's sessions, are for this machine only."""
+
+    def __init__(self, app: Asgi) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name for name, _ in HEADERS}
+                kept = [(name, value) for name, value in message.get("headers", []) if name.lower() not in names]
+                message["headers"] = [*kept, *HEADERS]
+            await send(message)
+
+        if scope["type"] == "http" and scope["path"].startswith(OPEN_TO_ALL) and not loopback(_peer(scope)):
+            await JSONResponse({"error": "not here"}, 404)(scope, receive, guarded)
+            return
+        await self.app(scope, receive, guarded)
+
+
+class TrustedHeader:
+    """The header that names a person reaches the app only where the trusted proxy itself sent it.
+
+    From anybody else a request that brings it is refused: it is a mistake in the set-up, or somebody who pretends.
+    """
+
+    def __init__(self, app: Asgi, settings: ServerSettings) -> None:
+        self.app = app
+        self.name = settings.user_header.lower().encode()
+        self.proxies = [ip_network(address) for address in settings.proxies]
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Let one request or connection through, or refuse it."""
+        given = [value for name, value in scope.get("headers", ()) if name.lower() == self.name]
+        if given and (len(given) > 1 or not self._from_proxy(_peer(scope))):
+            log.warning("identity header refused", extra={"peer": _peer(scope), "times": len(given)})
+            await _refuse(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _from_proxy(self, peer: str) -> bool:
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in network for network in self.proxies)
+
+
+class LoginNeeded:
+    """Without a log-in nothing is answered on an address that others can reach, however the server was started."""
+
+    def __init__(self, app: Asgi) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Let one request or connection through, or refuse it."""
+        server = scope.get("server") or ("", 0)
+        if scope["type"] in ("http", "websocket") and not loopback(str(server[0])):
+            await _refuse(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+async def _refuse(scope: Message, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await JSONResponse({"error": "refused"}, 403)(scope, receive, send)
+
+
+def _peer(scope: Message) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def loopback(address: str) -> bool:
+    """Whether only this machine reaches that address."""
+    try:
+        return ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def refuse_open_address(address: str | None, with_login: bool) -> None:
+    """Raise an InputError for an address that others reach, on a server without a log-in; no address means all."""
+    if not with_login and not loopback(address or ""):
+        raise InputError(
+            f"server.address is {address or 'not set, which means all'}, expected 127.0.0.1, or a log-in: "
+            "[auth] in .streamlit/secrets.toml or WINNOW_USER_HEADER"
+        )
+
+
+async def health(_: Request) -> JSONResponse:
+    """200 where the app can do its work, else 503; says nothing that is not for everybody."""
+    from pages.components.serving import database_answers
+
+    database = await asyncio.to_thread(database_answers)
+    body = {"status": "ok" if database else "failing", "version": __version__, "database": database}
+    return JSONResponse(body, 200 if database else 503, headers={"cache-control": "no-store"})
+
+
+def on_script_error(error: Exception) -> bool:
+    """Log a fault of a page under a number, show people the number alone."""
+    number = uuid4().hex[:8]
+    log.error("page error", extra={"error_id": number, "kind": type(error).__name__}, exc_info=error)
+    st.error(f"Something went wrong. The admins find it in the log under {number}.")
+    return True
+
+
+def parts() -> dict[str, Any]:
+    """What the app is made with, or an InputError that says why it may not be served like this."""
+    settings = server_settings()
+    with_login = bool(settings.user_header) or has_login()
+    refuse_open_address(config.get_option("server.address"), with_login)
+    start_journal()
+    middleware = [Middleware(SecurityHeaders)]
+    if settings.user_header:
+        config.set_option("server.trustedUserHeaders", {settings.user_header: "email"})
+        middleware.append(Middleware(TrustedHeader, settings=settings))
+    if not with_login:
+        middleware.append(Middleware(LoginNeeded))
+    if with_login:
+        config.set_option("client.showErrorDetails", "none")
+    routes = [Route("/api/health", health)]
+    return {"routes": routes, "middleware": middleware, "on_script_error": on_script_error if with_login else None}
+
+
+try:
+    app = st.App("app.py", **parts())  # spelled like this, `streamlit run` sees that it is a server
+except WinnowError as problem:
+    sys.stderr.write(f"winnow: {problem}\n")
+    sys.exit(exit_code(problem))

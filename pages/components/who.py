@@ -1,0 +1,93 @@
+"""Who opened this page and what they may do; the one place that every page asks before something is changed.
+
+The name comes from the log-in alone: OpenID Connect by st.login, or the header of a proxy that asgi.py trusts. Without
+either the app is one person's own and that person is admin. Roles are rag_core/roles.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.components import resources, say
+from rag_core.errors import InputError
+from rag_core.roles import ADMIN, FILE, LOOK, Person, read_roles, role_of
+from rag_core.settings import server_settings
+
+ME = "me"
+SECRETS = (Path(".streamlit/secrets.toml"), Path.home() / ".streamlit" / "secrets.toml")
+
+
+def has_login() -> bool:
+    """Whether st.login is set up: an [auth] section in secrets.toml. Nothing is read where there is no such file."""
+    return any(path.is_file() for path in SECRETS) and "auth" in st.secrets
+
+
+def shared() -> bool:
+    """Whether people are told apart."""
+    return bool(server_settings().user_header) or has_login()
+
+
+def person() -> Person:
+    """Who this session belongs to; on one's own machine `me`, an admin."""
+    if not shared():
+        return Person(ME, ADMIN)
+    name = _logged_in()
+    return Person(name, role_of(name, _roles()))
+
+
+def _logged_in() -> str:
+    if not server_settings().user_header and not st.user.get("is_logged_in", False):
+        return ""
+    verified = st.user.get("email_verified", True)  # some providers let people type any address
+    return str(st.user.get("email") or st.user.get("sub") or "").strip().casefold() if verified is not False else ""
+
+
+def _roles() -> dict[str, str]:
+    path = resources.workspace() / FILE
+    return _read(str(resources.workspace()), path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _read(workspace: str, changed_at: int) -> dict[str, str]:
+    return read_roles(Path(workspace))
+
+
+def require(deed: str) -> None:
+    """Raise an InputError where this session's person may not; called by whatever changes something, in the server."""
+    person().require(deed)
+
+
+def gate() -> None:
+    """Let nobody past who is not known: offer the log-in, or say whose list they are not on, and stop."""
+    if not shared():
+        return
+    try:
+        found = person()
+    except InputError as error:
+        say.problem("This server's list of people cannot be read.", str(error))
+        st.stop()
+    if not found.name:
+        _ask()
+    elif not found.may(LOOK):
+        say.problem("This server does not know you. Ask an admin to add you.", f"logged in as {found.name}")
+        _leave()
+        st.stop()
+    with st.sidebar.container(key="who"):
+        st.text(f"{found.name} ({found.role})")
+        _leave()
+
+
+def _ask() -> None:
+    if server_settings().user_header:
+        say.problem("This server is reached through its log-in proxy.", "the request named no person")
+    else:
+        st.markdown("### Winnow")
+        st.button("Log in", type="primary", icon=":material/login:", on_click=st.login)
+    st.stop()
+
+
+def _leave() -> None:
+    if not server_settings().user_header:
+        st.button("Log out", key="who.leave", type="tertiary", icon=":material/logout:", on_click=st.logout)

@@ -1,0 +1,86 @@
+"""Who may do what on a team's server: three roles, and the file in the workspace that names people.
+
+Only the rules. Who somebody is comes from the log-in (pages/components/who.py); on one's own machine and on the command
+line, where the workspace belongs to whoever can open it, everybody is admin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_core.errors import InputError
+from rag_core.files import parse_yaml, read_text
+
+FILE = "roles.yaml"
+VIEWER, ANNOTATOR, ADMIN = "viewer", "annotator", "admin"
+ROLES = (VIEWER, ANNOTATOR, ADMIN)
+"""From the least to the most; each may what the one before it may."""
+ANYBODY = "*"
+
+LOOK, LABEL, CHANGE = "look", "label", "change"
+NEEDS: Mapping[str, tuple[str, str]] = {
+    LOOK: (VIEWER, "look"),
+    LABEL: (ANNOTATOR, "label"),
+    CHANGE: (ADMIN, "change collections, rules, structures or eval sets"),
+}
+"""Deed → (least role, how a sentence calls it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who opened a page: the name their labels carry, and their role ('' : nobody this server knows)."""
+
+    name: str
+    role: str
+
+    def may(self, deed: str) -> bool:
+        """Whether the role allows the deed."""
+        return self.role in ROLES and ROLES.index(self.role) >= ROLES.index(NEEDS[deed][0])
+
+    def refusal(self, deed: str) -> str:
+        """'' or the sentence why not."""
+        least, words = NEEDS[deed]
+        return "" if self.may(deed) else f"your role is {self.role or 'none'}, expected {least} to {words}"
+
+    def require(self, deed: str) -> None:
+        """Raise an InputError where the role does not allow the deed."""
+        if refusal := self.refusal(deed):
+            raise InputError(refusal)
+
+
+def role_of(name: str, roles: Mapping[str, str]) -> str:
+    """The role of a person, that of `*` for anybody who logged in, else ''."""
+    return roles.get(name.strip().casefold(), roles.get(ANYBODY, "")) if name.strip() else ""
+
+
+def read_roles(workspace: Path) -> dict[str, str]:
+    """{name, lower case: role} of roles.yaml, which lists names under each role; {} without one.
+
+    An InputError names what is wrong: an unknown role, a name that is no text, a name with two roles, an admin `*`.
+    """
+    path = workspace / FILE
+    if not path.is_file():
+        return {}
+    found: dict[str, str] = {}
+    listed = parse_yaml(read_text(path), FILE) or {}
+    if not isinstance(listed, Mapping):
+        raise InputError(f"{FILE} is no mapping, expected names listed under {', '.join(ROLES)}")
+    for role, names in listed.items():
+        if role not in ROLES:
+            raise InputError(f"{FILE} names the role {str(role)[:40]!r}, expected one of {', '.join(ROLES)}")
+        for name in names if isinstance(names, list) else [names]:
+            _add(found, name, role)
+    return found
+
+
+def _add(found: dict[str, str], name: object, role: str) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"{FILE} lists something under {role} that is no name, expected text")
+    key = name.strip().casefold()
+    if key in found:
+        raise InputError(f"{FILE} lists {name[:80]!r} twice, expected one role for each name")
+    if key == ANYBODY and role == ADMIN:
+        raise InputError(f"{FILE} makes anybody who logs in admin, expected admins by name")
+    found[key] = role

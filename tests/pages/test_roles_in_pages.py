@@ -1,0 +1,172 @@
+"""Roles through AppTest: what a person may not do is refused in the server, whatever the page shows."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components.label_queue.intake import read_batch
+from rag_core.store.database import open_store
+from rag_core.store.labels import LabelStore
+from tests.pages.conftest import ROOT
+
+LIST = "admin: [ann@example.org]\nannotator: [bob@example.org]\nviewer: [vera@example.org]\n"
+
+
+@pytest.fixture
+def as_person(workspace, monkeypatch):
+    """The app as it is for somebody whose name the trusted proxy gave."""
+    monkeypatch.setenv("WINNOW_USER_HEADER", "X-Forwarded-Email")
+    workspace.mkdir()
+    (workspace / "roles.yaml").write_text(LIST)
+
+    def opened(email, page=None):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.user = {"email": email} if email else {}
+        app.run()
+        if page:
+            app.switch_page(page).run()
+        return app
+
+    return opened
+
+
+def shown(app):
+    return "\n".join(str(one.value) for kind in (app.markdown, app.text, app.caption) for one in kind)
+
+
+def test_who_is_not_logged_in_sees_no_page(as_person):
+    app = as_person("")
+    assert "log-in proxy" in shown(app)
+    assert not app.sidebar.selectbox
+    assert "Explore" not in shown(app)
+
+
+def test_who_is_on_no_list_sees_no_page(as_person):
+    app = as_person("eve@example.org")
+    assert "does not know you" in shown(app)
+    assert "Explore" not in shown(app)
+
+
+def test_a_list_that_cannot_be_read_lets_nobody_in(as_person, workspace):
+    (workspace / "roles.yaml").write_text("root: [ann@example.org]")
+    app = as_person("ann@example.org")
+    assert "cannot be read" in shown(app)
+    assert "Explore" not in shown(app)
+
+
+def test_a_person_that_is_known_is_named_with_the_role(as_person):
+    app = as_person("vera@example.org")
+    assert not app.exception
+    assert "vera@example.org (viewer)" in shown(app)
+    assert "Explore" in shown(app)
+
+
+def test_labels_carry_the_name_of_the_log_in(as_person):
+    app = as_person("bob@example.org", "pages/label.py")
+    assert "Labelling as bob@example.org" in shown(app)
+    assert not [box for box in app.text_input if box.label == "Your name"]
+
+
+def test_an_annotator_gets_a_store_that_writes_and_a_viewer_one_that_refuses(as_person):
+    assert "your role is viewer, expected annotator to label" in shown(as_person("vera@example.org", "pages/label.py"))
+    assert "your role" not in shown(as_person("bob@example.org", "pages/label.py"))
+
+
+LABEL_ANYWAY = """
+from pages.components import resources
+from rag_core.store.labels import LabelStore
+from tests.store.conftest import make_event
+LabelStore(resources.label_store()).append([make_event(0)])
+"""
+
+
+@pytest.mark.parametrize(("email", "stored"), [("vera@example.org", 0), ("bob@example.org", 1)])
+def test_a_page_that_forgets_to_ask_still_cannot_write_labels(as_person, workspace, email, stored):
+    app = AppTest.from_string(LABEL_ANYWAY, default_timeout=60)
+    app.user = {"email": email}
+    app.run()
+    assert bool(app.exception) == (stored == 0)
+    with open_store(workspace) as store:
+        assert len(LabelStore(store).history("demo")) == stored
+
+
+CHANGES = {
+    "rules": "from pages.components import rules_store\nrules_store.undo('none', 1)\n"
+    "import streamlit as st\nst.text(st.session_state['rules.failed'])",
+    "eval sets": "from pages.components import sets_state\nsets_state.act(lambda: 1, str)\n"
+    "import streamlit as st\nst.text(st.session_state['sets.problem'])",
+    "demo": "from pages.components import corpus_state\ncorpus_state.bring_demo('rulebook')",
+    "ingest": "from pages.components import corpus_state\ncorpus_state.bring_in(corpus_state.Order('x', ('/etc/hosts',)))",
+    "preview": "from pages.components import corpus_state\ncorpus_state.preview(corpus_state.Order('x', ('/etc/hosts',)))",
+    "structure": "from pages.components import entity_state\nentity_state.keep(entity_state.loaded('demo')[1])",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("email", ["vera@example.org", "bob@example.org"])
+def test_only_an_admin_changes_things(as_person, what, email):
+    app = AppTest.from_string(CHANGES[what], default_timeout=60)
+    app.user = {"email": email}
+    app.run()
+    said = shown(app) + "".join(one.message for one in app.exception)
+    assert "expected admin to change" in said
+
+
+def test_an_admin_may(as_person, workspace):
+    app = AppTest.from_string(CHANGES["structure"], default_timeout=60)
+    app.user = {"email": "Ann@Example.org"}
+    app.run()
+    assert not app.exception
+    assert (workspace / "structure.json").is_file()
+
+
+def test_a_viewer_is_not_shown_the_way_in(as_person):
+    app = as_person("vera@example.org", "pages/corpus.py")
+    assert not app.exception
+    assert not app.get("file_uploader")
+
+
+ENTRY = {
+    "pair": "p", "session": "s", "seq": 0, "eval_set": "demo", "query_id": "q", "chunk_id": "c", "annotator": "eve",
+    "query_hash": "", "text_hash": "", "note": "", "kind": "label", "grade": 2,
+}  # fmt: skip
+
+
+def test_a_label_in_anothers_name_is_refused():
+    batch = read_batch({"entries": [ENTRY], "stream": "s", "attempt": 1}, "bob")
+    assert batch.entries == ()
+    assert "'eve', expected 'bob'" in batch.problem
+    assert len(read_batch({"entries": [ENTRY]}, "eve").entries) == 1
+
+
+def test_without_a_log_in_everybody_is_admin_of_their_own_workspace(open_app):
+    app = open_app()
+    assert not app.exception
+    assert "(admin)" not in shown(app)
+
+
+WRITERS = {
+    "apply_rules", "undo_rules", "delete_collection", "write_whole", "ingest", "new_set", "delete_set", "split_set",
+    "change_tags", "connect",
+}  # fmt: skip
+ASK = {"require", "act", "_tried"}  # who.require itself, or a function that calls it before it does anything
+
+
+def calls(node):
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            yield one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
+
+
+def test_every_page_function_that_changes_the_workspace_asks_for_the_role():
+    """Canary for pages to come: a call of a writing function with no question about the role around it."""
+    found = []
+    for path in sorted((ROOT / "pages").rglob("*.py")):
+        for node in ast.parse(Path(path).read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                names = set(calls(node))
+                if names & WRITERS and not names & ASK:
+                    found.append(f"{path.name}:{node.name} calls {', '.join(sorted(names & WRITERS))}")
+    assert found == []

@@ -1,0 +1,162 @@
+"""The team's server as a process of its own: headers, health, whom it believes, which addresses it takes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADER = "X-Forwarded-Email"
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def launch(workspace, *arguments, **variables):
+    names = ("WINNOW_USER_HEADER", "WINNOW_TRUSTED_PROXIES", "WINNOW_DATABASE_URL")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    command = [sys.executable, "-m", "streamlit", "run", "asgi.py", "--server.headless", "true", *arguments]
+    return subprocess.Popen(
+        command, cwd=ROOT, env={**environment, "WINNOW_WORKSPACE": str(workspace), **variables},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def get(port, path, **headers):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+class Server:
+    def __init__(self, workspace, *arguments, **variables):
+        self.port = free_port()
+        self.process = launch(workspace, "--server.port", str(self.port), *arguments, **variables)
+
+    def __enter__(self):
+        while True:
+            assert self.process.poll() is None, self.process.stderr.read()
+            try:
+                get(self.port, "/_stcore/health")
+                return self
+            except OSError:
+                time.sleep(0.1)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("plain")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def behind_proxy(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("proxy"), WINNOW_USER_HEADER=HEADER) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", ["/", "/api/health", "/_stcore/health", "/not/there.js", "/media/none"])
+def test_every_answer_carries_the_security_headers(plain, path):
+    _, headers, _ = get(plain.port, path)
+    policy = headers["Content-Security-Policy"]
+    for part in ("default-src 'self'", "object-src 'none'", "frame-ancestors 'none'", "img-src 'self' data: blob:"):
+        assert part in policy
+    assert "unsafe-eval'" not in policy.replace("wasm-unsafe-eval'", "")
+    assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_health_says_that_the_database_answers(plain):
+    status, headers, body = get(plain.port, "/api/health")
+    assert status == 200
+    assert json.loads(body) == {"status": "ok", "version": "0.1.0", "database": True}
+    assert headers["Cache-Control"] == "no-store"
+
+
+def test_health_fails_where_the_database_is_away(tmp_path):
+    url = f"postgresql://ann:s3cr3t@127.0.0.1:{free_port()}/labels"
+    with Server(tmp_path, WINNOW_DATABASE_URL=url) as server:
+        status, _, body = get(server.port, "/api/health")
+    assert (status, json.loads(body)["database"]) == (503, False)
+    assert b"s3cr3t" not in body
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_an_address_others_reach_is_refused_without_a_log_in(tmp_path, address):
+    process = launch(tmp_path, "--server.port", str(free_port()), "--server.address", address)
+    _, said = process.communicate(timeout=60)
+    (sentence,) = [line for line in said.splitlines() if line.startswith("winnow:")]
+    assert f"server.address is {address}, expected 127.0.0.1, or a log-in" in sentence
+    assert process.returncode == 2
+
+
+def test_with_a_log_in_proxy_the_address_is_free(tmp_path):
+    with Server(tmp_path, "--server.address", "0.0.0.0", WINNOW_USER_HEADER=HEADER) as server:
+        assert get(server.port, "/api/health")[0] == 200
+
+
+def test_started_past_the_check_it_answers_nobody_on_an_open_address():
+    """uvicorn itself may be told any address; what the connection came in by counts then."""
+    import asyncio
+
+    from asgi import LoginNeeded
+
+    answered = []
+
+    async def ask(address):
+        async def app(scope, receive, send):
+            answered.append(address)
+
+        async def send(message):
+            answered.append(message.get("status"))
+
+        scope = {"type": "http", "server": (address, 80), "client": ("192.0.2.9", 1), "headers": [], "path": "/"}
+        await LoginNeeded(app)(scope, None, send)
+
+    asyncio.run(ask("127.0.0.1"))
+    asyncio.run(ask("192.0.2.7"))
+    assert answered[:2] == ["127.0.0.1", 403]
+
+
+def test_the_header_of_the_trusted_proxy_is_believed(behind_proxy):
+    assert get(behind_proxy.port, "/", **{HEADER: "ann@example.org"})[0] == 200
+
+
+def test_the_header_from_anybody_else_is_refused(tmp_path):
+    with Server(tmp_path, WINNOW_USER_HEADER=HEADER, WINNOW_TRUSTED_PROXIES="10.0.0.0/24") as server:
+        assert get(server.port, "/", **{HEADER: "admin@example.org"})[0] == 403
+        assert get(server.port, "/", **{HEADER.lower(): "admin@example.org"})[0] == 403
+        assert get(server.port, "/_stcore/stream", **{HEADER: "admin@example.org"})[0] == 403
+        assert get(server.port, "/")[0] == 200  # the page comes, and asks for the log-in
+
+
+def test_two_identity_headers_are_refused(behind_proxy):
+    with socket.create_connection(("127.0.0.1", behind_proxy.port)) as line:
+        line.sendall(f"GET / HTTP/1.1\r\nHost: x\r\n{HEADER}: a\r\n{HEADER}: b\r\nConnection: close\r\n\r\n".encode())
+        assert line.recv(100).startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize("name", ["WINNOW_USER_HEADER", "WINNOW_TRUSTED_PROXIES"])
+def test_a_setting_that_cannot_be_used_stops_the_start(tmp_path, name):
+    process = launch(tmp_path, "--server.port", str(free_port()), **{"WINNOW_USER_HEADER": HEADER, name: "a b:c"})
+    _, said = process.communicate(timeout=60)
+    assert f"winnow: {name}" in said
+    assert process.returncode == 2
