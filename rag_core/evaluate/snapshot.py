@@ -119,7 +119,7 @@ class Recorder:
         document: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "at": at or datetime.now(UTC).isoformat(timespec="seconds"),
+            "at": at or datetime.now(UTC).isoformat(timespec="milliseconds"),
             "name": self.about.name or " · ".join(self.names),
             "eval_set": self.about.eval_set,
             "min_grade": self.min_grade,
