@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import rag_core
 from rag_core.evaluate.experiment import Outcome, PipelineReport, kept_ids, unique_names
 from rag_core.evaluate.overlap import last_drops
 from rag_core.evaluate.run_file import FORMAT, VERSION, Run, read_run, run_id
@@ -180,9 +181,7 @@ def code_fingerprint() -> str:
     digest = hashlib.sha256()
     for path in sorted(_ROOT.rglob("*.py")):
         digest.update(str(path.relative_to(_ROOT)).encode() + b"\0" + path.read_bytes())
-    from rag_core import __version__
-
-    return f"{__version__}-{digest.hexdigest()[:12]}"
+    return f"{rag_core.__version__}-{digest.hexdigest()[:12]}"
 
 
 def platform_facts() -> dict[str, str]:
