@@ -27,6 +27,8 @@ STAGES: dict[str, str] = {
     "Dense": "rag_core.retrieve.dense",
     "Lexical": "rag_core.retrieve.lexical",
     "Hybrid": "rag_core.retrieve.hybrid",
+    "NormaliseKeywords": "rag_core.retrieve.rewrite",
+    "ExpandSynonyms": "rag_core.retrieve.rewrite",
     "Requery": "rag_core.retrieve.requery",
     "QueryMust": "rag_core.filters.query_must",
     "AdaptiveGap": "rag_core.filters.adaptive",

@@ -27,6 +27,7 @@ from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case, Query
+from rag_core.wording import word_resources
 
 Progress = Callable[[int, int], None]
 
@@ -68,19 +69,23 @@ def _revision(workspace: Path, name: str) -> str:
         return ""
 
 
-def live(pipeline: Pipeline, index: Any) -> Pipeline:
-    """The pipeline on an index; one without a source gets Dense with its defaults in front."""
+def live(pipeline: Pipeline, index: Any, eval_set: str = "") -> Pipeline:
+    """The pipeline on an index; one without a source gets Dense with its defaults in front.
+
+    Query rewriting takes the word lists of the index's collection, else those of the named eval set.
+    """
     if not any(stage.kind == "source" for stage in pipeline.stages):
         rewrites = tuple(stage for stage in pipeline.stages if stage.kind == "rewrite")
         rest = tuple(stage for stage in pipeline.stages if stage.kind != "rewrite")
         pipeline = replace(pipeline, stages=(*rewrites, Dense(), *rest))
     chunks = getattr(getattr(index, "snapshot", None), "chunks", ())
-    return with_judge(with_entities(build(pipeline, {"index": index})), chunks=chunks)
+    pipeline = build(pipeline, {"index": index, **word_resources(pipeline, index, eval_set)})
+    return with_judge(with_entities(pipeline), chunks=chunks)
 
 
-def source_of(index: Any, depth: int, pipeline: Pipeline | None = None) -> Stage:
+def source_of(index: Any, depth: int, pipeline: Pipeline | None = None, eval_set: str = "") -> Stage:
     """The source of a pipeline on an index, with the rewrites before it, at a depth; Dense where none is named."""
-    return live(_front(depth, pipeline), index)
+    return live(_front(depth, pipeline), index, eval_set)
 
 
 def _front(depth: int, pipeline: Pipeline | None) -> Pipeline:
@@ -91,10 +96,13 @@ def _front(depth: int, pipeline: Pipeline | None) -> Pipeline:
     return Pipeline((*rewrites, make_stage(source.name, {**source.settings(), "depth": depth})))
 
 
-def capture_fingerprint(index: Any, depth: int, cases: Iterable[Case], pipeline: Pipeline | None = None) -> str:
-    """What a capture depends on: index, source settings and queries with their labels."""
+def capture_fingerprint(
+    index: Any, depth: int, cases: Iterable[Case], pipeline: Pipeline | None = None, eval_set: str = ""
+) -> str:
+    """What a capture depends on: index, source settings, word lists, and queries with their labels."""
     asked = [[case.query.id, case.query.text, sorted(case.grades.items())] for case in cases]
-    text = f"{index.fingerprint} {fingerprint(_front(depth, pipeline))} {asked}"
+    front = _front(depth, pipeline)
+    text = f"{index.fingerprint} {fingerprint(front)} {asked}{word_resources(front, index, eval_set) or ''}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

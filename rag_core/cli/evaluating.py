@@ -40,7 +40,8 @@ class Opened:
         """The pipelines on the index, or as they are where the lists are recorded."""
         from rag_core import workbench
 
-        return [workbench.live(spec, self.index) for spec in specs] if self.index is not None else specs
+        name = self.eval_set.name
+        return [workbench.live(spec, self.index, name) for spec in specs] if self.index is not None else specs
 
     def about(self, name: str, seed: int) -> Any:
         """What a run says of itself."""

@@ -181,8 +181,8 @@ def capture(
     found, index = opened_set(eval_set, collection, folder, approximate, source)
     try:
         spec = read_pipeline(pipeline) if pipeline else None
-        stage = workbench.source_of(index, depth, spec)
-        mark = workbench.capture_fingerprint(index, depth, found.cases, spec)
+        stage = workbench.source_of(index, depth, spec, found.name)
+        mark = workbench.capture_fingerprint(index, depth, found.cases, spec, found.name)
         asked = capture_to_file(found.cases, stage, out, mark, Bar("captured"))
     finally:
         getattr(index, "close", lambda: None)()

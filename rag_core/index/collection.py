@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from rag_core.index.store import FILE, Row, opened
 from rag_core.types import Chunk, Metric
 
 FOLDER = "collections"
+KEYWORDS = "keywords"  # fact: the headers' keywords as a JSON list
 _COUNTS = "SELECT count(*), count(DISTINCT document), count(query_must) FROM chunk"
 
 
@@ -76,6 +78,17 @@ def revision_of(workspace: Path, name: str) -> str:
     """The collection's revision alone: cheap, to see whether a snapshot is still the newest."""
     with opened(folder_of(workspace, name)) as file:
         return file.meta().get("revision", "")
+
+
+def keywords_of(workspace: Path, name: str) -> tuple[str, ...] | None:
+    """The keywords that the last ingest took from the headers; None where it took none, as earlier versions did not."""
+    with opened(folder_of(workspace, name)) as file:
+        stored = file.meta().get(KEYWORDS)
+    try:
+        listed = json.loads(stored) if stored else None
+    except ValueError:
+        return None
+    return tuple(map(str, listed)) if isinstance(listed, list) else None
 
 
 def list_collections(workspace: Path) -> list[Summary]:

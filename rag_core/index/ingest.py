@@ -5,6 +5,7 @@ Reading documents is in rag_core.corpus, the file in store.py, the lock in lock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +13,10 @@ from time import perf_counter
 
 from rag_core.corpus import load
 from rag_core.corpus.columns import Columns
+from rag_core.corpus.keywords import header_keywords
 from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
-from rag_core.index.collection import fingerprints, folder_of
+from rag_core.index.collection import KEYWORDS, fingerprints, folder_of
 from rag_core.index.embed import Embedder, Progress
 from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
@@ -229,6 +231,7 @@ def _facts(after: Sequence[Row], embedder: Embedder) -> dict[str, str]:
         "window": str(embedder.window),
         "fingerprint": fingerprint,
         "revision": revision,
+        KEYWORDS: json.dumps(header_keywords(row.chunk for row in after), ensure_ascii=False),
     }
 
 

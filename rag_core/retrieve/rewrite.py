@@ -1,0 +1,58 @@
+"""NormaliseKeywords and ExpandSynonyms: the question in the documents' words, each for one side of the search.
+
+They stand before the source and change the query only: capitals for the embedding side, official terms for the word
+side. Rules, filters and judges read the question as it was asked. The lists are handed in (word_lists.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from rag_core.retrieve.word_lists import Keywords, Synonyms
+from rag_core.stage import Stage, resource
+from rag_core.types import Candidates
+
+_RECORDED = {"skipped": "recorded list: the source was not asked"}
+
+
+@dataclass(frozen=True)
+class NormaliseKeywords(Stage):
+    """Give keywords of the documents' headers their capitals, in the query that is embedded."""
+
+    keywords: Keywords | None = resource()
+
+    kind: ClassVar[str] = "rewrite"
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """The query with its `dense_text`; facts: that text, the keywords found, how many are known."""
+        if candidates.recorded:
+            return candidates, _RECORDED
+        known = self.keywords or Keywords()
+        query = candidates.query
+        text, found = known.normalised(query.dense_text or query.text)
+        facts = {"dense_query": text, "found": ", ".join(found), "known": len(known.names)}
+        return replace(candidates, query=replace(query, dense_text=text)), facts
+
+
+@dataclass(frozen=True)
+class ExpandSynonyms(Stage):
+    """Append official terms for users' words, in the query that is searched by words; what was asked stays."""
+
+    synonyms: Synonyms | None = resource()
+
+    kind: ClassVar[str] = "rewrite"
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """The query with its `lexical_text`; facts: that text, what was added for which word, how many are known."""
+        if candidates.recorded:
+            return candidates, _RECORDED
+        known = self.synonyms or Synonyms()
+        query = candidates.query
+        text = query.lexical_text or query.text
+        added = known.expansions(text)
+        expanded = " ".join([text, *(term for term, _ in added)])
+        said = ", ".join(f"{word} → {term}" for term, word in added)
+        facts = {"lexical_query": expanded, "added": said, "known": len(known.terms)}
+        return replace(candidates, query=replace(query, lexical_text=expanded)), facts

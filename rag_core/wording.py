@@ -1,0 +1,118 @@
+"""Which keyword and synonym lists a collection's questions are rewritten with, and the files they are edited in.
+
+A list is the workspace's own file for the collection, else the workspace's general one, else that of the eval set;
+keywords also hold what the last ingest took from the headers. What the lists do is in retrieve/word_lists.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rag_core.corpus.keywords import header_keywords
+from rag_core.errors import InputError
+from rag_core.evaluate.sets import folders
+from rag_core.files import write_whole
+from rag_core.index.collection import folder_of, keywords_of
+from rag_core.retrieve.word_lists import Keywords, Synonyms, read_keywords, read_synonyms
+from rag_core.stage import Stage, flatten
+from rag_core.workspace import resolve_workspace
+
+KINDS = ("keywords", "synonyms")
+FOLDER = "words"
+_ENDINGS = (".yaml", ".yml", ".json")
+_STAGES = {"NormaliseKeywords": "keywords", "ExpandSynonyms": "synonyms"}
+
+
+def word_resources(pipeline: Stage, index: Any, eval_set: str = "") -> dict[str, Any]:
+    """The lists that the pipeline's rewrites are handed, by resource name; nothing where it has none."""
+    kinds = {_STAGES[stage.name] for stage in flatten(pipeline) if stage.name in _STAGES}
+    if not kinds:
+        return {}
+    workspace = workspace_of(index)
+    collection = index.snapshot.name if hasattr(index, "snapshot") else ""
+    found: dict[str, Any] = {}
+    if "keywords" in kinds:
+        found["keywords"] = keywords_for(index, word_file(workspace, collection, "keywords", eval_set))
+    if "synonyms" in kinds:
+        found["synonyms"] = synonyms_in(word_file(workspace, collection, "synonyms", eval_set))
+    return found
+
+
+def workspace_of(index: Any) -> Path:
+    """The workspace an index's collection is in; the environment's where the index does not say."""
+    folder = getattr(index, "folder", None)
+    return Path(folder).parents[1] if folder is not None else resolve_workspace()
+
+
+def word_file(workspace: Path, collection: str, kind: str, eval_set: str = "") -> Path | None:
+    """The file of a collection's list, or None where there is none."""
+    sets = folders(workspace)
+    places = [workspace / FOLDER / collection, workspace]
+    places += [sets[name] for name in (collection, eval_set) if name in sets]
+    listed = (place / f"{kind}{ending}" for place in places for ending in _ENDINGS)
+    return next((path for path in listed if path.is_file()), None)
+
+
+def own_file(workspace: Path, collection: str, kind: str) -> Path:
+    """The workspace's own file for the collection's list: what a page writes, whether or not it is there yet."""
+    if kind not in KINDS:
+        raise InputError(f"the word list is {kind[:40]!r}, expected {' or '.join(KINDS)}")
+    folder = workspace / FOLDER / folder_of(workspace, collection).name
+    return next(
+        (path for ending in _ENDINGS if (path := folder / f"{kind}{ending}").is_file()), folder / f"{kind}.yaml"
+    )
+
+
+def save_list(workspace: Path, collection: str, kind: str, text: str) -> Path:
+    """Check a list's text as its reader does and make it the collection's own file; an InputError says what is wrong.
+
+    What stood in the file before is kept beside it.
+    """
+    path = own_file(workspace, collection, kind).with_suffix(".yaml")
+    trial = path.with_name(f".{path.name}.trial.yaml")
+    write_whole(trial, text)
+    try:
+        (read_keywords if kind == "keywords" else read_synonyms)(trial)
+    except InputError as error:
+        raise InputError(str(error).replace(str(trial), f"the {kind} list")) from None
+    finally:
+        trial.unlink(missing_ok=True)
+    if path.is_file():
+        write_whole(path.with_suffix(".before"), path.read_bytes())
+    write_whole(path, text)
+    return path
+
+
+def keywords_for(index: Any, path: Path | None) -> Keywords:
+    """The file's keywords, then those of the index's headers as the last ingest took them."""
+    taken: tuple[str, ...] | None = None
+    if getattr(index, "folder", None) is not None:
+        taken = keywords_of(workspace_of(index), index.snapshot.name)
+    if taken is None:
+        taken = header_keywords(index.snapshot.chunks) if hasattr(index, "snapshot") else ()
+    return _keywords(path, _changed(path), taken)
+
+
+def synonyms_in(path: Path | None) -> Synonyms:
+    """The file's synonyms; none without a file."""
+    return _synonyms(path, _changed(path))
+
+
+def _changed(path: Path | None) -> int:
+    return path.stat().st_mtime_ns if path is not None else 0
+
+
+@lru_cache(maxsize=8)
+def _keywords(path: Path | None, changed_at: int, taken: Iterable[str]) -> Keywords:
+    """A list as of its last change."""
+    own = read_keywords(path).names if path is not None else ()
+    return Keywords(tuple(dict.fromkeys((*own, *taken))))
+
+
+@lru_cache(maxsize=8)
+def _synonyms(path: Path | None, changed_at: int) -> Synonyms:
+    """A list as of its last change."""
+    return read_synonyms(path) if path is not None else Synonyms()
