@@ -6,6 +6,7 @@ How long results are kept and how they are let go is in cache.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,28 @@ def remembered(query: Query, pipeline: Stage, index: Any, workspace: Path, ask: 
     state = f"{index.fingerprint} {snapshot.revision}"
     folders = (workspace, folder_of(workspace, snapshot.name))
     key = key_of([*asked, state, known], workspace, folders)
-    found = shared().result(f"{workspace.resolve()} {snapshot.name}", state, key, ask)
+    made: list[Candidates] = []
+
+    def make() -> Candidates:
+        made.append(ask())
+        return replace(made[0], reader=None)  # a reader is one run's own, and holds its index
+
+    found = shared().result(f"{workspace.resolve()} {snapshot.name}", state, key, make)
     shared().note(workspace)
-    return found
+    return made[0] if made else replace(found, reader=_AskedAgain(ask))
+
+
+class _AskedAgain:
+    """The reader of a remembered list: asks anew when somebody reads on, which most views never do."""
+
+    def __init__(self, ask: Callable[[], Candidates]) -> None:
+        self._ask = ask
+        self._reader: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._reader is None:
+            self._reader = self._ask().reader
+        return getattr(self._reader, name)
 
 
 def _named_endpoints(workspace: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rag_core.index.handles import open_index
 from rag_core.index.ingest import ingest
 from rag_core.index.rules import apply_rules
 from rag_core.remember import remembered
+from rag_core.retrieve.dense import Dense
 from rag_core.rules.model import read_rule
 from rag_core.spec import parse_pipeline
 from rag_core.types import Candidates, Fallback, Query
@@ -164,6 +165,15 @@ def test_clearing_makes_every_process_ask_anew_and_the_command_says_so(asked, tm
     key = key_of(["x"], tmp_path, ())
     clear_everywhere(tmp_path)
     assert key_of(["x"], tmp_path, ()) != key
+
+
+def test_a_remembered_list_reads_on_as_a_fresh_one_does(asked, tmp_path):
+    index, stage = open_index(tmp_path, "wear"), Dense(depth=1)
+    pipeline = live(parse_pipeline([stage]), index)
+    first, again = (remembered(QUERY, pipeline, index, tmp_path, lambda: pipeline(Candidates(QUERY))) for _ in range(2))
+    assert first.reader is not again.reader
+    assert again.reader.read(0, 5) == first.reader.read(0, 5)
+    assert again.reader.fingerprint == first.reader.fingerprint
 
 
 def test_other_processes_read_the_counts_that_were_noted(asked, tmp_path):

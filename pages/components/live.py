@@ -23,6 +23,7 @@ from rag_core.evaluate.capture import captured
 from rag_core.evaluate.experiment import start_of
 from rag_core.evaluate.sets import EvalSet
 from rag_core.index.collection import revision_of
+from rag_core.remember import remembered
 from rag_core.retrieve.dense import Dense
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.types import Candidates, Case, Chunk, Query
@@ -128,7 +129,9 @@ def dense(view: View, live: LiveIndex, depth: int) -> Dense:
 
 def searched(case: Case, view: View, live: LiveIndex) -> Case:
     """The case with the list that its query gets now, and the reader of the rest for refill."""
-    return replace(case, candidates=dense(view, live, view.depth)(Candidates(case.query)))
+    stage = dense(view, live, view.depth)
+    found = remembered(case.query, stage, live.index, resources.workspace(), lambda: stage(Candidates(case.query)))
+    return replace(case, candidates=found)
 
 
 def capture_depth(view: View, live: LiveIndex) -> int:
