@@ -68,7 +68,7 @@ def _strip(rows: Sequence[dict[str, Any]], compared: str) -> Any:
 
     ordered = sorted(rows, key=lambda row: row["change"])
     changes = [row["change"] for row in ordered]
-    names = [escape(row["query"])[:40] for row in ordered]
+    names = [escape(row["query"][:40]) for row in ordered]
     figure = go.Figure(
         go.Bar(
             x=list(range(len(ordered))),

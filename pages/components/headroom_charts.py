@@ -6,6 +6,7 @@ Plotly and scikit-learn are imported when a figure is first drawn. What the figu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from pages.components.headroom_data import Chunks, Curve
@@ -34,7 +35,7 @@ def oracles(found: Sequence[QueryHeadroom], now: Sequence[float], name: str, kin
 
     order = sorted(range(len(found)), key=lambda at: now[at] - found[at].perfect_filter)
     places = list(range(len(order)))
-    ids = [found[at].query_id for at in order]
+    ids = [escape(found[at].query_id[:80]) for at in order]  # Plotly reads tags in what it shows
     rows = (
         (name, [now[at] for at in order], GREY, "circle"),
         ("best cut of this list", [found[at].best_cut for at in order], SKY, "diamond"),

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import streamlit as st
 
-from pages.components import resources, say, tuning_sources
+from pages.components import resources, say, sources, tuning_sources
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.types import Case
@@ -14,6 +14,7 @@ from rag_core.types import Case
 SET = "tuning.set"
 PREFERRED = ("rulebook", "recorded-combat")
 GOING = "tuning.capturing"
+FILE = "tuning.file"
 
 
 def choose() -> EvalSet | None:
@@ -34,11 +35,27 @@ def choose() -> EvalSet | None:
             on_change=_taken,
             help="Recorded lists, or a collection whose queries are asked once and kept.",
         )
+        st.file_uploader(
+            "Open my result lists (JSONL)",
+            type=["jsonl"],
+            key=FILE,
+            on_change=_dropped,
+            help="One query a line: a query and its candidates, each with a distance and, where known, its label. "
+            "Read in this session only.",
+        )
+    if sources.upload_problem():
+        say.problem("The dropped file cannot be read.", sources.upload_problem())
     try:
         return tuning_sources.eval_set(name or first)
     except InputError as error:
         say.problem("This eval set cannot be opened.", str(error))
         return None
+
+
+def _dropped() -> None:
+    name = sources.take_upload(FILE)
+    if name:
+        st.session_state[SET] = name
 
 
 def _taken() -> None:
@@ -56,7 +73,7 @@ def cases_of(chosen: EvalSet) -> list[Case] | None:
         return found
     going = st.session_state.pop(GOING, False)
     st.markdown(
-        f"**{chosen.title}** has {len(chosen.cases)} queries and no result lists yet. This page needs one capture: "
+        f"**This eval set has {len(chosen.cases)} queries and no result lists yet.** The page needs one capture: "
         f"every query is asked once, {tuning_sources.DEPTH} chunks deep, and every setting is computed from the kept "
         "lists from then on. Nothing leaves this machine."
     )

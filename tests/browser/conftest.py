@@ -75,18 +75,19 @@ def wait_until_healthy(url, process, seconds=60):
     pytest.fail(f"the app did not answer at {url} within {seconds} s")
 
 
-def start_app(workspace, log):
+def start_app(workspace, log, script="app.py", *arguments):
     port = free_port()
     command = [
         sys.executable,
         "-m",
         "streamlit",
         "run",
-        "app.py",
+        script,
         "--server.headless",
         "true",
         "--server.port",
         str(port),
+        *arguments,
     ]
     environment = {**os.environ, "WINNOW_WORKSPACE": str(workspace)}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -1,0 +1,397 @@
+"""Twelve hostile texts on every place that shows foreign text: no foreign request, no script, no dialog, no live markup.
+
+A place is a line of PLACES: its name and what a person does there. A new page is added with one function and one line.
+"""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import start_app
+from tests.browser.hostile import LIVE, RECORDED, Watch, World, beacon, build
+
+POINT = "g.point[data-id]"
+CARD = ".label-queue .card"
+FILTERS = '["QueryMust","AdaptiveGap"]'
+
+
+@pytest.fixture(scope="module")
+def world(serve, tmp_path_factory):
+    place = tmp_path_factory.mktemp("hostile")
+    workspace = place / "workspace"
+    with beacon() as called:
+        texts = build(workspace, place, called.url)
+        with serve(workspace) as url:
+            yield World(url, called, workspace, place, texts)
+
+
+def settle(page):
+    """Until the page stands still."""
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    page.wait_for_timeout(300)
+
+
+def open_place(page, address, sign):
+    page.goto(address)
+    page.locator(sign).first.wait_for()
+    settle(page)
+
+
+def view(page, name):
+    page.get_by_role("radio", name=name, exact=True).or_(
+        page.get_by_role("button", name=name, exact=True)
+    ).first.click()
+    settle(page)
+
+
+def open_list(page, label):
+    """Open a pick list, so that its options are drawn, and close it."""
+    page.get_by_role("combobox", name=re.compile(label)).first.click()
+    page.get_by_role("option").first.wait_for()
+    page.keyboard.press("Escape")
+
+
+def click_row(page, row=0, table=None):
+    """Tick a row of a table, the last if none is given; cells are drawn on a canvas, so it is found by its place."""
+    table = table or page.get_by_test_id("stDataFrame").last
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 18, "y": 36 + 35 * row + 17})
+    settle(page)
+
+
+def fill(page, label, text):
+    box = page.get_by_label(label, exact=True).last
+    box.fill(text)
+    box.press("Enter")
+    settle(page)
+
+
+def explore_chunks(page, world):
+    open_place(page, world.link("", set=RECORDED, pipeline=FILTERS), POINT)
+    for number in range(len(world.texts)):
+        page.locator(POINT).nth(number).hover()
+        yield
+        page.locator(POINT).nth(number).click()
+        settle(page)
+        yield
+    page.get_by_text("Metadata", exact=True).click()
+    yield
+
+
+def explore_lists(page, world):
+    open_place(page, world.link("", set=RECORDED, pipeline=FILTERS), POINT)
+    for label in ("Eval set", "Query"):
+        open_list(page, label)
+        yield
+    for name in ("Context", "All queries"):
+        view(page, name)
+        yield
+    page.locator(".js-plotly-plot .nsewdrag").first.hover()
+    yield
+
+
+def explore_live(page, world):
+    address = world.link("", set=LIVE, collection=LIVE, question=world.texts[0], pipeline='["Dense","Requery"]')
+    open_place(page, address, POINT)
+    yield
+    page.locator(POINT).first.click()
+    settle(page)
+    yield
+    page.get_by_text("Search", exact=True).first.click()
+    fill(page, "Only chunks with", f"{world.texts[0]}")
+    yield
+    view(page, "All queries")
+    yield
+
+
+def explore_problems(page, world):
+    for wrong in ({"set": world.texts[0]}, {"set": RECORDED, "query": world.texts[1]}, {"pipeline": world.texts[2]}):
+        page.goto(world.link("", **wrong))
+        page.get_by_text(re.compile("cannot be shown|does not hold")).first.wait_for()
+        settle(page)
+        yield
+    page.goto(world.url)
+    page.locator(POINT).first.wait_for()
+    page.locator("input[type=file]").set_input_files(world.folder / "broken.jsonl")
+    page.get_by_text("This file cannot be opened").wait_for()
+    yield
+    page.locator("input[type=file]").set_input_files(next(world.folder.glob("!*.jsonl")))
+    expect(page.locator(POINT)).to_have_count(12)
+    settle(page)
+    yield
+
+
+def label_queue(page, world):
+    address = world.link("label", set=RECORDED, annotator=world.texts[0][:80])
+    open_place(page, address, "[data-testid=stSidebar]")
+    view(page, "I have not judged")
+    page.locator(CARD).wait_for()
+    page.get_by_text("Guidelines", exact=True).click()
+    page.get_by_text("Show distance, place and pipeline").click()
+    settle(page)
+    for number in range(14):
+        page.get_by_label("text as it stands").set_checked(number % 2 == 1)
+        page.locator(".label-queue .query").click()
+        yield
+        page.keyboard.press("2" if number else "s")
+        page.wait_for_timeout(60)
+    page.keyboard.press("b")
+    yield
+
+
+def label_agreement(page, world):
+    open_place(page, world.link("label", set=RECORDED, annotator="x"), "[data-testid=stSidebar]")
+    view(page, "Agreement")
+    page.get_by_text("chunks are labelled differently").wait_for()
+    settle(page)
+    for row in range(8):
+        click_row(page, row)
+        yield
+    page.get_by_text("History", exact=True).click()
+    yield
+
+
+def label_audit(page, world):
+    open_place(page, world.link("label", set=RECORDED, annotator="x"), "[data-testid=stSidebar]")
+    view(page, "Audit")
+    for row in range(8):
+        click_row(page, row)
+        yield
+    view(page, "blind sample")
+    click_row(page)
+    yield
+
+
+def label_exchange(page, world):
+    open_place(page, world.link("label", set=RECORDED, annotator="x"), "[data-testid=stSidebar]")
+    view(page, "Import and export")
+    for name in ("labels.jsonl", "wrong.qrels"):
+        page.locator("input[type=file]").last.set_input_files(world.folder / name)
+        page.get_by_text(re.compile("conflicting|cannot be brought in")).first.wait_for()
+        settle(page)
+        yield
+
+
+def rules_families(page, world):
+    open_rules(page, world)
+    open_list(page, "Family")
+    yield
+    apply = page.get_by_role("button", name=re.compile("Apply \\d+ rules"))
+    for row in range(5):
+        click_row(page, row, page.get_by_test_id("stDataFrame").first)
+        yield
+        if apply.count():
+            break
+    apply.click()
+    settle(page)
+    yield
+    view(page, "Batches")
+    yield
+
+
+def open_rules(page, world):
+    open_place(page, world.link("rules"), "[data-testid=stMetric]")
+    page.get_by_role("combobox", name="Collection").click()
+    page.get_by_role("option", name=re.compile(f"^{LIVE}")).click()
+    settle(page)
+
+
+def rules_beside(page, world):
+    open_rules(page, world)
+    view(page, "Beside a query")
+    for text in world.texts[:4]:
+        fill(page, "Why not this chunk?", text[:300])
+        yield
+    for row in range(4):
+        click_row(page, row)
+        yield
+
+
+def rules_lint(page, world):
+    open_rules(page, world)
+    view(page, "Lint")
+    for row in range(3):
+        click_row(page, row)
+        yield
+
+
+def tune(page, world):
+    open_tuned(page, world, "tune", 3, "[data-testid=stButton]")
+    yield
+    open_tuned(page, world, "tune", 0, ".plane .marker")
+    for name in ("Precision and recall", "Dead knobs", "Command", "Queries"):
+        page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name)).first.click()
+        settle(page)
+        yield
+
+
+def open_tuned(page, world, name, title, sign):
+    """A page of the bench on the eval set whose title is that payload."""
+    open_place(page, world.link(name), "[data-testid=stButton]")
+    page.get_by_role("combobox", name=re.compile("Eval set")).click()
+    page.get_by_role("option", name=world.texts[title][:12]).first.click()
+    page.locator(sign).first.wait_for()
+    settle(page)
+
+
+def headroom(page, world):
+    open_tuned(page, world, "headroom", 0, "[data-testid=stMetric]")
+    for name in ("Distances", "Curves", "Confidence bands", "Per query"):
+        view(page, name)
+        page.locator(".js-plotly-plot .nsewdrag").first.hover()
+        yield
+    for point in page.locator(".js-plotly-plot .points path").all()[:12]:
+        point.hover(force=True)
+        yield
+
+
+def entities(page, world):
+    open_place(page, world.link("entities"), "[data-testid=stMetric]")
+    page.locator("input[type=file]").first.set_input_files(world.folder / "structure.json")
+    settle(page)
+    fill(page, "Query", " ".join(world.texts)[:9000])
+    yield
+    view(page, "Aliases")
+    open_list(page, "stands for")
+    yield
+    fill(page, "New alias", world.texts[0][:200])
+    yield
+    view(page, "Labelled queries")
+    page.locator("input[type=file]").last.set_input_files(world.folder / "asked.jsonl")
+    settle(page)
+    yield
+    view(page, "Lint")
+    yield
+
+
+def corpus_chunks(page, world):
+    open_place(page, world.link("corpus"), "[data-testid=stDataFrame]")
+    page.get_by_role("combobox", name="Collection", exact=True).click()
+    page.get_by_role("option", name=LIVE).click()
+    settle(page)
+    open_list(page, "Type")
+    yield
+    chunks = page.get_by_test_id("stDataFrame").filter(
+        has=page.get_by_role("region", name=re.compile("chunks with title"))
+    )
+    for row in range(6):
+        click_row(page, row, chunks.last)
+        page.get_by_text("Metadata", exact=True).wait_for()
+        yield
+    page.get_by_text("Metadata", exact=True).click()
+    fill(page, "Holds", world.texts[0][:200])
+    yield
+    view(page, "Numbers")
+    yield
+
+
+def corpus_add(page, world):
+    open_place(page, world.link("corpus"), "[data-testid=stDataFrame]")
+    view(page, "Add documents")
+    fill(page, "Collection", "mine")
+    fill(page, "Folder or file on this machine", str(world.folder / "wrong"))
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("cannot be taken as they are").wait_for()
+    yield
+    fill(page, "Folder or file on this machine", str(world.folder / "documents"))
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("nothing is written yet").wait_for()
+    settle(page)
+    yield
+    for box in page.get_by_text(re.compile("Warnings|Files passed over")).all():
+        box.click()
+    yield
+    page.get_by_role("button", name="Ingest").click()
+    page.get_by_text("Chunks in the collection").wait_for()
+    settle(page)
+    yield
+
+
+PLACES = {
+    "Explore: chart, table, panel": explore_chunks,
+    "Explore: lists, context, all queries": explore_lists,
+    "Explore: live": explore_live,
+    "Explore: links and files that are wrong": explore_problems,
+    "Label: queue": label_queue,
+    "Label: agreement": label_agreement,
+    "Label: audit": label_audit,
+    "Label: import and export": label_exchange,
+    "Rules: families": rules_families,
+    "Rules: beside a query, why not": rules_beside,
+    "Rules: lint": rules_lint,
+    "Tune": tune,
+    "Headroom": headroom,
+    "Entities": entities,
+    "Corpus: chunks": corpus_chunks,
+    "Corpus: add documents": corpus_add,
+}
+
+
+@pytest.fixture
+def watched(browser, world):
+    """(page, watch) of a browser of its own."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    watch = Watch(context, world)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    yield page, watch
+    context.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("place", PLACES)
+def test_hostile_text_stays_text(watched, world, place):
+    page, watch = watched
+    alive = []
+    for _ in PLACES[place](page, world):
+        alive += [one for one in watch.alive(page) if one not in alive]
+    settle(page)
+    assert alive == []
+    assert watch.told == {"beacon": [], "foreign": [], "scripts": [], "dialogs": []}
+
+
+def test_the_watch_sees_what_raw_html_does(watched, world):
+    page, watch = watched
+    page.goto(world.url)
+    page.evaluate(
+        """(html) => {
+          document.body.innerHTML = html;
+          const script = document.createElement("script");
+          script.textContent = "alert(9)";
+          document.body.append(script);
+        }""",
+        "".join(world.texts),
+    )
+    page.wait_for_timeout(500)
+    assert all(watch.told.values())
+
+
+NAIVE = """
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+for text in Path(sys.argv[1]).read_text().split("\\x1e"):
+    st.markdown(text)
+"""
+
+
+def test_the_watch_sees_what_markdown_makes_of_the_texts(watched, world, tmp_path):
+    page, watch = watched
+    (tmp_path / "texts").write_text("\x1e".join(world.texts))
+    (tmp_path / "naive.py").write_text(NAIVE)
+    with open(tmp_path / "log", "wb") as log:
+        process, url = start_app(tmp_path, log, str(tmp_path / "naive.py"), "--", str(tmp_path / "texts"))
+        try:
+            page.goto(url)
+            page.locator(".katex").first.wait_for()
+            settle(page)
+            alive = " ".join(watch.alive(page))
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+    assert {kind for kind in ("img", "icon:", "formula:", "a:") if kind not in alive} == set()
+    assert watch.told["beacon"]
