@@ -1,4 +1,4 @@
-"""Below the plane of Tune: precision and recall, knobs that do nothing, the command."""
+"""Below the plane of Tune: precision and recall in numbers, knobs that do nothing, the command."""
 
 from __future__ import annotations
 
@@ -6,28 +6,34 @@ import shlex
 
 import streamlit as st
 
-from pages.components import tuning, tuning_points, tuning_set
+from pages.components import tuning, tuning_method, tuning_points, tuning_set
+from rag_core.evaluate.sets import EvalSet
 
 
-def draw_front(key: str, study: tuning.Study) -> None:
-    """Precision against recall: fixed k, the plane's front, the choice, and held-out points once looked at."""
-    from pages.components import tuning_charts
-    from pages.components.tuning_choice import seen
-
-    choice, found = study.choice, seen(key)
-    chosen = None if choice is None else tuning_points.point("chosen", study.dev, choice.pipeline, study.min_grade)
-    figure = tuning_charts.front_figure(study, chosen, () if found is None else found.points)
-    st.plotly_chart(figure, key="tune.front_chart", config={"displaylogo": False}, alt=tuning_charts.FRONT_ALT)
-    if found is None:
-        tuning_set.quiet("Held-out points with 95 % intervals appear once the held-out queries are judged.")
-    else:
-        tuning_set.quiet("Hollow: held-out queries, with 95 % bootstrap intervals over queries.")
-    with st.expander("The front as a table"):
-        rows = tuning_points.front_of(study)
-        st.dataframe(
-            {name: [row[name] for row in rows] for name in rows[0]}, hide_index=True, key="tune.front_table",
-            alt="Settings that no other beats in both mean precision and mean recall",
-        )  # fmt: skip
+def draw_front(study: tuning.Study) -> None:
+    """The table twin of the front beside the plane: the settings no other beats, and every fixed k."""
+    tuning_set.quiet(
+        "The front of the plane: settings that no other beats in both mean precision and mean recall; below it every "
+        f"fixed k. Macro over {len(study.dev)} dev queries."
+    )
+    rows = tuning_points.front_of(study)
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in tuning.MEASURES}
+    numbers["kept_mean"] = st.column_config.NumberColumn(format="%.1f")
+    st.dataframe(
+        {name: [row[name] for row in rows] for name in rows[0]}, hide_index=True, key="tune.front_table",
+        column_config=numbers, alt="Settings that no other beats in both mean precision and mean recall",
+        height=min(38 + 35 * len(rows), 420),
+    )  # fmt: skip
+    fixed = tuning_points.fixed_ks(study)
+    st.dataframe(
+        {
+            "fixed k": [at for at, _ in enumerate(fixed, 1)],
+            **{name: [getattr(one, name) for one in fixed] for name in tuning.MEASURES},
+            "kept_mean": [one.kept for one in fixed],
+        },
+        hide_index=True, key="tune.fixed_table", column_config=numbers, height=min(38 + 35 * len(fixed), 260),
+        alt="Mean precision, recall and F of every fixed k",
+    )  # fmt: skip
 
 
 def draw_knobs(study: tuning.Study) -> None:
@@ -59,10 +65,10 @@ def draw_knobs(study: tuning.Study) -> None:
     )
 
 
-def draw_command(name: str, study: tuning.Study) -> None:
+def draw_command(chosen: EvalSet, study: tuning.Study) -> None:
     """The same from the command line."""
     ask = study.ask
-    parts = ["python -m rag_core tune", "--eval-set", shlex.quote(name), "-p", shlex.quote(ask.spec)]
+    parts = ["python -m rag_core tune", tuning_method.source_words(chosen), "-p", shlex.quote(ask.spec)]
     parts += ["--grid", shlex.quote(study.grid), "--objective", ask.objective]
     if ask.floor is not None:
         parts += ["--constraint", shlex.quote(f"SetR>={ask.recall:g}")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components import plane_chart, say, tuning, tuning_more, tuning_points, tuning_queries, tuning_save
-from pages.components.tuning_choice import draw_choice
+from pages.components.tuning_choice import draw_choice, seen
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.types import Case
@@ -56,17 +56,18 @@ def draw_plane(key: str, chosen: EvalSet, study: tuning.Study) -> None:
 
     gap, offset = marker_of(key, study)
     named = tuning_points.references(study)
-    chart, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
+    chart = st.container()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         _draw_sliders(key, study, (gap, offset))
         reference = st.selectbox("Held against", list(named), key="tune.reference", persist_state="session")
+    with st.container(horizontal=True):
         st.button("To the chosen setting", on_click=put, args=(study.best,), icon=":material/my_location:")
         what = f"The setting at the marker: gap threshold {gap:.4f}, offset {offset:.4f}."
         tuning_save.draw(chosen, study.at(gap, offset), what)
     before = tuning_points.outcomes(study, named[reference])
     values = [outcome.scores.values[study.ask.objective] or 0.0 for outcome in before]
     with chart:
-        plane_chart.show(study, (gap, offset), (reference, values), "tune.plane", put)
+        plane_chart.show(study, (gap, offset), (reference, values), seen(key), "tune.plane", put)
     picked = st.segmented_control(
         "Below", BELOW, default=BELOW[0], required=True, key="tune.below", label_visibility="collapsed"
     )
@@ -74,7 +75,7 @@ def draw_plane(key: str, chosen: EvalSet, study: tuning.Study) -> None:
         now = tuning_points.outcomes(study, study.at(gap, offset))
         tuning_queries.show(now, before, study.ask.objective, reference, study.min_grade)
     else:
-        _draw_rest(picked or "", key, chosen.name, study)
+        _draw_rest(picked or "", chosen, study)
 
 
 def _draw_sliders(key: str, study: tuning.Study, marker: tuning.Marker) -> None:
@@ -89,11 +90,11 @@ def _draw_sliders(key: str, study: tuning.Study, marker: tuning.Marker) -> None:
         st.slider(f"{name} at the marker", 0.0, high, step=0.0001, format="%.4f", key=widget, on_change=slid)
 
 
-def _draw_rest(picked: str, key: str, name: str, study: tuning.Study) -> None:
+def _draw_rest(picked: str, chosen: EvalSet, study: tuning.Study) -> None:
     """Front, knobs or command."""
     if picked == "Precision and recall":
-        tuning_more.draw_front(key, study)
+        tuning_more.draw_front(study)
     elif picked == "Dead knobs":
         tuning_more.draw_knobs(study)
     else:
-        tuning_more.draw_command(name, study)
+        tuning_more.draw_command(chosen, study)

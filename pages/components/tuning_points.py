@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pages.components.tuning import MEASURES, UNIT, Study
@@ -49,6 +50,7 @@ def references(study: Study) -> dict[str, Pipeline]:
     return found | ({"chosen setting": study.choice.pipeline} if study.choice else {})
 
 
+@lru_cache(maxsize=12)
 def fixed_ks(study: Study) -> list[Point]:
     """Every fixed k from 1 to 50 (or the longest list) behind the same stages in front, over the dev queries."""
     longest = min(50, max(int(study.lists.lengths.max()), 1))
@@ -60,6 +62,7 @@ def fixed_ks(study: Study) -> list[Point]:
     ]
 
 
+@lru_cache(maxsize=12)
 def front_of(study: Study) -> list[dict[str, Any]]:
     """The settings of the plane that no other beats in both mean precision and mean recall, by rising recall."""
     best: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
-"""Where Tune and Headroom get their lists: a recorded eval set, or one capture of a live set, kept in the workspace.
+"""Where Tune and Headroom get their lists: a recorded eval set, a dropped file, or one capture of a live set.
 
-A capture asks every query once, deep, and is kept under a name made of what it depends on; labels given later are laid
-over it. Opening the index is imported late: a recorded set needs none of it.
+A capture asks every query once, deep, and is kept in the workspace under a name made of what it depends on; labels
+given later are laid over it. Opening the index is imported late: a recorded set needs none of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, say
+from pages.components import resources, say, sources
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
 from rag_core.records import load_lists
@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 
 
 def titles() -> dict[str, str]:
-    """Name → title of every eval set that holds lists or a corpus to ask."""
+    """Name → title of every eval set that holds lists or a corpus to ask, and of the lists dropped in this session."""
     found = {}
     for name, folder in folders(resources.workspace()).items():
         if (folder / "lists.jsonl").is_file() or (folder / "corpus.jsonl").is_file():
@@ -32,11 +32,14 @@ def titles() -> dict[str, str]:
                 found[name] = eval_set(name).title
             except InputError:
                 continue
-    return found
+    dropped = sources.uploads().items()
+    return found | {name: f"{one.title} (queries: {len(one.cases)})" for name, one in dropped}
 
 
 def eval_set(name: str) -> EvalSet:
-    """The eval set of that name, read again when its files change."""
+    """The eval set of that name, read again when its files change; a dropped one as it was dropped."""
+    if name in sources.uploads():
+        return sources.uploads()[name]
     folder = folders(resources.workspace()).get(name)
     if folder is None:
         raise InputError(f"there is no eval set {name[:80]!r}, expected one of {', '.join(titles())}")

@@ -138,6 +138,27 @@ def test_a_recall_nothing_reaches_is_said(open_page, workspace, words):
     assert "No setting reaches SetR 1.0" in words(app)
 
 
+@pytest.mark.parametrize("page", ["tune", "headroom"])
+def test_a_dropped_file_is_tuned_like_an_eval_set(open_page, workspace, words, page):
+    write_set(workspace)
+    app = open_page(page, "recorded-combat")
+    data = (workspace / "eval_sets" / "made" / "lists.jsonl").read_bytes()
+    app.file_uploader(key="tuning.file").upload("mine.jsonl", data, "application/json")
+    run(app)
+    if page == "tune":
+        assert "12 of 12 queries have a relevant label" in words(app)
+        assert "tune lists.jsonl" in show(app, "Command").code[0].value
+    else:
+        assert "labelled dev queries" in words(app)
+
+
+def test_a_dropped_file_that_cannot_be_read_is_said_and_changes_nothing(open_page, words):
+    app = open_page(eval_set="recorded-combat")
+    app.file_uploader(key="tuning.file").upload("mine.jsonl", b"{broken", "application/json")
+    assert "The dropped file cannot be read." in words(run(app))
+    assert "3 of 3 queries have a relevant label" in words(app)
+
+
 def test_the_command_holds_the_same_grid(open_page, workspace):
     write_set(workspace)
     app = show(open_page(), "Command")

@@ -8,7 +8,7 @@ uses. The server hears of the marker on release and computes its own figures wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ import streamlit as st
 
 from pages.components import cut_chart
 from pages.components.tuning import MEASURES, UNIT, Marker, Study
+from pages.components.tuning_choice import Seen
+from pages.components.tuning_points import Point, fixed_ks, front_of, point
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("draw.js", "live.js", "panels.js", "chart.js")
+SCRIPTS = ("draw.js", "live.js", "panels.js", "front.js", "chart.js")
 HTML = '<div class="plane-chart" data-testid="plane-chart"></div>'
 
 
@@ -40,17 +42,21 @@ def show(
     study: Study,
     marker: Marker,
     reference: tuple[str, Sequence[float]],
+    seen: Seen | None,
     key: str,
     on_move: Callable[[Marker], None],
 ) -> None:
-    """Draw the plane with its marker; `reference` is a name and the measure of every dev query there."""
+    """Draw the plane with its marker; `reference` is a name and the measure of every dev query there.
+
+    `seen` is what a look at the held-out queries brought; None before one.
+    """
 
     def moved() -> None:
         place = _place(st.session_state.get(key))
         if place is not None:
             on_move(place)
 
-    _component()(key=key, data=chart_data(study, marker, reference), on_marker_change=moved)
+    _component()(key=key, data=chart_data(study, marker, reference, seen), on_marker_change=moved)
 
 
 def _place(state: Any) -> Marker | None:
@@ -61,13 +67,16 @@ def _place(state: Any) -> Marker | None:
     return (good[0], good[1]) if len(good) == 2 and all(isfinite(one) and one >= 0 for one in good) else None
 
 
-def chart_data(study: Study, marker: Marker, reference: tuple[str, Sequence[float]]) -> dict[str, Any]:
+def chart_data(
+    study: Study, marker: Marker, reference: tuple[str, Sequence[float]], seen: Seen | None = None
+) -> dict[str, Any]:
     """All the chart draws."""
     ask = study.ask
+    front = front_data(study, seen)
     means = {name: study.table[name].round(6).tolist() for name in MEASURES}
     relative = ask.policy == "relative"
     return {
-        "key": f"{ask} {study.grid} {study.table.means.sum()!r} {[case.query.id for case in study.dev]}",
+        "key": f"{ask} {study.grid} {study.table.means.sum()!r} {[case.query.id for case in study.dev]} {front}",
         "title": f"Mean {ask.objective} of every setting, macro over {len(study.dev)} dev queries",
         "measure": ask.objective,
         "gaps": list(study.gaps),
@@ -85,11 +94,39 @@ def chart_data(study: Study, marker: Marker, reference: tuple[str, Sequence[floa
             "relative_offset": None,
         },
         "lists": lists_data(study),
+        "front": front,
         "referenceName": reference[0],
         "reference": list(reference[1]),
     }
 
 
+def front_data(study: Study, seen: Seen | None) -> dict[str, Any]:
+    """Precision against recall: [recall, precision, words] of every fixed k and of the plane's front, and the signs."""
+    fixed, (k, pipeline) = fixed_ks(study), study.baseline
+    signs = [_sign(point(f"best fixed k ({k}), dev", study.dev, pipeline, study.min_grade), "baseline")]
+    if study.choice is not None:
+        signs.append(_sign(point("chosen setting, dev", study.dev, study.choice.pipeline, study.min_grade), "chosen"))
+    for (one, precision, recall), kind in zip(
+        () if seen is None else seen.points, ("chosen", "baseline"), strict=False
+    ):
+        signs.append(_sign(one, kind) | {"heldOut": True, "precision": precision, "recall": recall})
+    return {
+        "title": f"Precision and recall, macro over {len(study.dev)} dev queries",
+        "baselineName": f"best fixed k ({k})",
+        "fixed": [[one.SetR, one.SetP, one.name] for one in fixed],
+        "plane": [
+            [row["SetR"], row["SetP"], f"gap {row['gap_threshold']:.4f}, offset {row['distance_offset']:.4f}"]
+            for row in front_of(study)
+        ],
+        "signs": signs,
+    }
+
+
+def _sign(one: Point, kind: str) -> dict[str, Any]:
+    return {"name": one.name, "kind": kind, "heldOut": False, "SetP": one.SetP, "SetR": one.SetR, "SetF": one.SetF}
+
+
+@lru_cache(maxsize=12)
 def lists_data(study: Study) -> list[dict[str, Any]]:
     """Of every dev query what a cut needs: the distances it may look at, and how many relevant the first n hold."""
     lists, most = study.lists, study.ask.max_results

@@ -4,16 +4,29 @@
 const STATES = new WeakMap();
 const QUIET = 350; // ms of silence after the last arrow key before the server is told
 
-function legend() {
+/** A small picture and its word. */
+function keyOf(drawn, word) {
+  const key = tag("span", "key");
+  const svg = make("svg", { width: 26, height: 14, viewBox: "-13 -7 26 14", "aria-hidden": "true" });
+  svg.append(drawn);
+  key.append(svg, tag("span", "", word));
+  return key;
+}
+
+function lineKey(kind, word) {
+  return keyOf(make("line", { class: kind, x1: -13, x2: 13, y1: 0, y2: 0 }), word);
+}
+
+function legend(data) {
   const list = tag("div", "legend");
-  for (const [name, word] of [["SetF", "SetF"], ["SetP", "SetP, precision"], ["SetR", "SetR, recall"]]) {
-    const key = tag("span", "key");
-    const svg = make("svg", { width: 26, height: 10, "aria-hidden": "true" });
-    svg.append(make("line", { class: `line ${name}`, x1: 0, x2: 26, y1: 5, y2: 5 }));
-    key.append(svg, tag("span", "", word));
-    list.append(key);
-  }
-  list.append(tag("span", "", "outlined: best cells · + chosen setting, exact, so it may lie between cells · ○ marker (drag, click, arrow keys)"));
+  list.append(
+    lineKey("path fixed", "fixed k"), lineKey("path best-of-plane", "best settings of the plane"),
+    keyOf(sign("baseline", false), data.front.baselineName), keyOf(sign("chosen", false), "chosen setting"),
+    keyOf(sign("now", false), "marker (drag, click, arrow keys)"),
+  );
+  if (data.front.signs.some((one) => one.heldOut)) list.append(keyOf(sign("chosen", true), "hollow: held-out queries, 95 % interval"));
+  list.append(lineKey("line SetF", "SetF"), lineKey("line SetP", "SetP, precision"), lineKey("line SetR", "SetR, recall"));
+  list.append(tag("span", "", "outlined: best cells"));
   return list;
 }
 
@@ -22,38 +35,42 @@ function build(state) {
   const { host, data } = state;
   const width = Math.max(280, Math.floor(host.clientWidth || 900));
   const two = width >= 760;
-  state.half = two ? Math.floor((width - 20) * 0.42) : width;
-  state.wide = width;
-  const { svg, box } = planePanel(data, two ? width - 20 - state.half : width);
-  Object.assign(state, { box, plane: svg, grip: make("g"), curves: tag("div"), strip: tag("div") });
-  svg.append(state.grip);
+  const left = two ? Math.floor((width - 20) * 0.53) : width;
+  const third = two ? Math.floor((width - 40) * 0.3) : width;
+  const { svg, box } = planePanel(data, left);
+  state.lists = prepare(data.lists, data.settings);
+  state.change = new Float64Array(data.lists.length);
+  Object.assign(state, { box, plane: svg, grip: markerOn(data, box) });
+  svg.append(state.grip.group);
+  state.front = frontPanel(data, two ? width - 20 - left : width, Number(svg.getAttribute("height")));
+  state.byGap = curvePanel(third, data.gaps, data.gapTitle);
+  state.byOffset = curvePanel(third, data.offsets, data.offsetTitle);
+  state.strip = stripPanel(data, data.lists.map((list) => list.id), two ? width - 40 - 2 * third : width);
   state.status = tag("div", "summary");
   state.status.setAttribute("role", "status");
-  const row = tag("div", "row");
-  row.append(svg, state.curves);
-  host.replaceChildren(row, legend(), state.status, state.strip);
+  const rows = [tag("div", "row"), tag("div", "row")];
+  rows[0].append(svg, state.front.svg);
+  rows[1].append(state.byGap.svg, state.byOffset.svg, state.strip.svg);
+  host.replaceChildren(rows[0], legend(data), state.status, rows[1]);
 }
 
-/** Draw all that follows the marker. */
+/** Change all that follows the marker; nothing is built and nothing is measured here. */
 function paint(state) {
   const { data, marker } = state;
-  const focused = state.host.getRootNode().activeElement?.dataset?.focus === "marker";
-  state.grip.replaceChildren(markerOn(data, state.box, marker));
+  state.grip.move(marker);
   const [row, column] = [nearest(data.gaps, marker.gap), nearest(data.offsets, marker.offset)];
-  const along = (pick) => Object.fromEntries(["SetP", "SetR", "SetF"].map((name) => [name, pick(data.means[name])]));
-  state.curves.replaceChildren(
-    curvePanel(state.half, `by gap threshold, offset ${data.offsets[column].toFixed(4)}`, data.gaps, along((table) => table.map((one) => one[column])), marker.gap, data.gapTitle),
-    curvePanel(state.half, `by offset, gap threshold ${data.gaps[row].toFixed(4)}`, data.offsets, along((table) => table[row]), marker.offset, data.offsetTitle),
-  );
-  const now = measured(data, marker);
-  state.status.textContent = `marker: gap threshold ${marker.gap.toFixed(4)}, offset ${marker.offset.toFixed(4)}: SetP ${now.SetP.toFixed(3)}, SetR ${now.SetR.toFixed(3)}, SetF ${now.SetF.toFixed(3)}, ${now.kept.toFixed(1)} kept on average (macro over ${now.rows.length} dev queries)`;
-  state.strip.replaceChildren(stripPanel(data, changes(data, now.rows), state.wide));
-  if (focused) state.host.querySelector(".marker").focus({ preventScroll: true });
+  const along = (pick) => ({ SetP: pick(data.means.SetP), SetR: pick(data.means.SetR), SetF: pick(data.means.SetF) });
+  state.byGap.move(marker.gap, `by gap threshold, offset ${data.offsets[column].toFixed(4)}`, column, () => along((table) => table.map((one) => one[column])));
+  state.byOffset.move(marker.offset, `by offset, gap threshold ${data.gaps[row].toFixed(4)}`, row, () => along((table) => table[row]));
+  const now = measured(state);
+  state.front.move(now);
+  state.status.textContent = `marker: gap threshold ${marker.gap.toFixed(4)}, offset ${marker.offset.toFixed(4)}: SetP ${now.SetP.toFixed(3)}, SetR ${now.SetR.toFixed(3)}, SetF ${now.SetF.toFixed(3)}, ${now.kept.toFixed(1)} kept on average (macro over ${state.lists.length} dev queries)`;
+  state.strip.move(state.change);
 }
 
 /** Paint once per frame however many events ask for it. */
 function schedule(state) {
-  state.frame ??= requestAnimationFrame(() => { state.frame = null; paint(state); });
+  state.waiting ??= requestAnimationFrame(() => { state.waiting = null; paint(state); });
 }
 
 /** Move the marker, held within the plane, to four digits. */
@@ -65,8 +82,7 @@ function move(state, gap, offset) {
 }
 
 function moveTo(state, event) {
-  const { box, data } = state;
-  const frame = state.plane.getBoundingClientRect();
+  const { box, data, frame } = state;
   const cell = [box.width / data.offsets.length, box.height / data.gaps.length];
   const x = (event.clientX - frame.left - box.x - cell[0] / 2) / (box.width - cell[0]);
   const y = (box.y + box.height - cell[1] / 2 - (event.clientY - frame.top)) / (box.height - cell[1]);
@@ -85,6 +101,7 @@ function listen(state) {
   host.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !event.target.closest?.(".area, .marker")) return;
     state.drag = event.pointerId;
+    state.frame = state.plane.getBoundingClientRect(); // once: asking during the drag would force a layout each move
     host.setPointerCapture(event.pointerId);
     host.classList.add("dragging");
     moveTo(state, event);
@@ -114,7 +131,7 @@ function listen(state) {
 }
 
 function start(host) {
-  const state = { host, drag: null, timer: null, frame: null, width: 0 };
+  const state = { host, drag: null, timer: null, waiting: null, width: 0 };
   listen(state);
   state.observer = new ResizeObserver(() => {
     if (state.width === host.clientWidth || state.drag !== null || !state.data) return;

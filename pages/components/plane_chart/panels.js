@@ -1,4 +1,4 @@
-// The three panels: the plane with its marker, the curves through the marker, the strip of queries.
+// The panels: the plane with its marker, the curves through it, the strip of queries. Built once; `move` changes them.
 
 const SIDE = { left: 62, top: 30, bottom: 46, right: 78 };
 
@@ -66,63 +66,100 @@ function planePanel(data, width) {
   return { svg, box };
 }
 
-/** The marker with its guides, on top of the plane. */
-function markerOn(data, box, marker) {
-  const { x, y } = placeOf(data, box, marker.gap, marker.offset);
-  const group = make("g");
+/** The marker with its guides, on top of the plane: built once, then only moved. */
+function markerOn(data, box) {
+  const across = make("g");
+  const down = make("g");
   for (const kind of ["guide under", "guide"]) {
-    group.append(make("line", { class: kind, x1: box.x, x2: box.x + box.width, y1: y, y2: y }));
-    group.append(make("line", { class: kind, x1: x, x2: x, y1: box.y, y2: box.y + box.height }));
+    across.append(make("line", { class: kind, x1: box.x, x2: box.x + box.width, y1: 0, y2: 0 }));
+    down.append(make("line", { class: kind, x1: 0, x2: 0, y1: box.y, y2: box.y + box.height }));
   }
   const grip = make("g", { class: "marker", tabindex: 0, role: "slider", "data-focus": "marker",
     "aria-label": "marker: arrow keys move it, up and down the gap threshold, left and right the offset",
-    "aria-valuemin": 0, "aria-valuemax": data.gaps.at(-1), "aria-valuenow": marker.gap,
-    "aria-valuetext": `gap threshold ${marker.gap.toFixed(4)}, offset ${marker.offset.toFixed(4)}` });
-  grip.append(make("circle", { cx: x, cy: y, r: 9 }), make("circle", { class: "dot", cx: x, cy: y, r: 2.5 }));
-  group.append(grip);
-  return group;
+    "aria-valuemin": 0, "aria-valuemax": data.gaps.at(-1) });
+  grip.append(make("circle", { r: 9 }), make("circle", { class: "dot", r: 2.5 }));
+  const group = make("g");
+  group.append(across, down, grip);
+  const move = (marker) => {
+    const { x, y } = placeOf(data, box, marker.gap, marker.offset);
+    across.setAttribute("transform", `translate(0 ${y})`);
+    down.setAttribute("transform", `translate(${x} 0)`);
+    grip.setAttribute("transform", `translate(${x} ${y})`);
+    grip.setAttribute("aria-valuenow", marker.gap);
+    grip.setAttribute("aria-valuetext", `gap threshold ${marker.gap.toFixed(4)}, offset ${marker.offset.toFixed(4)}`);
+  };
+  return { group, move };
 }
 
-/** Precision, recall and F along one axis, through the marker. */
-function curvePanel(width, title, xs, series, at, xTitle) {
+/** Precision, recall and F along one axis; `move` draws the curves through the marker and where it stands. */
+function curvePanel(width, xs, xTitle) {
   const height = 205;
   const box = { x: 46, y: 26, width: width - 60, height: height - 26 - 46 };
-  const svg = make("svg", { width, height, role: "img", "aria-label": title });
-  svg.append(make("text", { class: "title", x: 0, y: 14 }, title));
+  const svg = make("svg", { width, height, role: "img" });
+  const title = make("text", { class: "title", x: 0, y: 14 });
+  svg.append(title);
   axes(svg, box, xs.at(-1), 1, xTitle, "mean");
-  for (const [name, values] of Object.entries(series)) {
-    const points = values.map((value, i) => `${box.x + (xs[i] / xs.at(-1)) * box.width},${box.y + box.height * (1 - value)}`);
-    svg.append(make("polyline", { class: `line ${name}`, points: points.join(" ") }));
-  }
-  const x = box.x + (Math.min(at, xs.at(-1)) / xs.at(-1)) * box.width;
-  svg.append(make("line", { class: "here", x1: x, x2: x, y1: box.y, y2: box.y + box.height }));
-  return svg;
+  const lines = {};
+  for (const name of ["SetP", "SetR", "SetF"]) svg.append(lines[name] = make("polyline", { class: `line ${name}` }));
+  const here = make("line", { class: "here", x1: 0, x2: 0, y1: box.y, y2: box.y + box.height });
+  svg.append(here);
+  const across = xs.map((x) => (box.x + (x / xs.at(-1)) * box.width).toFixed(1));
+  let drawn = null;
+  const move = (at, words, which, series) => {
+    here.setAttribute("transform", `translate(${box.x + (Math.min(at, xs.at(-1)) / xs.at(-1)) * box.width} 0)`);
+    if (drawn === which) return;
+    drawn = which;
+    title.textContent = words;
+    svg.setAttribute("aria-label", words);
+    for (const [name, values] of Object.entries(series())) {
+      lines[name].setAttribute("points", values.map((value, i) => `${across[i]},${(box.y + box.height * (1 - value)).toFixed(1)}`).join(" "));
+    }
+  };
+  return { svg, move };
 }
 
-/** One bar per query: what the marker changes against the reference, largest loss first. */
-function stripPanel(data, rows, width) {
-  const height = 170;
-  const box = { x: 46, y: 26, width: width - 56, height: height - 26 - 20 };
-  const wins = rows.filter((row) => row.change > 1e-9).length;
-  const losses = rows.filter((row) => row.change < -1e-9).length;
-  const title = `${data.measure} per dev query, marker − ${data.referenceName}: ${wins} win, ${losses} lose, ${rows.length - wins - losses} stay`;
-  const svg = make("svg", { width, height, class: "strip", role: "img", "aria-label": title });
-  svg.append(make("text", { class: "title", x: 0, y: 14 }, title));
+/** One stroke per query: what the marker changes against the reference, largest loss first. Three paths, not n bars. */
+function stripPanel(data, ids, width) {
+  const height = 205;
+  const box = { x: 40, y: 44, width: width - 50, height: height - 44 - 30 };
+  const svg = make("svg", { width, height, class: "strip", role: "img" });
+  const titles = [make("text", { class: "title", x: 0, y: 14 }), make("text", { class: "tick", x: 0, y: 32 })];
+  svg.append(...titles);
   const middle = box.y + box.height / 2;
   for (const value of [-1, 0, 1]) {
     const y = middle - (value * box.height) / 2;
     svg.append(make("line", { class: "grid", x1: box.x, x2: box.x + box.width, y1: y, y2: y }));
     svg.append(make("text", { class: "tick", x: box.x - 7, y: y + 4, "text-anchor": "end" }, value > 0 ? "+1" : String(value).replace("-", "−")));
   }
-  const wide = box.width / rows.length;
-  rows.forEach((row, i) => {
-    const tall = Math.max(Math.abs(row.change) * box.height * 0.5, 1.5);
-    const kind = row.change > 1e-9 ? "win" : row.change < -1e-9 ? "lose" : "same";
-    const bar = make("rect", { class: `bar ${kind}`, x: box.x + i * wide, width: Math.max(Math.min(wide * 0.8, 28), 0.8), height: tall,
-      y: row.change > 0 ? middle - tall : middle });
-    bar.append(make("title", {}, `${row.id}: ${row.change >= 0 ? "+" : "−"}${Math.abs(row.change).toFixed(3)}`));
-    svg.append(bar);
+  const wide = box.width / Math.max(ids.length, 1);
+  const stroke = Math.max(Math.min(wide * 0.8, 28), 0.8);
+  const paths = Object.fromEntries(["win", "lose", "same"].map((kind) => [kind, make("path", { class: `bar ${kind}`, "stroke-width": stroke })]));
+  svg.append(...Object.values(paths));
+  svg.append(make("text", { class: "axis", x: box.x + box.width / 2, y: height - 8, "text-anchor": "middle" }, "dev queries, largest loss first"));
+  const order = Uint32Array.from(ids, (_, i) => i);
+  let change = new Float64Array(ids.length);
+  const move = (now) => {
+    change = now;
+    order.sort((a, b) => change[a] - change[b] || a - b);
+    const parts = { win: [], lose: [], same: [] };
+    order.forEach((query, i) => {
+      const value = change[query];
+      const tall = Math.max(Math.abs(value) * box.height * 0.5, 1.5);
+      const kind = value > 1e-9 ? "win" : value < -1e-9 ? "lose" : "same";
+      parts[kind].push(`M${(box.x + (i + 0.5) * wide).toFixed(1)} ${middle}v${(value > 0 ? -tall : tall).toFixed(1)}`);
+    });
+    for (const [kind, path] of Object.entries(paths)) path.setAttribute("d", parts[kind].join(""));
+    const counts = `${parts.win.length} win, ${parts.lose.length} lose, ${parts.same.length} stay`;
+    titles[0].textContent = `${data.measure} per dev query: ${counts}`;
+    titles[1].textContent = `marker − ${data.referenceName}`;
+    svg.setAttribute("aria-label", `${data.measure} per dev query, marker − ${data.referenceName}: ${counts}`);
+  };
+  svg.addEventListener("pointermove", (event) => {
+    const at = Math.floor((event.offsetX - box.x) / wide);
+    const query = order[at];
+    if (query === undefined) return;
+    titles[1].textContent = `${ids[query]}: ${change[query] >= 0 ? "+" : "−"}${Math.abs(change[query]).toFixed(3)}`;
   });
-  svg.append(make("text", { class: "axis", x: box.x + box.width / 2, y: height - 4, "text-anchor": "middle" }, "dev queries, largest loss first"));
-  return svg;
+  svg.addEventListener("pointerleave", () => { titles[1].textContent = `marker − ${data.referenceName}`; });
+  return { svg, move };
 }
