@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from rag_core.cli.output import emit
-from rag_core.errors import Cancelled, InputError, SurroundingsError
+from rag_core.errors import Cancelled, SurroundingsError
 from rag_core.workspace import resolve_workspace
 
-llm_filter_app = typer.Typer(help="The LLM filter: test-connection, variants, simulate.", no_args_is_help=False)
+if TYPE_CHECKING:
+    from rag_core.judged.bench import Bench
+    from rag_core.llm import RecordedJudge
+
+llm_filter_app = typer.Typer(
+    help="The LLM filter: test-connection, variants, simulate, repeat, depths, answer.", no_args_is_help=False
+)
 
 Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes, runs and stored answers.")
 Json = typer.Option(False, "--json", help="One JSON document on stdout.")
@@ -25,22 +31,32 @@ Split = typer.Option(None, "--split", help="Only the queries of this split (dev,
 First = typer.Option(None, "-n", min=1, help="Only the first N queries.")
 MinGrade = typer.Option(None, "--min-grade", help="Relevant means this grade or more.")
 Setting = typer.Option(None, "--set", help="A setting of LLMFilter, name=value; may be repeated.")
+Endpoint = typer.Option("", "--endpoint", help="An endpoint by name; default the environment's.")
+Model = typer.Option(None, "--model", help="A model of the endpoint; may be repeated.")
+Simulated = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead.")
+Depth = typer.Option(0, "--depth", help="EXPAND depth of the simulated judge: 0, 1, 3 or 5.")
+Free = typer.Option(None, "--pipeline", "-p", help="A free filter to compare with; may be repeated.")
+Collection = typer.Option(None, "--collection", help="Search this collection.")
+Budget = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices.")
+MaxCalls = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls.")
+Rate = typer.Option(None, "--rate", help="At most so many calls a second.")
 
 
 @llm_filter_app.command("test-connection")
 def connection(
-    model: str | None = typer.Option(None, "--model", help="The model's name; default OPENAI_MODEL."),
+    endpoint: str = Endpoint,
+    model: str | None = typer.Option(None, "--model", help="The model's name; default that of the endpoint."),
+    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Ask the environment's endpoint (OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL) one small question.
+    """Ask an endpoint one small question: the one named, else that of OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL.
 
     Example: OPENAI_BASE_URL=http://127.0.0.1:8080/v1 python -m rag_core llm-filter test-connection
     """
     from rag_core.filters.llm import NO_JUDGE
-    from rag_core.llm import check_connection, endpoint_of
-    from rag_core.settings import model_settings
+    from rag_core.llm import check_connection, endpoint_of, named_endpoint
 
-    settings = model_settings()
+    settings = named_endpoint(resolve_workspace(workspace), endpoint)
     if settings is None:
         raise SurroundingsError(NO_JUDGE)
     found = check_connection(endpoint_of(replace(settings, model=model) if model else settings))
@@ -55,17 +71,19 @@ def variants(
     eval_set: str | None = EvalSetName,
     lists: Path | None = Lists,
     variant: list[str] = typer.Option(None, "--variant", help="A prompt variant; may be repeated. Default: all."),
-    model: list[str] = typer.Option(None, "--model", help="A model of the endpoint; may be repeated."),
+    endpoint: str = Endpoint,
+    model: list[str] = Model,
     setting: list[str] = Setting,
-    simulated: float | None = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead."),
-    depth: int = typer.Option(0, "--depth", help="EXPAND depth of the simulated judge: 0, 1, 3 or 5."),
-    collection: str | None = typer.Option(None, "--collection", help="Search this collection."),
+    simulated: float | None = Simulated,
+    depth: int = Depth,
+    pipeline: list[str] = Free,
+    collection: str | None = Collection,
     split: str | None = Split,
     first: int | None = First,
     min_grade: int | None = MinGrade,
-    budget: float | None = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices."),
-    max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls."),
-    rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second."),
+    budget: float | None = Budget,
+    max_calls: int | None = MaxCalls,
+    rate: float | None = Rate,
     preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost."),
     seed: int = typer.Option(0, help="Seed of the simulated judge, intervals and permutation tests."),
     workspace: Path | None = Workspace,
@@ -76,24 +94,25 @@ def variants(
     Answers are stored in the workspace: a second run costs nothing, a stopped one goes on.
     Example: python -m rag_core llm-filter variants --eval-set api-docs --simulated 0.1 --preview
     """
-    from rag_core.cli import llm_filter_run as work
+    from rag_core.cli.llm_filter_run import lines
+    from rag_core.judged import asking, bench, comparing, entrants
 
     folder = resolve_workspace(workspace)
-    stages = work.stages_of(variant, model, work.settings_of(setting))
-    bench = work.open_bench(
-        eval_set, lists, collection, folder, split, first, min_grade, max(s.oversample for s in stages)
-    )
-    judge = work.judge_of(folder, bench, simulated, depth, seed)
-    asked = work.ask_all(bench, stages, judge, work.limits_of(stages, budget, max_calls, rate), preview, Bar())
-    document = {"judge": judge.name, "eval_set": bench.name, "preview": asked.ahead}
+    stages = entrants.stages_of(variant, entrants.settings_of(setting))
+    deepest = max(stage.oversample for stage in stages)
+    queries = bench.open_bench(eval_set, lists, collection, folder, split, first, min_grade, deepest)
+    judges = judges_of(folder, queries, endpoint, model, simulated, depth, seed, rate)
+    rivals = entrants.entrants(stages, judges)
+    names = ", ".join(judge.name for judge in judges)
+    document: dict[str, Any] = {
+        "judge": names, "eval_set": queries.name, "preview": asking.ahead(queries, rivals)
+    }  # fmt: skip
+    ran = None
     if not preview:
-        document |= {"run": asked.run, **work.compare_all(bench, stages, judge, seed)}
-    if json:
-        emit(document)
-    else:
-        typer.echo("\n".join(work.lines(document)))
-    if asked.cancelled:
-        raise Cancelled("stopped: what was answered is stored, the same command goes on from there")
+        ran = asking.ask_all(queries, rivals, asking.limits_of(rivals, budget, max_calls, rate), Bar())
+        document |= {"run": ran.to_json(), **comparing.compare(queries, rivals, seed, pipeline or [])}
+    say(document, json, lines)
+    stop_if(ran is not None and ran.cancelled)
 
 
 @llm_filter_app.command("simulate")
@@ -102,12 +121,12 @@ def simulate(
     lists: Path | None = Lists,
     error_rate: list[float] = typer.Option(None, "--error-rate", help="May be repeated. Default 0 to 0.5 by 0.1."),
     seeds: int = typer.Option(3, "--seeds", min=1, help="Simulated judges per error rate."),
-    depth: int = typer.Option(0, "--depth", help="EXPAND depth for relevant chunks with references: 0, 1, 3 or 5."),
+    depth: int = Depth,
     setting: list[str] = Setting,
-    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Free filters to beat; may be repeated."),
+    pipeline: list[str] = Free,
     price_in: float | None = typer.Option(None, "--price-in", min=0, help="Per million prompt tokens."),
     price_out: float | None = typer.Option(None, "--price-out", min=0, help="Per million completion tokens."),
-    collection: str | None = typer.Option(None, "--collection", help="Search this collection."),
+    collection: str | None = Collection,
     split: str | None = Split,
     first: int | None = First,
     min_grade: int | None = MinGrade,
@@ -118,17 +137,15 @@ def simulate(
 
     Example: python -m rag_core llm-filter simulate --eval-set api-docs --price-in 0.15 --price-out 0.6
     """
-    from rag_core.cli import llm_filter_run as work
+    from rag_core.cli.llm_filter_run import simulated_lines
+    from rag_core.judged import bench, entrants, simulating
 
-    (stage,) = work.stages_of([], [], work.settings_of(setting), only_default=True)
+    (stage,) = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
     folder = resolve_workspace(workspace)
-    bench = work.open_bench(eval_set, lists, collection, folder, split, first, min_grade, stage.oversample)
-    rates = error_rate or [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
-    document = work.simulate_all(bench, stage, rates, seeds, depth, pipeline or [], work.price(price_in, price_out))
-    if json:
-        emit(document)
-    else:
-        typer.echo("\n".join(work.simulated_lines(document)))
+    queries = bench.open_bench(eval_set, lists, collection, folder, split, first, min_grade, stage.oversample)
+    cost = entrants.price(price_in, price_out)
+    rates = error_rate or simulating.RATES
+    say(simulating.simulate(queries, stage, rates, seeds, depth, pipeline or [], cost), json, simulated_lines)
 
 
 class Bar:
@@ -150,10 +167,36 @@ class Bar:
         sys.stderr.flush()
 
 
-def given_one(eval_set: str | None, lists: Path | None) -> None:
-    """Exactly one of an eval set and a file of lists, or an InputError."""
-    if (eval_set is None) == (lists is None):
-        raise InputError(f"{'both' if eval_set else 'neither'} --eval-set and --lists given, expected one of them")
+def judges_of(
+    workspace: Path,
+    queries: Bench,
+    endpoint: str,
+    models: Sequence[str] | None,
+    simulated: float | None,
+    depth: int,
+    seed: int,
+    rate: float | None = None,
+) -> list[RecordedJudge]:
+    """The simulated judge, or one judge per model of the endpoint."""
+    from rag_core.judged import entrants
+    from rag_core.llm import named_endpoint, price_of
+
+    if simulated is not None:
+        named = named_endpoint(workspace, endpoint)
+        cost = price_of(named) if named else None
+        return [entrants.simulated_judge(queries, simulated, depth, seed, cost)]
+    return [entrants.endpoint_judge(workspace, endpoint, model, rate) for model in models or [""]]
 
 
-__all__: Sequence[str] = ("Bar", "given_one", "llm_filter_app")
+def say(document: dict[str, Any], json: bool, lines: Callable[[dict[str, Any]], list[str]]) -> None:
+    """The document, as JSON or as lines."""
+    if json:
+        emit(document)
+    else:
+        typer.echo("\n".join(lines(document)))
+
+
+def stop_if(cancelled: bool) -> None:
+    """A run that a person stopped ends as one."""
+    if cancelled:
+        raise Cancelled("stopped: what was answered is stored, the same command goes on from there")

@@ -1,7 +1,7 @@
 """The LLM filter: its stage, and what pages and runs read of it."""
 
 from rag_core.filters.llm.asking import Answer, Asked, Judge, Verdict, ask
-from rag_core.filters.llm.decisions import ACTIONS, Decision, Reading, read_decisions
+from rag_core.filters.llm.decisions import ACTIONS, DISCARD, Decision, Reading, read_decisions
 from rag_core.filters.llm.prompts import Prompt, estimate_tokens
 from rag_core.filters.llm.reach import ChunkLookup, Reached, reach
 from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
@@ -9,6 +9,7 @@ from rag_core.filters.llm.wording import Variant, parse_variant, read_variant, v
 
 __all__ = [
     "ACTIONS",
+    "DISCARD",
     "NO_JUDGE",
     "Answer",
     "Asked",

@@ -1,0 +1,112 @@
+"""Entrants beside no model and cheap filters; asking within limits."""
+
+import pytest
+
+from rag_core.judged import asking, comparing, entrants
+from rag_core.judged.depths import depths
+from rag_core.judged.simulating import simulate
+from rag_core.llm import Price
+from rag_core.workspace import resolve_workspace
+
+
+def rivals_of(bench, *judges, **settings):
+    return entrants.entrants(entrants.stages_of(["terse"], settings), judges)
+
+
+def test_a_perfect_simulated_judge_keeps_all_relevant_of_the_list(bench):
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 1, 0))
+    asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
+    found = comparing.compare(bench, rivals)
+    (row,) = found["variants"]
+    assert (row["SetP"], row["SetR"], row["SetF"]) == (1.0, 1.0, 1.0)  # a, c and the schema that a refers to
+    assert row["kappa"] == 1.0
+    assert found["baseline"]["SetP"] == pytest.approx(2 / 4)
+    assert found["baseline"]["SetR"] == pytest.approx(2 / 3)
+
+
+def test_what_was_not_asked_is_a_fallback_and_not_a_decision(bench):
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
+    found = comparing.compare(bench, rivals)
+    assert found["variants"][0]["fallback_rate"] == 1.0
+    assert found["variants"][0]["decided"] == 0
+
+
+def test_variants_times_judges_compete_and_are_told_apart(bench):
+    judges = [entrants.simulated_judge(bench, rate, 0, 0) for rate in (0.0, 0.2)]
+    rivals = entrants.entrants(entrants.stages_of(["terse", "lines"], {}), judges)
+    assert [one.label for one in rivals] == [
+        "terse · simulated judge, error rate 0, seed 0",
+        "lines · simulated judge, error rate 0, seed 0",
+        "terse · simulated judge, error rate 0.2, seed 0",
+        "lines · simulated judge, error rate 0.2, seed 0",
+    ]
+
+
+def test_a_run_is_previewed_then_paid_once_and_compared_from_what_is_stored(bench, scripted, monkeypatch):
+    monkeypatch.setenv("WINNOW_PRICE_IN", "1000")
+    monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
+    rivals = rivals_of(bench, entrants.endpoint_judge(resolve_workspace()))
+    before = asking.ahead(bench, rivals)
+    assert (before["calls"], before["stored"]) == (3, 0)
+    assert not scripted.asked
+    ran = asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
+    assert ran.runs[0]["spent"] == pytest.approx(3 * 0.11)
+    assert asking.ahead(bench, rivals) == {
+        "prompts": 3, "stored": 3, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0,
+        "estimated": True,
+    }  # fmt: skip
+    found = comparing.compare(bench, rivals)
+    assert len(scripted.asked) == 3
+    assert found["variants"][0]["false_drops"] == 3  # c of each query
+    assert [one["text"] for one in found["variants"][0]["false_drops_listed"]] == ["Text c"] * 3
+
+
+def test_a_budget_holds_over_all_entrants(bench, scripted, monkeypatch):
+    monkeypatch.setenv("WINNOW_PRICE_IN", "1000")
+    monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
+    judges = [entrants.endpoint_judge(resolve_workspace(), model=name) for name in ("one", "two")]
+    rivals = rivals_of(bench, *judges)
+    budget = asking.ahead(bench, rivals)["cost"] / 6 + 0.12  # an estimated call, and a real one of 0.11
+    ran = asking.ask_all(bench, rivals, asking.limits_of(rivals, budget, None))
+    assert len(scripted.asked) == 2
+    assert sum(one["spent"] for one in ran.runs) == pytest.approx(0.22)
+    assert ran.stopped.startswith("the budget of")
+
+
+def test_a_simulated_judge_without_a_price_runs_under_any_budget(bench):
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
+    ran = asking.ask_all(bench, rivals, asking.limits_of(rivals, 1.0, None))
+    assert ran.runs[0]["done"] == 3
+
+
+def test_the_front_holds_what_no_other_beats_in_precision_recall_and_cost():
+    def row(name, precision, recall, cost):
+        return {"name": name, "SetP": precision, "SetR": recall, "SetF": 0.0, "cost": cost}
+
+    cheap = [row("free", 0.5, 0.8, 0.0), row("worse", 0.4, 0.8, 0.0)]
+    judged = [row("good", 0.9, 0.8, 1.0), row("dear", 0.9, 0.8, 2.0), row("unknown", 0.9, 0.8, None)]
+    found = {one["name"]: one["on_front"] for one in comparing.front(cheap, judged)}
+    assert found == {"free": True, "worse": False, "good": True, "dear": False, "unknown": False}
+
+
+def test_cheap_filters_stand_beside_the_judges(bench):
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
+    found = comparing.compare(bench, rivals, free=['[{"TopK":{"k":1}}]'])
+    assert found["free"][0]["SetP"] == 1.0
+    assert [one["model"] for one in found["front"]] == [False, False, True]
+
+
+def test_depths_count_what_references_bring_once(bench):
+    rows = {row.depth: row for row in depths(bench, wanted=2, cap=50)}
+    assert (rows[0].chunks, rows[1].chunks, rows[5].chunks) == (2, 3, 3)
+    assert rows[1].tokens > rows[0].tokens
+    assert rows[0].found == pytest.approx(1 / 3)
+    assert rows[1].found == pytest.approx(2 / 3)
+
+
+def test_simulated_judges_get_worse_and_cost_the_same(bench):
+    (stage,) = entrants.stages_of([], {}, only_default=True)
+    found = simulate(bench, stage, rates=(0.0, 1.0), seeds=1, cost=Price(1000, 1000))
+    first, last = found["rows"]
+    assert first["f1"] > last["f1"]
+    assert first["cost"] == last["cost"] > 0
