@@ -7,9 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, tuning, tuning_held_out, tuning_points, tuning_set
+from pages.components import resources, say, tuning, tuning_held_out, tuning_points, tuning_set, who
 from rag_core.errors import WinnowError
 from rag_core.evaluate.judgement import Judgement, sentence
+from rag_core.roles import CHANGE
 
 JUDGED = "tune.judged"
 Interval = tuple[float, float] | None
@@ -92,6 +93,7 @@ def _verdict(found: Judgement) -> str:
 def _judge(key: str, study: tuning.Study) -> None:
     st.session_state["tune.judge_problem"] = ""
     try:
+        who.require(CHANGE)  # a look is counted for everybody
         found = tuning_held_out.judged(study, resources.workspace())
         points = tuple(_point(study, name, pipeline) for name, pipeline in _two(found).items())
     except (WinnowError, OSError) as error:

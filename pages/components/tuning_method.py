@@ -9,12 +9,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, sources, tuning_save, tuning_set
+from pages.components import resources, say, sources, tuning_save, tuning_set, who
 from rag_core.errors import InputError
 from rag_core.evaluate import judgement
 from rag_core.evaluate.looks import held_out_key, look, looks
 from rag_core.evaluate.sets import EvalSet
 from rag_core.evaluate.tune import Choice, dev_and_test
+from rag_core.roles import CHANGE
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -70,6 +71,7 @@ def judge(place: str, key: str, chosen: EvalSet, test: Sequence[Case], objective
     """Look at the held-out queries once more, and keep the judgement of a choice in the session."""
     keep_problem("")
     try:
+        who.require(CHANGE)  # a look is counted for everybody
         times = look(resources.workspace(), held_out_key(test), fingerprint(choice.pipeline))
         found = judgement.judge(test, choice, objective, looks=times, min_grade=chosen.min_grade)
     except (InputError, OSError) as error:

@@ -12,12 +12,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, tuning, tuning_method, tuning_set
+from pages.components import resources, say, tuning, tuning_method, tuning_set, who
 from rag_core.errors import InputError
 from rag_core.evaluate.conformal import ASSUMPTION, KNOBS
 from rag_core.evaluate.looks import held_out_key, look
 from rag_core.evaluate.promise import Promise, lost_before, promises, realised, sentence, too_few
 from rag_core.evaluate.sets import EvalSet
+from rag_core.roles import CHANGE
 from rag_core.spec import fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Case
@@ -133,7 +134,9 @@ def _draw_promise(key: str, chosen: EvalSet, test: Sequence[Case], front: str, m
 def _judge(key: str, test: Sequence[Case], front: tuple[Stage, ...], made: Promise, chosen: EvalSet) -> None:
     """Look at the held-out queries once more and keep what they say."""
     pipeline = made.pipeline or Pipeline(front)
+    tuning_method.keep_problem("")
     try:
+        who.require(CHANGE)  # a look is counted for everybody
         times = look(resources.workspace(), held_out_key(test), fingerprint(pipeline))
         st.session_state[JUDGED] = (key, realised(test, front, made, chosen.min_grade), times)
     except (InputError, OSError) as error:

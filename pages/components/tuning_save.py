@@ -9,12 +9,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, say, session, tuning_set
+from pages.components import resources, say, session, tuning_set, who
 from pages.components.tuning_sources import DEPTH
 from pages.components.view import View, with_pipeline
 from rag_core.cli.tuning_output import write_pipeline
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet
+from rag_core.roles import CHANGE
 from rag_core.stage import Pipeline
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -63,8 +64,9 @@ def view_of(chosen: EvalSet, pipeline: Pipeline) -> View:
 def _save(name: str, pipeline: Pipeline) -> None:
     path = resources.workspace() / "pipelines" / f"{name}.yaml"
     try:
+        who.require(CHANGE)
         write_pipeline(path, pipeline)
-    except OSError as error:
+    except (InputError, OSError) as error:
         say.problem("The pipeline cannot be stored.", str(error))
         return
     st.text(f"stored as {path.parent.name}/{path.name} in the workspace")

@@ -14,12 +14,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import jobs, resources, say, tuning_found, tuning_method, tuning_set
+from pages.components import jobs, resources, say, tuning_found, tuning_method, tuning_set, who
 from rag_core.errors import InputError
 from rag_core.evaluate.grid import Axis, parse_grid
 from rag_core.evaluate.objectives import OBJECTIVES
 from rag_core.evaluate.sets import EvalSet
 from rag_core.files import parse_json
+from rag_core.roles import CHANGE
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -122,7 +123,7 @@ def _draw_start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Search", icon=":material/search:", type="primary", key="tune.search.start", on_click=_start,
-            args=(chosen, dev, plan), disabled=jobs.running(),
+            args=(chosen, dev, plan), disabled=jobs.running() or not who.person().may(CHANGE),
         )  # fmt: skip
         st.markdown(":small[Study]")
         st.code(plan.study, language=None)
@@ -139,6 +140,7 @@ def _draw_start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
 
 def _start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
     """Seek in the background until the study holds the trials that were asked for."""
+    who.require(CHANGE)
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> Any:

@@ -6,9 +6,10 @@ from time import perf_counter
 
 import streamlit as st
 
-from pages.components import resources, say, sources, tuning_sources
+from pages.components import resources, say, sources, tuning_sources, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.sets import EvalSet
+from rag_core.roles import CHANGE
 from rag_core.types import Case
 
 SET = "tuning.set"
@@ -97,6 +98,7 @@ def _capture(chosen: EvalSet, place: st.delta_generator.DeltaGenerator) -> None:
         bar = st.progress(0.0, text="opening the collection")
         st.button("Cancel", key="tuning.cancel", help="What is done is kept; the next capture goes on from there.")
         try:
+            who.require(CHANGE)
             tuning_sources.capture(chosen, _shown(bar, "chunks embedded"), _shown(bar, "queries asked"))
         except (WinnowError, OSError) as error:
             say.problem("The capture did not come to its end; what is done is kept.", str(error))
