@@ -15,6 +15,7 @@ MAY = {
     "workspace": {"errors", "files"},
     "rules": BASE,
     "roles": BASE,
+    "backup": BASE | {"settings", "store"},
     "journal": BASE,
     "stage": BASE,
     "records": BASE,

@@ -52,6 +52,7 @@ def common(
 def _register() -> None:
     """Hang the commands under the app, once; their modules import the library only when a command runs."""
     from rag_core.cli import (
+        backups,
         caching,
         collections,
         entities,
@@ -72,6 +73,8 @@ def _register() -> None:
     for command in (live.ingest, live.query, live.capture, evaluating.evaluate):
         app.command()(command)
     app.command("entities")(entities.entities)
+    app.command("backup")(backups.backup)
+    app.command("restore")(backups.restore)
     app.command()(tuning.sweep)
     app.command()(tune.tune)
     app.command("doctor")(status.doctor)

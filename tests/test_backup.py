@@ -1,0 +1,167 @@
+"""Back-up and restore: everything comes back, a damaged file changes nothing, nothing is overwritten unasked."""
+
+import json
+import sqlite3
+import zipfile
+
+import pytest
+
+from rag_core.backup import make, restore
+from rag_core.cli import main
+from rag_core.errors import InputError, StoreError
+from rag_core.store.database import FILE, open_store
+from rag_core.store.labels import LabelStore
+from tests.store.conftest import database, make_event, no_server, postgres, schema  # noqa: F401 — fixtures
+
+
+@pytest.fixture
+def filled(tmp_path, database):  # noqa: F811
+    workspace = tmp_path / "first"
+    with open_store(workspace) as store:
+        LabelStore(store).append([make_event(n, n % 4, chunk_id=f"c{n}") for n in range(30)])
+    (workspace / "collections" / "rules" / "chroma").mkdir(parents=True)
+    (workspace / "collections" / "rules" / "chunks.bin").write_bytes(bytes(range(256)) * 5000)
+    (workspace / "collections" / "rules" / "chroma" / "cache").write_text("made again")
+    (workspace / "collections" / "x.lock").write_text("")
+    (workspace / "roles.yaml").write_text("admin: [ann]\n")
+    with sqlite3.connect(workspace / "answers.db") as connection:
+        connection.execute("CREATE TABLE answer (x)")
+        connection.execute("INSERT INTO answer VALUES (7)")
+    return workspace
+
+
+def emptied(tmp_path, database):  # noqa: F811
+    """The database a new server has."""
+    if database == "postgresql":
+        from sqlalchemy import text
+
+        with open_store(tmp_path / "scratch") as store, store.writing() as connection:
+            connection.execute(text("DROP VIEW label_current"))
+            connection.execute(text("DROP VIEW label_live"))
+            for table in ("label_event", "run", "run_note", "query_history", "alembic_version"):
+                connection.execute(text(f"DROP TABLE {table}"))
+
+
+def labels_in(workspace):
+    with open_store(workspace) as store:
+        return LabelStore(store).history("demo")
+
+
+def test_everything_comes_back_and_what_can_be_made_again_is_left_out(filled, tmp_path, database):  # noqa: F811
+    before = labels_in(filled)
+    report = make(filled, tmp_path / "copy.zip")
+    assert report.rows["label_event"] == 30
+    emptied(tmp_path, database)
+    second = tmp_path / "second"
+    restore(tmp_path / "copy.zip", second)
+    assert labels_in(second) == before
+    assert (second / "collections/rules/chunks.bin").read_bytes() == bytes(range(256)) * 5000
+    with sqlite3.connect(second / "answers.db") as connection:
+        assert connection.execute("SELECT x FROM answer").fetchall() == [(7,)]
+    left = {path.relative_to(second).as_posix() for path in second.rglob("*") if path.is_file()} - {FILE}
+    assert left == {"collections/rules/chunks.bin", "roles.yaml", "answers.db"}
+
+
+def test_a_workspace_that_is_not_empty_is_kept_unless_forced_and_then_set_aside(filled, tmp_path, database):  # noqa: F811
+    make(filled, tmp_path / "copy.zip")
+    with open_store(filled) as store:
+        LabelStore(store).append([make_event(99, chunk_id="later")])
+    with pytest.raises(StoreError, match="is not empty, expected a new one or --force"):
+        restore(tmp_path / "copy.zip", filled)
+    assert len(labels_in(filled)) == 31
+    report = restore(tmp_path / "copy.zip", filled, force=True)
+    assert len(labels_in(filled)) == 30
+    assert "before-" in report.aside
+    if database == "sqlite":
+        assert len(labels_in(tmp_path / report.aside)) == 31
+    else:
+        assert [path.name.split("-")[-2:] for path in (filled / "backups").iterdir()] == [["before", "restore.jsonl"]]
+
+
+@pytest.mark.postgres
+def test_a_database_with_rows_is_kept_unless_forced(filled, tmp_path, database):  # noqa: F811
+    make(filled, tmp_path / "copy.zip")
+    if database == "sqlite":
+        restore(tmp_path / "copy.zip", tmp_path / "second")
+        return
+    with pytest.raises(StoreError, match="holds rows already"):
+        restore(tmp_path / "copy.zip", tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+    assert len(labels_in(filled)) == 30
+
+
+def rewritten(source, target, change):
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        parts = {name: old.read(name) for name in old.namelist()}
+        change(parts)
+        for name, data in parts.items():
+            new.writestr(name, data)
+
+
+def other_bytes(parts):
+    parts["workspace/collections/rules/chunks.bin"] = b"x" + parts["workspace/collections/rules/chunks.bin"][1:]
+
+
+def longer(parts):
+    parts["workspace/roles.yaml"] += b" " * 10_000_000
+
+
+def missing(parts):
+    del parts["workspace/roles.yaml"]
+
+
+def extra(parts):
+    parts["workspace/more"] = b"x"
+
+
+def outside(parts):
+    manifest = json.loads(parts["manifest.json"])
+    manifest["files"]["workspace/../../evil"] = manifest["files"].pop("workspace/roles.yaml")
+    parts["workspace/../../evil"] = parts.pop("workspace/roles.yaml")
+    parts["manifest.json"] = json.dumps(manifest).encode()
+
+
+def absolute(parts):
+    manifest = json.loads(parts["manifest.json"])
+    manifest["files"]["/tmp/evil"] = manifest["files"].pop("workspace/roles.yaml")
+    parts["/tmp/evil"] = parts.pop("workspace/roles.yaml")
+    parts["manifest.json"] = json.dumps(manifest).encode()
+
+
+def other_kind(parts):
+    parts["manifest.json"] = b'{"kind": "other"}'
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("change", [other_bytes, longer, missing, extra, outside, absolute, other_kind])
+def test_a_file_that_is_not_what_was_stored_changes_nothing(filled, tmp_path, change):
+    make(filled, tmp_path / "copy.zip")
+    rewritten(tmp_path / "copy.zip", tmp_path / "bad.zip", change)
+    with pytest.raises(InputError):
+        restore(tmp_path / "bad.zip", filled, force=True)
+    assert len(labels_in(filled)) == 30
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.zip", "copy.zip", "first"]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("kept", [0, 100, 5000])
+def test_a_file_cut_short_is_refused(filled, tmp_path, kept):
+    make(filled, tmp_path / "copy.zip")
+    (tmp_path / "bad.zip").write_bytes((tmp_path / "copy.zip").read_bytes()[:kept])
+    with pytest.raises(InputError, match="is damaged or no back-up"):
+        restore(tmp_path / "bad.zip", tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_the_commands_say_in_json_what_they_did(filled, tmp_path, capfdbinary):
+    copy = str(tmp_path / "copy.zip")
+    assert main(["backup", copy, "--workspace", str(filled), "--json"]) == 0
+    made = json.loads(capfdbinary.readouterr().out)
+    assert main(["restore", copy, "--workspace", str(tmp_path / "second"), "--json"]) == 0
+    back = json.loads(capfdbinary.readouterr().out)
+    assert made["rows"] == back["rows"]
+    assert (made["files"], back["files"]) == (4, 4)
+    assert main(["restore", copy, "--workspace", str(filled)]) == 3
+    assert main(["backup", copy, "--workspace", str(filled)]) == 2
+    assert main(["restore", str(tmp_path / "none.zip")]) == 2
