@@ -58,6 +58,8 @@ def _register() -> None:
         entities,
         eval_sets,
         evaluating,
+        exporting,
+        history,
         labels,
         live,
         llm_filter_more,
@@ -79,9 +81,11 @@ def _register() -> None:
     app.command()(tune.tune)
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
+    app.command()(exporting.export)
     app.add_typer(caching.cache_app, name="cache")
     app.add_typer(collections.collections_app, name="collections")
     app.add_typer(eval_sets.eval_sets_app, name="eval-sets")
+    app.add_typer(history.history_app, name="history")
     app.add_typer(labels.labels_app, name="labels")
     app.add_typer(llm_filter_more.llm_filter_app, name="llm-filter")
     app.add_typer(rules.rules_app, name="rules")

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.live_index import opened_set as opened_set
-from rag_core.cli.live_index import searched
+from rag_core.cli.live_index import remember, searched
 from rag_core.cli.output import emit
 from rag_core.cli.replay import laid_over, short_options, show, show_traces
 from rag_core.errors import InputError
@@ -133,6 +133,7 @@ def query(
         reports = run_all([case], [workbench.live(spec, index) for spec in specs])
     finally:
         getattr(index, "close", lambda: None)()
+    remember(reports, collection or str(source), resolve_workspace(workspace))
     if debug:
         show_traces(reports)
     if json:

@@ -1,8 +1,9 @@
-"""What a command searches: a collection, the collection of an eval set, or a function that searches."""
+"""What a command searches: a collection, that of an eval set, or a function; and keeping what was asked."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,19 @@ def _tell_changed(workspace: Path, collection: str) -> None:
     with suppress(WinnowError):  # what is wrong with the collection is said when it is opened
         if has_changed(workspace, collection):
             sys.stderr.write(f"warning: the Chroma store behind {collection} has changed; connect it again\n")
+
+
+def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
+    """Keep the question in the workspace's history, once per pipeline; a word on stderr where that cannot be done."""
+    from rag_core.spec import dump_stages
+    from rag_core.store import history
+
+    for report in reports:
+        for outcome in report.outcomes:
+            entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
+            problem = history.remember(workspace, entry)
+            if problem:
+                sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
 
 
 def opened_set(

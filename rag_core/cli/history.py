@@ -1,0 +1,99 @@
+"""`history`: every question that was asked live: list, show, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.output import emit
+from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
+
+Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
+Json = typer.Option(False, "--json", help="One JSON document on stdout.")
+
+history_app = typer.Typer(help="Questions that were asked, with settings, results and hops.", rich_markup_mode=None)
+
+
+@history_app.command("list")
+def list_(
+    collection: str = typer.Option("", "--collection", help="Only questions to this collection."),
+    holds: str = typer.Option("", "--holds", help="Only questions with this text in them."),
+    since: str = typer.Option("", "--since", help="Only from this day or time on (2026-11-22, UTC)."),
+    until: str = typer.Option("", "--until", help="Only before this day or time."),
+    first: int = typer.Option(50, "-n", min=1, max=10_000, help="At most N, newest first."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """What was asked, newest first."""
+    with _opened(workspace) as history:
+        found = history.find(collection, holds, since, until, limit=first) if history else []
+        total = history.count(collection, holds, since, until) if history else 0
+    if json:
+        emit({"total": total, "questions": [_plain(one) for one in found]})
+        return
+    for one in found:
+        kept = len(one.result.get("kept", []))
+        typer.echo(
+            f"{one.number:>5}  {one.at[:19]}  {one.collection}  kept {kept}  {one.milliseconds:.0f} ms  {one.query}"
+        )
+    if not found:
+        typer.echo("no question is kept")
+
+
+@history_app.command("show")
+def show(number: int, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """One question with its settings, result and hops."""
+    with _opened(workspace) as history:
+        if history is None:
+            raise InputError(f"the history has no question {number}, it is empty")
+        one = history.get(number)
+    if json:
+        emit(_plain(one))
+        return
+    typer.echo(f"{one.query}\n{one.at}, {one.collection}, asked by {one.asked_by}, {one.milliseconds:.0f} ms")
+    for hit in one.result.get("kept", []):
+        typer.echo(f"  {hit.get('distance', hit.get('rrf', ''))!s:<10.10} {hit.get('title') or hit['id']}")
+    for hop in one.hops:
+        typer.echo(f"  hop {hop.get('hop', '')}: missing {hop.get('missing_query', '')}")
+
+
+@history_app.command("delete")
+def delete(
+    numbers: list[int] = typer.Argument(None, help="The numbers that `history list` shows."),
+    everything: bool = typer.Option(False, "--all", help="Delete every question."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Delete questions for good: nothing of them stays in the store's file. Back-ups made before keep theirs."""
+    if bool(numbers) == everything:
+        raise InputError("nothing to delete is named, expected numbers or --all")
+    with _opened(workspace) as history:
+        gone = history.delete(None if everything else numbers) if history else 0
+    if json:
+        emit({"deleted": gone})
+    else:
+        typer.echo(f"{gone} questions are deleted")
+
+
+def _plain(one: Any) -> dict[str, Any]:
+    return asdict(one)
+
+
+@contextmanager
+def _opened(workspace: Path | None) -> Iterator[Any]:
+    """The history, None where the workspace has no store yet."""
+    from rag_core.store.database import has_store, open_store
+    from rag_core.store.history import History
+
+    place = resolve_workspace(workspace)
+    if not has_store(place):
+        yield None
+        return
+    with open_store(place) as store:
+        yield History(store)

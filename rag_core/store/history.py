@@ -1,0 +1,226 @@
+"""The history of questions: settings, result, hops, time and cost of each; kept for some days, and deleted for good.
+
+Who asks appends (`remember` never stops a question from being answered). Deleting rewrites the file, so that no text is
+left in it; back-ups made before hold what they held. Labels are in labels.py and know nothing of this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, delete, func, insert, select
+
+from rag_core.errors import StoreError
+from rag_core.settings import history_days
+from rag_core.store.database import Store, has_store, open_store, plain_errors
+from rag_core.store.schema import query_history
+from rag_core.types import Candidates
+
+SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question as it was asked and answered; `number` is its place in the store, 0 before it is stored."""
+
+    query: str
+    collection: str
+    pipeline: Sequence[Any]  # the stages with all settings
+    result: Mapping[str, Any]  # kept: id, title, scores; dropped: count by stage; metric, fallbacks
+    hops: Sequence[Mapping[str, Any]] = ()
+    milliseconds: float = 0.0
+    tokens: int | None = None
+    cost: float | None = None
+    asked_by: str = ""
+    at: str = field(default="", compare=False)
+    number: int = 0
+
+
+def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_by: str) -> Asked:
+    """What the history keeps of a run: no chunk's text, and only the titles of what stayed."""
+    dropped: dict[str, int] = {}
+    for drop in found.drops:
+        dropped[drop.stage] = dropped.get(drop.stage, 0) + 1
+    kept = [{"id": hit.chunk.id, "title": hit.chunk.title, **hit.scores} for hit in found.hits]
+    fallbacks = [{"stage": one.stage, "reason": one.reason} for one in found.fallbacks]
+    return Asked(
+        found.query.text,
+        collection,
+        list(pipeline),
+        {"kept": kept, "dropped": dropped, "metric": str(found.metric), "fallbacks": fallbacks},
+        _hops(found),
+        sum(step.milliseconds for step in found.steps),
+        _summed(found, "tokens", int),
+        _summed(found, "cost", float),
+        asked_by,
+    )
+
+
+def _hops(found: Candidates) -> list[Mapping[str, Any]]:
+    """The evaluations of all hops that any stage noted; what is no list of mappings is passed over."""
+    noted = [step.facts.get("hops") for step in found.steps]
+    return [dict(hop) for hops in noted if isinstance(hops, list | tuple) for hop in hops if isinstance(hop, Mapping)]
+
+
+def _summed(found: Candidates, fact: str, kind: Callable[[Any], Any]) -> Any:
+    values = [step.facts[fact] for step in found.steps if isinstance(step.facts.get(fact), int | float)]
+    return kind(sum(values)) if values else None
+
+
+class History:
+    """The questions in an open store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def append(self, asked: Asked, days: int | None = None) -> int:
+        """Store a question, its number; what is older than `days` (the setting unless given) goes. 0 days keep none."""
+        kept_days = history_days() if days is None else days
+        if not kept_days:
+            return 0
+        now = datetime.now(UTC)
+        row = {
+            "at": asked.at or now.isoformat(timespec="milliseconds"),
+            "asked_by": asked.asked_by,
+            "collection": asked.collection,
+            "query": asked.query,
+            "pipeline": _json(list(asked.pipeline)),
+            "result": _json(dict(asked.result)),
+            "hops": _json([dict(hop) for hop in asked.hops]),
+            "milliseconds": asked.milliseconds,
+            "tokens": asked.tokens,
+            "cost": asked.cost,
+        }
+        with self.store.writing() as connection:
+            (number,) = connection.execute(insert(query_history).values(row)).inserted_primary_key or (0,)
+        self.prune(kept_days, now)
+        return int(number)
+
+    def find(
+        self,
+        collection: str = "",
+        holds: str = "",
+        since: str = "",
+        until: str = "",
+        limit: int = SHOWN,
+        offset: int = 0,
+    ) -> list[Asked]:
+        """The questions that meet all filters, newest first; `holds` is part of the question, ASCII case ignored."""
+        with self.store.reading() as connection:
+            chosen = select(query_history).where(_filters(collection, holds, since, until))
+            ordered = chosen.order_by(query_history.c.position.desc()).limit(limit).offset(offset)
+            return [_asked(row) for row in connection.execute(ordered)]
+
+    def count(self, collection: str = "", holds: str = "", since: str = "", until: str = "") -> int:
+        """How many questions meet the filters."""
+        with self.store.reading() as connection:
+            chosen = select(func.count()).select_from(query_history).where(_filters(collection, holds, since, until))
+            return int(connection.execute(chosen).scalar_one())
+
+    def collections(self) -> list[str]:
+        """The names of collections that were asked."""
+        with self.store.reading() as connection:
+            chosen = select(query_history.c.collection).distinct().order_by(query_history.c.collection)
+            return [str(name) for (name,) in connection.execute(chosen)]
+
+    def get(self, number: int) -> Asked:
+        """One question, or a StoreError where there is none of that number."""
+        with self.store.reading() as connection:
+            row = connection.execute(select(query_history).where(query_history.c.position == number)).first()
+        if row is None:
+            raise StoreError(f"the history has no question {number}, expected a number that it lists")
+        return _asked(row)
+
+    def delete(self, numbers: Sequence[int] | None = None) -> int:
+        """Delete questions (all, without numbers) for good; how many there were. No text stays in the file."""
+        chosen = delete(query_history)
+        if numbers is not None:
+            chosen = chosen.where(query_history.c.position.in_(list(numbers)))
+        with self.store.writing() as connection:
+            _overwrite(connection, self.store)
+            gone = connection.execute(chosen).rowcount
+        if gone:
+            _rewrite(self.store)
+        return int(gone)
+
+    def prune(self, days: int, now: datetime) -> int:
+        """Delete what is older than some days, for good; how many there were."""
+        oldest = (now - timedelta(days=days)).isoformat(timespec="milliseconds")
+        with self.store.reading() as connection:
+            old = (
+                connection.execute(select(query_history.c.position).where(query_history.c.at < oldest)).scalars().all()
+            )
+        return self.delete([int(number) for number in old]) if old else 0
+
+
+def remember(workspace: Path, asked: Asked) -> str:
+    """Append a question to the workspace's history; '' or the sentence why it could not be kept. Never raises."""
+    if not history_days():
+        return ""
+    try:
+        with open_store(workspace) as store:
+            History(store).append(asked)
+    except StoreError as error:
+        return str(error)
+    return ""
+
+
+def has_history(workspace: Path) -> bool:
+    """Whether there is a store to look into."""
+    return has_store(workspace)
+
+
+def _filters(collection: str, holds: str, since: str, until: str) -> Any:
+    columns, found = query_history.c, []
+    if collection:
+        found.append(columns.collection == collection)
+    if holds:
+        found.append(func.lower(columns.query).contains(holds.lower(), autoescape=True))
+    if since:
+        found.append(columns.at >= since)
+    if until:
+        found.append(columns.at < until)
+    return and_(True, *found)
+
+
+def _asked(row: Row[Any]) -> Asked:
+    return Asked(
+        row.query,
+        row.collection,
+        json.loads(row.pipeline),
+        json.loads(row.result),
+        json.loads(row.hops),
+        row.milliseconds,
+        row.tokens,
+        row.cost,
+        row.asked_by,
+        row.at,
+        row.position,
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _overwrite(connection: Connection, store: Store) -> None:
+    """Have SQLite overwrite what is deleted with zeros."""
+    if not store.server:
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+
+
+def _rewrite(store: Store) -> None:
+    """Rewrite the file and its log: earlier moves of a row may have left copies in free pages."""
+    if store.server:
+        return
+    with plain_errors(store.name, store.busy_seconds), closing(store.engine.raw_connection()) as connection:
+        cursor = connection.cursor()
+        cursor.execute("VACUUM")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        cursor.fetchall()
