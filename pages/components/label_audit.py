@@ -12,7 +12,7 @@ from pages.components import inert_text, labels, say
 from pages.components.inert_text import Block, Run
 from pages.components.label_settings import Settings
 from rag_core.errors import StoreError
-from rag_core.evaluate.audit import Labelled, audit, blind_sample
+from rag_core.evaluate.audit import Labelled, audit, blind_sample, labelled
 from rag_core.evaluate.sets import EvalSet
 from rag_core.store.database import Store
 from rag_core.store.events import Event
@@ -52,16 +52,6 @@ def show(chosen: EvalSet, store: Store, settings: Settings) -> None:
         _open(chosen_ones[picked[0]], cases, store, settings)
     else:
         st.markdown(":gray[Select a row to read the chunk and label it again.]")
-
-
-def labelled(cases: Sequence[Case]) -> list[Labelled]:
-    """Every label of a chunk in the lists, with its distance."""
-    return [
-        Labelled(case.query.id, hit.chunk.id, case.grades[hit.chunk.id], hit.chunk.text, hit.distance)
-        for case in cases
-        for hit in (case.candidates.hits if case.candidates else ())
-        if hit.chunk.id in case.grades
-    ]
 
 
 def _open(label: Labelled, cases: Sequence[Case], store: Store, settings: Settings) -> None:
