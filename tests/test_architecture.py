@@ -35,6 +35,7 @@ MAY = {
     "wording": BASE | {"stage", "retrieve", "evaluate", "index", "corpus"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
     "judged": BASE | {"stage", "filters", "spec", "evaluate", "records", "llm", "workbench"},
+    "export": BASE | {"stage", "records", "spec"},
     "resources": BASE | {"stage", "spec", "entities", "llm"},
 }
 

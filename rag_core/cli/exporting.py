@@ -1,0 +1,43 @@
+"""`export`: a pipeline to take away, as a single Python file or as a spec."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from pathlib import Path
+
+import typer
+
+from rag_core.cli.label_store import say
+from rag_core.errors import InputError
+
+FORMATS = ("python", "spec")
+
+
+def export(
+    spec: str = typer.Argument(..., help="Spec file, inline JSON or a shipped name."),
+    out: Path | None = typer.Option(None, "--out", help="The file to write; without it the text goes to stdout."),
+    format: str = typer.Option("python", "--format", help="python: one file, standard library only; spec: the spec."),
+    json: bool = typer.Option(False, "--json", help="One JSON document on stdout; needs --out."),
+) -> None:
+    """Export a tuned pipeline: a Python file that a service copies in, or the spec with all settings."""
+    from rag_core.files import write_whole
+    from rag_core.spec import dump_pipeline, fingerprint, read_pipeline
+
+    if format not in FORMATS:
+        raise InputError(f"--format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
+    if json and out is None:
+        raise InputError("--json came without --out, expected the file to write")
+    pipeline = read_pipeline(spec)
+    if format == "python":
+        from rag_core.export import export_filter
+
+        text = export_filter(pipeline)
+    else:
+        text = json_module.dumps(dump_pipeline(pipeline), indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+        return
+    write_whole(out, text)
+    facts = {"out": str(out), "format": format, "pipeline": pipeline.label, "fingerprint": fingerprint(pipeline)}
+    say(facts, json, f"{pipeline.label} → {out}" + (f"; try it: python {out} --self-test" if format == "python" else ""))

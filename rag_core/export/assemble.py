@@ -1,0 +1,146 @@
+"""Put the carried parts together to one Python file that does what a pipeline does, with its own self-test.
+
+The parts (carried/) are ordinary modules that are tested as they stand; here they are joined in order, their imports
+of each other left out, and the two constants STAGES and SELF_TEST filled in. A pipeline with a stage that cannot be
+carried is refused. What each part does is in its own docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+from rag_core.errors import InputError, SpecError
+from rag_core.files import lines, read_text
+from rag_core.records import read_case
+from rag_core.spec import dump_stages, fingerprint
+from rag_core.stage import Pipeline
+
+PARTS = ("words", "rule_reading", "rule_matching", "cutting", "running")
+CARRIED = ("QueryMust", "AdaptiveGap", "MinSimilarity", "TopK")
+HERE = Path(__file__).parent
+VECTORS = HERE / "vectors.jsonl"
+_OWN = "rag_core.export.carried"
+
+
+def export_filter(pipeline: Pipeline) -> str:
+    """The text of a Python file (3.9 or later, standard library only) that keeps what the pipeline keeps.
+
+    A source in front is left to the service, which hands its list over. A SpecError names the stage that cannot be
+    carried.
+    """
+    check_carried(pipeline)
+    filters = replace(pipeline, stages=tuple(stage for stage in pipeline.stages if stage.kind != "source"))
+    stages = [(name, settings) for entry in dump_stages(filters) for name, settings in entry.items()]
+    constants = {"STAGES": _literal(stages), "SELF_TEST": _literal(self_test_of(filters))}
+    imports, bodies = _joined(constants)
+    return "\n".join([_header(pipeline), *imports, "", *bodies])
+
+
+def check_carried(pipeline: Pipeline) -> None:
+    """A SpecError for the first stage that an exported file cannot do."""
+    for stage in pipeline.stages:
+        if stage.kind != "source" and stage.name not in CARRIED:
+            raise SpecError(
+                f"pipeline {pipeline.label or 'pipeline'!r} has the stage {stage.name}, which an exported file cannot "
+                f"do, expected only {', '.join(CARRIED)} after the source"
+            )
+
+
+def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Lists with the ids that the pipeline keeps of them; a list it refuses (another metric) is left out."""
+    found = []
+    for number, line in lines(read_text(VECTORS)):
+        record = json.loads(line)
+        case = read_case(record, f"vector {number}", f"v{number}")
+        if case.candidates is None:
+            continue
+        try:
+            kept = [hit.chunk.id for hit in pipeline(case.candidates).hits]
+        except InputError:
+            continue
+        told = {key: record[key] for key in ("id", "query", "candidates")}
+        found.append(
+            {**told, "metric": record.get("metric", "unknown"), "order": record.get("order", "distance"), "kept": kept}
+        )
+    return found
+
+
+def _header(pipeline: Pipeline) -> str:
+    """Docstring and first import; what a user named is text that cannot end the docstring."""
+    name = _harmless(pipeline.label or "pipeline")
+    sources = [json.dumps(entry) for entry, stage in _entries(pipeline) if stage.kind == "source"]
+    said = "The lists come from your own search, as this pipeline's source would bring them:"
+    about = [f"\n{said} {_harmless(one)}\n" for one in sources]
+    return f'''"""Filter of retrieved chunks: pipeline {name} ({fingerprint(pipeline)}).
+
+Exported by Winnow; standard library only, Python 3.9 or later. Copy it into your service:
+
+    from filter import filter_chunks, explain
+    kept = filter_chunks(question, chunks)   # mappings, best first, with "distance" and maybe "query_must"
+
+`python filter.py --self-test` checks that it does what the workbench did when it was exported.
+{"".join(about)}"""
+
+from __future__ import annotations
+'''
+
+
+def _harmless(text: str) -> str:
+    """ASCII on one line, without what could end or escape a docstring."""
+    plain = " ".join(text.encode("ascii", "replace").decode().split())
+    return plain.replace("\\", "/").replace('"', "'")
+
+
+def _entries(pipeline: Pipeline) -> list[tuple[dict[str, Any], Any]]:
+    return [(entry, stage) for entry, stage in zip(dump_stages(pipeline), pipeline.stages, strict=True)]
+
+
+def _literal(value: Any) -> str:
+    return pformat(value, width=118, sort_dicts=False)
+
+
+def _joined(constants: dict[str, str]) -> tuple[list[str], list[str]]:
+    """(standard library imports, bodies of the parts) with the constants filled in."""
+    imports: set[str] = set()
+    bodies = []
+    for part in PARTS:
+        source = read_text(HERE / "carried" / f"{part}.py")
+        tree = ast.parse(source)
+        imports |= set(_imports(tree))
+        bodies.append(_body(source, tree, constants))
+    plain = sorted(one for one in imports if one.startswith("import "))
+    return [*plain, *sorted(imports.difference(plain))], bodies
+
+
+def _imports(tree: ast.Module) -> Iterable[str]:
+    """The imports of the standard library, one name a line."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (f"import {alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith(("__future__", _OWN)):
+            yield f"from {node.module} import {', '.join(alias.name for alias in node.names)}"
+
+
+def _body(source: str, tree: ast.Module, constants: dict[str, str]) -> str:
+    """A part without docstring and imports, under its docstring's first line, with the constants filled in."""
+    said = str(ast.get_docstring(tree)).splitlines()[0]
+    rows = source.splitlines()
+    for node in reversed(tree.body):
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        docstring = node is tree.body[0]
+        if docstring or isinstance(node, ast.Import | ast.ImportFrom):
+            rows[first:last] = []
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in constants:
+            rows[first:last] = [f"{node.target.id}: list[Any] = {constants[node.target.id]}"]
+    return "\n".join(_section(said, rows))
+
+
+def _section(said: str, rows: Sequence[str]) -> list[str]:
+    text = "\n".join(rows).strip("\n")
+    return [f"\n# ---- {said}\n", text, ""]
