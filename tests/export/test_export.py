@@ -1,0 +1,291 @@
+import ast
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from rag_core.cli import main
+from rag_core.errors import InputError, SpecError
+from rag_core.evaluate.sets import SHIPPED
+from rag_core.export import export_filter
+from rag_core.export.carried import words as carried_words
+from rag_core.records import dump_case, load_lists, read_case
+from rag_core.spec import parse_pipeline, read_pipeline, shipped_names
+from rag_core.text import tokenize
+
+STANDARD = {"bisect", "collections", "functools", "itertools", "json", "math", "re", "sys", "typing", "unicodedata"}
+"""Modules of the standard library of Python 3.9 that an exported file may import (and __future__)."""
+
+SPECS = [
+    ["QueryMust", "AdaptiveGap", {"TopK": {"k": 10}}],
+    [{"QueryMust": {"mode": "substring"}}],
+    [{"AdaptiveGap": {"gap_policy": "first", "min_results": 0, "max_results": 12, "gap_threshold": 0.03}}],
+    [{"AdaptiveGap": {"gap_policy": "relative", "relative_offset": 0.3}}],
+    [{"AdaptiveGap": {"query_specific": True, "distance_offset": 0.11}}, {"MinSimilarity": {"min_relevance": 0.3}}],
+    [{"MinSimilarity": {"min_relevance": 0.55}}, {"TopK": {"k": 3}}, "QueryMust"],
+    [{"TopK": {"k": 20}}, "AdaptiveGap", {"AdaptiveGap": {"min_results": 0, "gap_threshold": 0.01}}],
+    [],
+]
+
+
+def loaded(pipeline):
+    """The exported file as a module's names."""
+    names = {"__name__": "exported"}
+    exec(compile(export_filter(pipeline), "filter.py", "exec"), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def exported():
+    return [(parse_pipeline(spec, f"p{at}"), loaded(parse_pipeline(spec, f"p{at}"))) for at, spec in enumerate(SPECS)]
+
+
+def kept_by_file(names, record):
+    kept = names["filter_chunks"](
+        record["query"], record["candidates"], record.get("metric", "unknown"), record.get("order", "distance")
+    )
+    return [chunk["id"] for chunk in kept]
+
+
+# ---------------------------------------------------------------- the file
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_file_parses_as_python_3_9_and_imports_only_the_standard_library(spec):
+    tree = ast.parse(export_filter(parse_pipeline(spec)), feature_version=(3, 9))
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module.split(".")[0])
+    assert imported - {"__future__"} <= STANDARD
+
+
+def test_the_file_uses_nothing_that_python_3_9_lacks():
+    for node in ast.walk(ast.parse(export_filter(parse_pipeline(SPECS[0])))):
+        if isinstance(node, ast.Call):
+            assert "strict" not in {keyword.arg for keyword in node.keywords}
+            if getattr(node.func, "id", "") == "isinstance":
+                assert not isinstance(node.args[1], ast.BinOp)
+            assert getattr(node.func, "id", getattr(node.func, "attr", "")) not in {"pairwise", "aiter", "anext"}
+
+
+@pytest.fixture
+def run_alone(tmp_path):
+    def run(text, *arguments, given=""):
+        path = tmp_path / "filter.py"
+        path.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-I", "-S", str(path), *arguments]
+        return subprocess.run(command, input=given, capture_output=True, text=True, encoding="utf-8", check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_its_self_test_passes_with_nothing_installed(run_alone, spec):
+    done = run_alone(export_filter(parse_pipeline(spec)), "--self-test")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("lists as expected\n")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("gaps[at] >= threshold", "gaps[at] > threshold + 10**8"),
+        ("value * 1e9", "value * 1e1"),
+        (".casefold()", ".lower()"),
+        ("if len(word) < 2:", "if True:"),
+    ],
+)
+def test_its_self_test_fails_where_the_file_was_broken(run_alone, right, wrong):
+    text = export_filter(parse_pipeline(SPECS[0]))
+    assert right in text
+    done = run_alone(text.replace(right, wrong), "--self-test")
+    assert done.returncode == 1
+    assert "expected" in done.stdout
+
+
+def test_it_filters_recorded_lists_from_stdin(run_alone):
+    lines = (SHIPPED / "recorded-combat" / "lists.jsonl").read_text(encoding="utf-8")
+    pipeline = read_pipeline("query-must")
+    done = run_alone(export_filter(pipeline), given=lines)
+    ours = [[hit.chunk.id for hit in pipeline(case.candidates).hits] for case in load_lists(lines.encode(), "lists")]
+    assert [json.loads(line)["kept"] for line in done.stdout.splitlines()] == ours
+
+
+def test_it_returns_the_very_objects_and_explains_the_rest(exported):
+    _, names = exported[0]
+    chunks = [{"distance": 0.1, "mine": 1}, {"distance": 0.15, "query_must": [["wolf"]]}]
+    kept = names["filter_chunks"]("bears", chunks)
+    assert kept == [chunks[0]]
+    assert kept[0] is chunks[0]
+    assert names["explain"]("bears", chunks) == [(chunks[1], "QueryMust", "no word of: wolf")]
+
+
+def test_what_a_user_named_cannot_end_the_docstring():
+    name = 'evil """ \\" \n import os\nos.system("x")'
+    text = export_filter(replace(parse_pipeline(["TopK"]), label=name))
+    tree = ast.parse(text)
+    assert not any(isinstance(node, ast.Import) and node.names[0].name == "os" for node in ast.walk(tree))
+    assert ast.get_docstring(tree).startswith("Filter of retrieved chunks: pipeline evil ''' /' import os")
+
+
+# ---------------------------------------------------------------- what can be carried
+
+
+@pytest.mark.parametrize("stage", ["Requery", "LLMFilter", "Deduplicate", "LearnedCut"])
+def test_a_stage_that_cannot_be_carried_is_named(stage):
+    with pytest.raises(SpecError, match=f"the stage {stage}, which an exported file cannot do"):
+        export_filter(parse_pipeline(["QueryMust", stage], "mine"))
+
+
+def test_a_source_is_left_to_the_service_and_named_in_the_file():
+    text = export_filter(parse_pipeline([{"Dense": {"depth": 50}}, "TopK"]))
+    assert "{'Dense': {'depth': 50" in text
+    assert "'Dense'" not in text.split('"""', 2)[2]
+
+
+# ---------------------------------------------------------------- the same kept ids
+
+
+@pytest.mark.parametrize("folder", ["recorded-combat", "adaptive-short"])
+def test_kept_ids_equal_the_workbench_on_every_recorded_demo_list(exported, folder):
+    for case in load_lists(SHIPPED / folder / "lists.jsonl"):
+        for pipeline, names in exported:
+            assert kept_by_file(names, dump_case(case)) == [hit.chunk.id for hit in pipeline(case.candidates).hits]
+
+
+def test_every_shipped_pipeline_that_can_be_carried_gives_the_same(exported):
+    cases = load_lists(SHIPPED / "recorded-combat" / "lists.jsonl")
+    carried = 0
+    for name in shipped_names():
+        pipeline = read_pipeline(name)
+        try:
+            names = loaded(pipeline)
+        except SpecError:
+            continue
+        carried += 1
+        for case in cases:
+            assert kept_by_file(names, dump_case(case)) == [hit.chunk.id for hit in pipeline(case.candidates).hits]
+    assert carried >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rulebook", "skirmish-rules", "api-docs"])
+def test_kept_ids_equal_the_workbench_on_the_live_demo_sets(exported, name, tmp_path):
+    from rag_core import workbench
+    from rag_core.evaluate.sets import load_set
+
+    found = load_set(name)
+    workbench.bring_up_to_date(found, tmp_path)
+    index = workbench.opened(tmp_path, name)
+    source = workbench.source_of(index, 50)
+    from rag_core.types import Candidates
+
+    for case in found.cases:
+        start = source(Candidates(case.query))
+        record = dump_case(replace(case, candidates=replace(start, recorded=True)))
+        for pipeline, names in exported:
+            assert kept_by_file(names, record) == [hit.chunk.id for hit in pipeline(start).hits]
+
+
+VOCABULARY = [
+    "armor", "class", "armor classes", "AC", "a.c.", "level", "7th", "levels", "3", "-3", "\u22123", "4.5", "2d10", "and", "or", ",",
+    ".", "?", "/", "of", "the", "is", "straße", "STRASSE", "ﬁre", "cafe\u0301", "café", "ＡＣ", "wolf", "wolves", "berries", "berry",
+    "fighter's", "2\u20134", "intelligence", "wisdom", "12", "14", "한국", "\u1112\u1161\u11ab", "İstanbul", "what is", "tell me about", '"',
+]  # fmt: skip
+texts = st.one_of(
+    st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=8).map(" ".join), st.text(min_size=1, max_size=20)
+)
+terms = st.one_of(texts, st.sampled_from(VOCABULARY), st.integers(-20, 20), st.floats(allow_nan=False, width=16))
+groups = st.lists(st.lists(terms, max_size=3), max_size=3)
+limits = st.one_of(st.none(), st.integers(-5, 30), st.floats(-5, 30))
+numbers = st.fixed_dictionaries(
+    {}, optional={"label": st.lists(terms, max_size=2), "sum_of": groups, "min": limits, "max": limits}
+)
+rules = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"contain_one_of": groups}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "contain_one_of": st.one_of(groups, terms, st.lists(terms)),
+            "contain_all_of": st.one_of(terms, st.lists(terms, max_size=3)),
+            "contain": st.one_of(terms, st.lists(terms, max_size=2), st.none()),
+            "number_in": st.one_of(numbers, st.lists(numbers, max_size=2)),
+            "other": st.just(1),
+        },
+    ),
+    groups,
+    texts,
+).flatmap(lambda rule: st.sampled_from([rule, json.dumps(rule)]))
+steps = st.one_of(st.sampled_from([0.0, 1e-9, 0.001, 0.03, 0.1, 0.11, 0.4]), st.floats(0, 0.5))
+
+
+@st.composite
+def records(draw):
+    distance, candidates = draw(st.floats(0, 1)), []
+    fused = draw(st.booleans())
+    for number in range(draw(st.integers(0, 18))):
+        entry = {"id": f"c{number}", "distance": distance}
+        if fused and draw(st.integers(0, 4)) == 0:
+            entry = {"id": f"c{number}", "rrf": 0.01}
+        if draw(st.integers(0, 3)) == 0:
+            entry["similarity"] = draw(st.floats(-1, 1))
+        rule = draw(rules)
+        candidates.append(entry if rule is None else {**entry, "query_must": rule})
+        distance = draw(st.floats(0, 1)) if fused else distance + draw(steps)
+    metric = draw(st.sampled_from(["cosine", "unknown", "l2", "ip"]))
+    order = "fused" if fused else "distance"
+    return {"query": draw(texts.filter(str.strip)), "candidates": candidates, "metric": metric, "order": order}
+
+
+@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(records())
+@example({"query": "x", "candidates": [{"id": "a", "rrf": 1.0}], "metric": "unknown", "order": "distance"})
+def test_kept_ids_equal_the_workbench_on_random_lists(exported, record):
+    case = read_case(record, "the list", "q")
+    for pipeline, names in exported:
+        try:
+            ours = [hit.chunk.id for hit in pipeline(case.candidates).hits]
+        except InputError:
+            with pytest.raises(ValueError):
+                kept_by_file(names, record)
+            continue
+        assert kept_by_file(names, record) == ours
+
+
+@given(texts)
+def test_tokens_are_those_of_the_workbench(text):
+    ours = [(token.text, token.sentence, token.value, token.ordinal, token.joint) for token in tokenize(text)]
+    theirs = carried_words.tokenize(text)
+    assert [(one.text, one.sentence, one.value, one.ordinal, one.joint) for one in theirs] == ours
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_writes_the_file_and_says_so(tmp_path, capsysbinary):
+    out = tmp_path / "filter.py"
+    assert main(["export", "query-must", "--out", str(out), "--json"]) == 0
+    found = json.loads(capsysbinary.readouterr().out)
+    assert (found["out"], found["format"]) == (str(out), "python")
+    assert out.read_text(encoding="utf-8") == export_filter(read_pipeline("query-must"))
+
+
+def test_the_spec_format_gives_the_same_pipeline_back(tmp_path):
+    out = tmp_path / "spec.json"
+    assert main(["export", "demo-tuned", "--format", "spec", "--out", str(out)]) == 0
+    assert read_pipeline(str(out)) == read_pipeline("demo-tuned")
+
+
+def test_what_cannot_be_exported_is_one_sentence_and_nothing_is_written(tmp_path, capsys):
+    out = tmp_path / "filter.py"
+    assert main(["export", '["Requery"]', "--out", str(out)]) == 2
+    assert "has the stage Requery" in capsys.readouterr().err
+    assert not out.exists()
