@@ -16,6 +16,7 @@ def pages() -> list[st.Page]:
         st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
         st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
         st.Page("pages/entities.py", title="Entities", icon=":material/group_work:"),
+        st.Page("pages/llm_filter.py", title="LLM filter", icon=":material/forum:"),
         st.Page("pages/corpus.py", title="Corpus", icon=":material/folder_open:"),
         st.Page("pages/start.py", title="Start", icon=":material/flag:"),
     ]

@@ -84,15 +84,14 @@ def _store(path: str) -> AnswerStore:
 def judge_of(view: View) -> RecordedJudge:
     """The endpoint's judge with the workspace's stored answers; a WinnowError where there is none."""
     endpoint(view)
-    found = environment_judge(
-        resources.workspace(), named_endpoint(resources.workspace(), view.judge), store=_answers()
-    )
+    found = environment_judge(resources.workspace(), named_endpoint(resources.workspace(), view.judge), store=answers())
     if found is None:
         raise StoreError(f"endpoint {view.judge} is not set")
     return found
 
 
-def _answers() -> AnswerStore:
+def answers() -> AnswerStore:
+    """The workspace's stored answers, open."""
     return _store(str(resources.workspace() / FILE))
 
 
@@ -134,7 +133,7 @@ def for_all(view: View, asked: Asked) -> Pipeline:
     if not view.llm_on:
         return pipeline
     judge: SimulatedJudge | RecordedJudge = (
-        simulated(view, asked) if view.judge == SIMULATED else RecordedJudge(_answers(), None, endpoint(view).model)
+        simulated(view, asked) if view.judge == SIMULATED else RecordedJudge(answers(), None, endpoint(view).model)
     )
     return build(pipeline, {"judge": judge, "chunks": chunks_of(asked)})
 

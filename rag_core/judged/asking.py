@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -61,19 +62,37 @@ def ask_all(
     tell: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
 ) -> Ran:
-    """Have every prompt of every entrant answered, one entrant after the other; limits hold over all of them."""
+    """Have every prompt of every entrant answered, one entrant after the other; limits and progress are over all."""
+    asked = [one.prompts(bench) for one in entrants]
     done: list[dict[str, Any]] = []
+    so_far = Progress(sum(map(len, asked)))
     left: Limits | None = limits
-    for entrant in entrants:
+    for entrant, prompts in zip(entrants, asked, strict=True):
         assert left is not None
         free = entrant.simulated and entrant.judge.price is None
         usable = replace(left, budget=None) if free else left  # nothing is paid, so there is nothing to stop at
-        one = answer_all(entrant.prompts(bench), entrant.judge, usable, on_progress=tell, cancel=cancel or Event())
+        told = None if tell is None else partial(_tell_all, tell, so_far)
+        one = answer_all(prompts, entrant.judge, usable, on_progress=told, cancel=cancel or Event())
+        so_far = _together(so_far, one)
         done.append({"name": entrant.label, "model": entrant.judge.model, **asdict(one), "done": one.done})
         left = _left_of(left, one)
         if left is None:
             break
     return Ran(tuple(done), "; ".join(one["stopped"] for one in done if one["stopped"]))
+
+
+def _tell_all(tell: Callable[[Progress], None], before: Progress, now: Progress) -> None:
+    tell(_together(before, now))
+
+
+def _together(before: Progress, now: Progress) -> Progress:
+    """The progress over all entrants: what was done before, and now."""
+    added = {name: getattr(before, name) + getattr(now, name) for name in _ADDED}
+    spent = None if before.spent is None or now.spent is None else before.spent + now.spent
+    return replace(now, **added, total=before.total, spent=spent)
+
+
+_ADDED = ("cached", "asked", "failed", "retries", "prompt_tokens", "completion_tokens", "seconds")
 
 
 def _left_of(limits: Limits, done: Progress) -> Limits | None:

@@ -1,0 +1,153 @@
+"""What a comparison on the page *LLM filter* shows: figures, differences, the front, and what was thrown away.
+
+Names of endpoints and models, titles, texts and reasons are foreign words: they stand in table cells or plain text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.components import llm_charts
+
+COLUMNS = {
+    "name": "prompt and judge",
+    "SetP": "SetP",
+    "SetR": "SetR",
+    "SetF": "SetF",
+    "irrelevant_removed": "irrelevant removed",
+    "agreement": "agreement",
+    "kappa": "kappa",
+    "false_drops": "false drops",
+    "false_keeps": "false keeps",
+    "fallback_rate": "fallback",
+    "kept_mean": "kept",
+    "added_ms_p50": "ms p50",
+    "added_ms_p95": "ms p95",
+    "tokens": "tokens",
+    "cost": "cost",
+    "cost_per_point": "cost per point of SetF",
+}
+SHARES = ("irrelevant_removed", "agreement", "fallback_rate")
+THREE = ("SetP", "SetR", "SetF", "kappa")
+
+
+def figures(document: Mapping[str, Any]) -> None:
+    """The table of all: baseline, cheap filters, every prompt with every judge; then differences and the front."""
+    rows = [dict(row) for row in (document["baseline"], *document["free"], *document["variants"])]
+    for row in rows:
+        row["tokens"] = row["prompt_tokens"] + row["completion_tokens"] if "prompt_tokens" in row else None
+    st.dataframe(
+        {title: [row.get(name) for row in rows] for name, title in COLUMNS.items()},
+        hide_index=True,
+        key="llm.table",
+        column_config=_formats(),
+        alt="Per prompt and judge: precision, recall, F1, agreement, harm, fallbacks, time, tokens and cost",
+    )
+    differences(document)
+    st.plotly_chart(
+        llm_charts.front(document["front"]),
+        key="llm.front",
+        config={"displaylogo": False},
+        alt="Precision over recall of every filter with its cost; the table above holds the numbers",
+    )
+
+
+def _formats() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    shown: dict[str, Any] = {COLUMNS[name]: number(format="%.3f") for name in THREE}
+    shown |= {COLUMNS[name]: number(format="percent") for name in SHARES}
+    shown |= {COLUMNS[name]: number(format="%.0f") for name in ("added_ms_p50", "added_ms_p95")}
+    shown |= {COLUMNS[name]: number(format="%.5f") for name in ("cost", "cost_per_point")}
+    return {**shown, COLUMNS["kept_mean"]: number(format="%.1f"), COLUMNS["tokens"]: number(format="localized")}
+
+
+def differences(document: Mapping[str, Any]) -> None:
+    """Each prompt and judge against no model: the paired difference with interval and corrected p."""
+    base = document["baseline"]["name"]
+    against = [one for one in document["comparison"] if one["a"] == base and one["delta"] is not None]
+    if against:
+        st.text("\n".join(map(sentence, against)))
+
+
+def sentence(one: Mapping[str, Any]) -> str:
+    """A difference in words: "terse against rerank off: SetF +0.210 [0.150, 0.270], p 0.001 (holm) …"."""
+    interval = "" if one["ci"] is None else f" [{one['ci'][0]:+.3f}, {one['ci'][1]:+.3f}]"
+    value = one["p_corrected"] if one["p_corrected"] is not None else one["p"]
+    p = "" if value is None else f", p {value:.4f}" + (f" ({one['correction']})" if one["correction"] else "")
+    counts = f"{one['wins']} queries better, {one['ties']} equal, {one['losses']} worse"
+    return f"{one['b']} against {one['a']}: SetF {one['delta']:+.3f}{interval}{p}; {counts}"
+
+
+def decisions(row: Mapping[str, Any]) -> None:
+    """The filter as a classifier: per action how often, how right, and which share of the relevant it holds."""
+    if not row["actions"]:
+        st.markdown("Nothing was decided: ask the model first.")
+        return
+    st.dataframe(
+        {
+            "action": list(row["actions"]),
+            "given": [one["count"] for one in row["actions"].values()],
+            "share relevant": [one["relevant"] for one in row["actions"].values()],
+            "share of the relevant": [one["of_relevant"] for one in row["actions"].values()],
+        },
+        hide_index=True,
+        key="llm.actions",
+        column_config={
+            name: st.column_config.NumberColumn(format="percent")
+            for name in ("share relevant", "share of the relevant")
+        },
+        alt="Per action: how often it was given, which share of it is relevant, which share of the relevant it holds",
+    )
+    st.caption(
+        f"{row['decided']:,} decisions, {row['decided_labelled']:,} of them on labelled chunks; a chunk without a "
+        "label counts as irrelevant."
+    )
+
+
+def false_drops(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The relevant chunks that were thrown away, with their text."""
+    st.markdown(f"**{len(rows):,} relevant chunks thrown away** (harm)")
+    if not rows:
+        return
+    names = ("query", "grade", "title", "reason", "text")
+    event = st.dataframe(
+        {name: [row[name] for row in rows] for name in names},
+        hide_index=True,
+        key="llm.false_drops",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=min(38 + 35 * len(rows), 320),
+        column_config={"text": st.column_config.TextColumn(width="large")},
+        alt="Relevant chunks the filter dropped: query, grade, title, reason, text",
+    )
+    picked = event["selection"]["rows"]
+    if picked and picked[0] < len(rows):
+        row = rows[picked[0]]
+        with st.container(border=True):
+            st.text(f"{row['query']} · {row['id']} · {row['title']}\n{row['reason']}")
+            st.code(row["text"] or "(recorded without its text)", language=None, wrap_lines=True)
+
+
+def steady(row: Mapping[str, Any]) -> None:
+    """Repeatability and position bias as figures."""
+
+    def share(value: float | None) -> str:
+        return "–" if value is None else f"{value:.1%}"
+
+    with st.container(horizontal=True):
+        for label, value, note, text in (
+            ("repeatability", share(row["repeatability"]), f"over {row['runs']} runs", REPEATABILITY),
+            ("order flips", share(row["flip_rate"]), f"{row['flips']} of {row['checked']}", FLIPS),
+            ("kept early", share(row["kept_early"]), "in a prompt’s first half", BIAS),
+            ("kept late", share(row["kept_late"]), "in its second half", BIAS),
+            ("fallback", share(row["fallback_rate"]), "of all lists", "Lists on which a call failed."),
+        ):
+            st.metric(label, value, note, delta_color="off", delta_arrow="off", help=text, border=True)
+
+
+REPEATABILITY = "Share of decisions on which all runs agree."
+FLIPS = "Decisions that change where the same candidates stand in reverse order."
+BIAS = "Every candidate stands once in either half: a difference is the order’s doing, not the candidates’."
