@@ -10,6 +10,7 @@ from pages.components import (
     controls,
     cut_chart,
     header,
+    history_keep,
     inert_text,
     live_controls,
     llm_controls,
@@ -23,7 +24,7 @@ from pages.components.asked import Asked, find, find_live, find_set, working
 from pages.components.cut_chart import ChartData
 from pages.components.reading import Row, chart_data, reading_of_rules, rows_of
 from pages.components.trace import trace, waterfall
-from pages.components.view import ADAPTIVE, LARGEST_LIMIT, View
+from pages.components.view import ADAPTIVE, LARGEST_LIMIT, View, stages
 from rag_core.errors import InputError, StoreError, SurroundingsError, WinnowError
 from rag_core.evaluate.experiment import Outcome, run, run_case
 from rag_core.evaluate.sets import EvalSet
@@ -240,6 +241,8 @@ def draw_asked(asked: Asked) -> None:
         draw_remarks(outcome)
     session.write_address(session.current())
     draw_below(outcome, rows, asked)
+    if asked.live is not None:
+        history_keep.keep(outcome.result, stages(view), view.collection)
 
 
 draw()

@@ -1,0 +1,121 @@
+"""History through AppTest: questions appear, are opened again, become an eval set, and are deleted for good."""
+
+import threading
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.evaluate.sets import load_set
+from rag_core.store.database import open_store
+from rag_core.store.history import Asked, History
+
+HOSTILE = "![x](http://foreign.invalid/a.png) heal?"
+
+
+@pytest.fixture
+def wear(workspace, tmp_path, capsys):
+    (tmp_path / "hats.md").write_text("## Bowler\nA hard round hat.\n\n## Beret\nA soft flat cap.\n")
+    assert main(["ingest", str(tmp_path / "hats.md"), "--collection", "wear", "--workspace", str(workspace)]) == 0
+    return workspace
+
+
+def append(workspace, *queries, **fields):
+    with open_store(workspace) as store:
+        for query in queries:
+            row = {"kept": [{"id": "hats.md#beret", "title": HOSTILE, "distance": 0.25}], "dropped": {"TopK": 2}}
+            History(store).append(Asked(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], row, **fields))
+
+
+def questions(workspace):
+    with open_store(workspace) as store:
+        return [one.query for one in History(store).find()]
+
+
+def sane(app):
+    assert not app.exception, [error.value for error in app.exception]
+    return app
+
+
+@pytest.fixture
+def page(open_app):
+    def opened():
+        app = open_app()
+        app.switch_page("pages/history.py").run()
+        return sane(app)
+
+    return opened
+
+
+def tick(app, *rows):
+    app.session_state["history.table"] = {"selection": {"rows": list(rows), "columns": []}}
+    return sane(app.run())
+
+
+def table(app):
+    return next(one.value for one in app.dataframe if "question" in one.value.columns)
+
+
+def test_an_empty_history_says_where_questions_come_from(page, words):
+    assert "No question is kept yet." in words(page())
+
+
+def test_questions_are_listed_newest_first_and_filtered(wear, page):
+    append(wear, "one hat", "two caps", HOSTILE)
+    app = page()
+    assert list(table(app)["question"]) == [HOSTILE, "two caps", "one hat"]
+    app.text_input(key="history.holds").set_value("CAP").run()
+    assert list(table(sane(app))["question"]) == ["two caps"]
+
+
+def test_foreign_words_stand_in_cells_and_plain_text_only(wear, page):
+    append(wear, HOSTILE, hops=[{"missing_query": HOSTILE}])
+    app = tick(page(), 0)
+    assert not any("foreign.invalid" in one.value for kind in (app.markdown, app.caption) for one in kind)
+    assert any("foreign.invalid" in one.value for one in app.text)
+
+
+def test_a_live_question_on_explore_is_kept_with_its_settings(wear, open_app):
+    sane(open_app(set="rulebook", collection="wear", question="a soft cap", pipeline='["Dense",{"TopK":{"k":1}}]'))
+    for thread in threading.enumerate():
+        if thread.name == "history":
+            thread.join()
+    with open_store(wear) as store:
+        (one,) = History(store).find()
+    assert (one.query, one.collection, one.asked_by) == ("a soft cap", "wear", "me")
+    assert one.pipeline[-1] == {"TopK": {"k": 1}}
+    assert len(one.result["kept"]) == 1
+
+
+def test_ticked_questions_become_an_eval_set_with_lists(wear, page):
+    append(wear, "one hat", "two caps", "one hat")
+    app = tick(page(), 0, 1, 2)
+    app.text_input(key="history.set_name").set_value("asked").run()
+    sane(app.button(key="history.make").click().run())
+    made = load_set("asked", wear)
+    assert [case.query.text for case in made.cases] == ["one hat", "two caps"]
+    assert made.recorded
+    assert any("asked holds 2 queries" in one.value for one in app.text)
+
+
+def test_a_name_that_is_taken_is_said(wear, page):
+    append(wear, "one hat")
+    app = tick(page(), 0)
+    app.text_input(key="history.set_name").set_value("rulebook").run()
+    sane(app.button(key="history.make").click().run())
+    assert any("rulebook" in one.value for one in app.text)
+
+
+def test_deleting_ticked_questions_leaves_the_others_and_no_text(wear, page):
+    append(wear, "one hat", "canary words")
+    app = tick(page(), 0)
+    sane(app.button(key="history.delete").click().run())
+    assert questions(wear) == ["one hat"]
+    assert not any(b"canary words" in path.read_bytes() for path in wear.glob("winnow.db*"))
+
+
+def test_deleting_everything(wear, page, words):
+    append(wear, "one hat", "two caps")
+    app = page()
+    app.button(key="history.delete_all").click().run()
+    assert "No question is kept yet." in words(sane(app))
+    assert questions(wear) == []
