@@ -19,9 +19,11 @@ from pages.components.asked import labelled, working
 from pages.components.compare_view import read_entry
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.compare import SHOWN
-from rag_core.evaluate.experiment import Outcome, run_all
+from rag_core.evaluate.experiment import Outcome, run_all, stream
 from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure, parse_measure
+from rag_core.evaluate.run_file import Run
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
+from rag_core.evaluate.snapshot import About, Recorder
 from rag_core.evaluate.tally import PipelineTally, QueryTally, measure_all
 from rag_core.resources import with_entities
 from rag_core.spec import dump_pipeline
@@ -39,7 +41,7 @@ class Material:
     cases: tuple[Case, ...]
     pipelines: tuple[Pipeline, ...]
     key: str
-    keys: dict[str, str] | None  # of a live set: key of a label → chunk id
+    about: About  # what a kept run says of itself
 
 
 def measures() -> tuple[Measure, ...]:
@@ -54,15 +56,15 @@ def material(chosen: EvalSet, entries: Sequence[str]) -> Material | None:
         pipelines = [replace(_allowed(read_entry(entry)), label=name) for entry, name in _named(entries)]
         if chosen.recorded:
             cases = labelled(chosen, chosen.cases, None)
-            ready, state, keys = [with_entities(one) for one in pipelines], "", None
+            ready, about = [with_entities(one) for one in pipelines], About(eval_set=chosen.name)
         else:
-            cases, ready, state, keys = _live(chosen, pipelines)
+            cases, ready, about = _live(chosen, pipelines)
     except (WinnowError, OSError) as error:
         say.problem("This comparison cannot be run.", str(error))
         return None
     specs = [dump_pipeline(pipeline) for pipeline in ready]
-    text = repr([str(resources.workspace()), chosen.name, state, labels_fingerprint(cases), chosen.min_grade, specs])
-    return Material(chosen, tuple(cases), tuple(ready), hashlib.sha256(text.encode()).hexdigest(), keys)
+    state = [str(resources.workspace()), about, labels_fingerprint(cases), chosen.min_grade, specs]
+    return Material(chosen, tuple(cases), tuple(ready), hashlib.sha256(repr(state).encode()).hexdigest(), about)
 
 
 def _named(entries: Sequence[str]) -> list[tuple[str, str]]:
@@ -87,7 +89,7 @@ def _allowed(pipeline: Pipeline) -> Pipeline:
     return pipeline
 
 
-def _live(chosen: EvalSet, pipelines: Sequence[Pipeline]) -> tuple[list[Case], list[Pipeline], str, dict[str, str]]:
+def _live(chosen: EvalSet, pipelines: Sequence[Pipeline]) -> tuple[list[Case], list[Pipeline], About]:
     """The set's collection brought up to date and opened; its cases with the labels of chunks it holds."""
     from pages.components import live
     from rag_core import workbench
@@ -96,7 +98,13 @@ def _live(chosen: EvalSet, pipelines: Sequence[Pipeline]) -> tuple[list[Case], l
         working(f"Bringing the collection {chosen.name} up to date", lambda bar: live.bring_up_to_date(chosen, bar))
     opened = live.open_live(chosen.name, False)
     cases = labelled(chosen, [opened.known(case) for case in chosen.cases], opened)
-    return cases, [workbench.live(one, opened.index) for one in pipelines], opened.revision, opened.keys
+    about = About(
+        eval_set=chosen.name,
+        corpus=str(opened.index.fingerprint),
+        rules=opened.revision,
+        models={"embedding": opened.index.snapshot.model},
+    )
+    return cases, [workbench.live(one, opened.index) for one in pipelines], about
 
 
 @st.cache_resource(show_spinner=False)
@@ -139,6 +147,14 @@ def _measure(found: Material, missing: Sequence[int]) -> None:
             _blocks()[found.key, start] = [tally.queries for tally in done]
     place.empty()
     resources.freeze()
+
+
+def recorded(found: Material, name: str) -> Run:
+    """The run of these pipelines over all cases, to be kept: every query once more, this time with its reasons."""
+    recorder = Recorder(found.pipelines, found.chosen.min_grade, replace(found.about, name=name.strip()))
+    for outcomes_of_query in stream(found.cases, found.pipelines, found.chosen.min_grade, measures()):
+        recorder.add(outcomes_of_query)
+    return recorder.run()
 
 
 def outcomes(found: Material, query_id: str) -> list[Outcome] | None:

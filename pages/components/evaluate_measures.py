@@ -1,0 +1,121 @@
+"""Evaluate's figures: every measure of every pipeline with its bounds and counts, and the same per query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.components.tuning_set import quiet
+from rag_core.evaluate.measures import SET_MEASURES
+from rag_core.evaluate.tally import PipelineTally
+
+MEANINGS = {
+    "SetP": "relevant of the kept",
+    "SetR": "kept of the relevant",
+    "SetF": "F₁ of SetP and SetR, per query",
+    "P@15": "relevant of the first 15, over 15 even where fewer are kept",
+    "R@15": "relevant found in the first 15, of all relevant",
+    "RR": "1 / rank of the first relevant",
+    "AP": "precision at each relevant, mean over all relevant",
+    "nDCG@15": "graded gain of the first 15, discounted by rank, over the ideal",
+}
+"""Measure → what is counted over what; all are better when higher."""
+
+
+def show_means(tallies: Sequence[PipelineTally]) -> None:
+    """Measures as rows, pipelines as columns; then what stands beside every mean."""
+    first = tallies[0].summary
+    st.markdown(f"**Means**, macro over {first.queries_scored} of {first.queries_total} queries; higher is better")
+    bounded = {measure.name for measure in SET_MEASURES}
+    columns: dict[str, list[Any]] = {"measure": list(first.means)}
+    for tally in tallies:
+        summary = tally.summary
+        columns[tally.name] = [
+            _with_bounds(summary.means[name], summary.low.get(name), summary.high.get(name), name in bounded)
+            for name in first.means
+        ]
+    columns["what it counts"] = [MEANINGS.get(name, "") for name in first.means]
+    st.dataframe(
+        columns, hide_index=True, key="evaluate.means", height=min(38 + 35 * len(first.means), 420),
+        column_config={"measure": st.column_config.TextColumn("measure", width=90)},
+        alt="Per measure and pipeline the macro mean; set measures with bounds over unjudged chunks",
+    )  # fmt: skip
+    quiet(
+        "In brackets: the least and greatest value the set measures could have if the unjudged kept chunks were all "
+        "irrelevant or all relevant."
+    )
+    _counts(tallies)
+
+
+def _with_bounds(mean: float | None, low: float | None, high: float | None, bounded: bool) -> str:
+    if mean is None:
+        return "–"
+    wide = bounded and low is not None and high is not None and high - low > 5e-4
+    return f"{mean:.3f} ({low:.3f} … {high:.3f})" if wide else f"{mean:.3f}"
+
+
+def _counts(tallies: Sequence[PipelineTally]) -> None:
+    rows = [
+        {
+            "pipeline": tally.name,
+            "queries": summary.queries_total,
+            "scored": summary.queries_scored,
+            "empty": summary.queries_empty,
+            "nothing relevant exists": summary.queries_without_relevant,
+            "of these returned something": summary.false_return_rate,
+            "without labels": summary.queries_unjudged,
+            "fallback": summary.queries_fallback,
+            "judged of kept": None if summary.judged is None else round(summary.judged, 2),
+        }
+        for tally in tallies
+        for summary in (tally.summary,)
+    ]
+    st.markdown("**What the means stand on**")
+    st.dataframe(
+        {name: [row[name] for row in rows] for name in rows[0]},
+        hide_index=True,
+        key="evaluate.counts",
+        column_config={
+            "judged of kept": st.column_config.NumberColumn(format="percent"),
+            "of these returned something": st.column_config.NumberColumn(format="percent"),
+        },
+        alt="Per pipeline: queries, scored, empty, without relevant, without labels, fallback, share judged",
+    )
+
+
+def show_queries(tallies: Sequence[PipelineTally]) -> None:
+    """One row per query of one pipeline."""
+    names = [tally.name for tally in tallies]
+    picked = st.segmented_control(
+        "Pipeline", names, default=names[0], required=True, key="evaluate.pipeline", label_visibility="collapsed"
+    )
+    tally = tallies[names.index(picked)] if picked in names else tallies[0]
+    rows = [
+        {
+            "query": one.query_id,
+            "kept": f"{len(one.kept)} of {one.candidates}",
+            "relevant kept": f"{one.scores.found} of {one.scores.relevant_total}",
+            **one.scores.values,
+            "unjudged kept": one.scores.kept - one.scores.judged_kept,
+            "note": _note(one.scores.scored, one.scores.empty, one.scores.fallback),
+            "text": one.query,
+        }
+        for one in tally.queries
+    ]
+    st.dataframe(
+        {name: [row[name] for row in rows] for name in rows[0]},
+        hide_index=True,
+        key="evaluate.queries",
+        height=560,
+        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in tally.queries[0].scores.values},
+        alt=f"Per query of {picked}: kept, relevant kept, every measure, unjudged",
+    )
+    quiet(f"{len(rows)} queries; an empty measure means the query is not scored.")
+
+
+def _note(scored: bool, empty: bool, fallback: bool) -> str:
+    return ", ".join(
+        word for word, holds in (("not scored", not scored), ("empty", empty), ("fallback", fallback)) if holds
+    )

@@ -1,0 +1,110 @@
+"""Evaluate: how good is it, in figures that can be kept?"""
+
+import streamlit as st
+
+from pages.components import (
+    compare_run,
+    evaluate_measures,
+    evaluate_runs,
+    header,
+    resources,
+    say,
+    tuning_set,
+    tuning_sources,
+    who,
+)
+from pages.components.compare_run import Material
+from pages.components.compare_view import FIRST
+from rag_core.errors import InputError, StoreError
+from rag_core.evaluate.run_file import summary_of
+from rag_core.evaluate.sets import EvalSet
+from rag_core.roles import LABEL
+from rag_core.spec import saved_names, shipped_names
+
+SHOWN = ("Measures", "Per query", "Runs")
+PIPELINES = "evaluate.pipelines"
+KEPT, PROBLEM = "evaluate.kept", "evaluate.problem"
+MOST = 8
+
+HELP = """
+**Means** are macro: per query first, then the mean over scored queries. Mean SetF is not the F of mean SetP and SetR.
+
+**Scored** is a query with at least one relevant chunk; an empty list scores 0. A query for which nothing is relevant is
+counted apart.
+
+**Run.** What an evaluation found, kept as it was: figures per query, settings, labels, and fingerprints of corpus,
+labels, model and code. Two runs on different labels are not subtracted from each other.
+"""
+
+
+def choose_pipelines(chosen: EvalSet) -> list[str]:
+    """The pipelines in the sidebar; others at first for recorded lists than for a live set."""
+    known = [*shipped_names(), *saved_names(resources.workspace())]
+    key = f"{PIPELINES}.{'recorded' if chosen.recorded else 'live'}"
+    st.session_state.setdefault(key, list(FIRST[chosen.recorded]))
+    with st.sidebar:
+        return st.multiselect("Pipelines", known, max_selections=MOST, key=key, persist_state="session")
+
+
+def keep(found: Material, name: str) -> None:
+    """Run once more with reasons, and store the run."""
+    try:
+        who.require(LABEL)
+        from rag_core.store.runs import RunStore
+
+        run = compare_run.recorded(found, name)
+        st.session_state[KEPT] = RunStore(resources.label_store()).save(run.document, summary_of(run))
+        st.session_state[evaluate_runs.RUN] = st.session_state[KEPT]
+    except (InputError, StoreError) as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def draw_keep(found: Material) -> None:
+    """Name and button; what became of it."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Name of the run", key="evaluate.name", max_chars=200, placeholder="what was tried") or ""
+        st.button("Keep as a run", icon=":material/bookmark_add:", on_click=keep, args=(found, name))
+    kept, problem = st.session_state.pop(KEPT, ""), st.session_state.pop(PROBLEM, "")
+    if kept:
+        st.success(f"Kept as run {kept}; it is listed under Runs.")
+    if problem:
+        say.problem("The run was not kept.", problem)
+
+
+def draw_figures(shown: str) -> None:
+    """The measures of an eval set, as means or per query."""
+    chosen = tuning_set.choose()
+    if chosen is None:
+        return
+    entries = choose_pipelines(chosen)
+    if not entries:
+        st.markdown("Choose a **pipeline** in the sidebar to measure it.")
+        return
+    found = compare_run.material(chosen, entries)
+    tallies = compare_run.tallies(found) if found is not None else None
+    if found is None or tallies is None:
+        return
+    if shown == "Measures":
+        evaluate_measures.show_means(tallies)
+        draw_keep(found)
+    else:
+        evaluate_measures.show_queries(tallies)
+
+
+def draw() -> None:
+    header.show("Evaluate", "How good is it, in figures that can be kept?", HELP)
+    first = "Runs" if evaluate_runs.PARAMETER in st.query_params else SHOWN[0]
+    st.session_state.setdefault("evaluate.shown", first)
+    shown = st.segmented_control(
+        "View", SHOWN, required=True, key="evaluate.shown", label_visibility="collapsed", persist_state="session"
+    )
+    if shown == "Runs":
+        evaluate_runs.show()
+    elif not tuning_sources.titles():
+        say.problem("There is no eval set.", "Make one on the page Eval sets, or drop result lists on Explore.")
+    else:
+        draw_figures(shown or SHOWN[0])
+    resources.settle()
+
+
+draw()

@@ -1,0 +1,110 @@
+"""Evaluate through the page: means with their counts, single queries, and runs that are kept, compared, noted, deleted."""
+
+import pytest
+
+from rag_core.evaluate.run_file import read_run
+from rag_core.store.database import open_store
+from rag_core.store.events import Event
+from rag_core.store.labels import LabelStore
+from rag_core.store.runs import RunStore
+
+
+@pytest.fixture
+def evaluate(open_app):
+    """Evaluate, on the recorded set."""
+
+    def opened(**parameters):
+        app = open_app()
+        app.session_state["tuning.set"] = "recorded-combat"
+        app.switch_page("pages/evaluate.py")
+        for name, value in parameters.items():
+            app.query_params[name] = value
+        return app.run(timeout=60)
+
+    return opened
+
+
+def table(app, *columns):
+    return next(frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns))
+
+
+def button(app, label):
+    return next(one for one in app.button if one.label == label)
+
+
+def kept(app, name="first"):
+    """The page after its figures were kept as a run."""
+    next(one for one in app.text_input if one.label == "Name of the run").set_value(name).run()
+    return button(app, "Keep as a run").click().run(timeout=60)
+
+
+def runs_of(workspace):
+    with open_store(workspace) as store:
+        return RunStore(store).listed()
+
+
+def test_every_measure_stands_with_what_it_counts_and_over_how_many_queries(evaluate, words):
+    app = evaluate()
+    assert not app.exception
+    means = table(app, "measure", "query-must").set_index("measure")
+    assert means["query-must"]["SetF"] == "0.834"
+    assert means["what it counts"]["P@15"].startswith("relevant of the first 15, over 15")
+    assert "macro over 3 of 3 queries" in words(app)
+    assert table(app, "scored", "judged of kept")["scored"][0] == 3
+
+
+def test_single_queries_can_be_read(evaluate):
+    app = evaluate()
+    app.session_state["evaluate.shown"] = "Per query"
+    app.run(timeout=60)
+    rows = table(app, "query", "relevant kept")
+    assert list(rows["query"]) == ["combat-1", "combat-2", "combat-3"]
+    assert rows["relevant kept"][0] == "1 of 1"
+
+
+def test_a_kept_run_holds_the_figures_and_opens_by_its_address(evaluate, workspace):
+    app = kept(evaluate())
+    assert not app.exception
+    (run,) = runs_of(workspace)
+    assert run.name == "first"
+    with open_store(workspace) as store:
+        found = read_run(RunStore(store).document(run.id), "it")
+    assert round(found.pipeline("query-must").means["SetF"], 3) == 0.834
+    assert found.intact
+    opened = evaluate(run=run.id)
+    assert not opened.exception
+    assert list(table(opened, "pipeline", "SetF", "scored queries")["pipeline"]) == ["unfiltered", "query-must"]
+
+
+def test_two_runs_on_the_same_labels_are_compared_and_on_others_are_not(evaluate, workspace, words):
+    app = kept(evaluate(), "one")
+    app = kept(app, "two")
+    newest, oldest = runs_of(workspace)
+    app = evaluate(run=newest.id)
+    app.selectbox(key="evaluate.against").set_value(oldest.id).run()
+    assert "have the same SetF on all 3 queries" in words(app)
+
+    about = {"eval_set": "recorded-combat", "query_id": "combat-1", "chunk_id": "combat-1-01"}
+    with open_store(workspace) as store:
+        LabelStore(store).append([Event(session="s", seq=0, annotator="me", grade=3, **about)])
+    app = kept(evaluate(), "three")
+    app = evaluate(run=runs_of(workspace)[0].id)
+    app.selectbox(key="evaluate.against").set_value(oldest.id).run()
+    assert "measured against different labels" in words(app)
+
+
+def test_notes_are_added_and_a_run_is_deleted_with_them(evaluate, workspace, words):
+    kept(evaluate())
+    (run,) = runs_of(workspace)
+    app = evaluate(run=run.id)
+    app.text_input(key="evaluate.note").set_value("before the new corpus").run()
+    assert "before the new corpus" in words(app)
+    button(app, "Delete this run").click().run()
+    assert runs_of(workspace) == []
+    assert "No run was kept yet" in words(app)
+
+
+def test_a_link_to_a_run_that_is_gone_says_so(evaluate):
+    kept(evaluate())
+    app = evaluate(run="r0")
+    assert any("not kept here" in str(one.value) for one in (*app.error, *app.markdown, *app.warning))
