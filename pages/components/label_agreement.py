@@ -17,12 +17,11 @@ from pages.components.inert_text import Block, Run
 from rag_core.errors import StoreError
 from rag_core.evaluate.agreement import Disagreement, disagreements, fleiss_kappa, krippendorff_alpha, pair_agreements
 from rag_core.evaluate.sets import EvalSet
-from rag_core.store.events import Event
+from rag_core.store.events import ADJUDICATED, Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Hit
 
-ADJUDICATED = "adjudicated"
 FAILED = "agreement.failed"
 Item = tuple[str, str]
 

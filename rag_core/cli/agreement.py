@@ -44,10 +44,15 @@ def _agreement(events: Sequence[Event]) -> dict[str, Any]:
 
 
 def _by_annotator(events: Sequence[Event]) -> dict[str, dict[tuple[str, str], int]]:
-    """{annotator: {(query id, chunk key): grade}}, unsure left out: the same text is the same item under any id."""
+    """{annotator: {(query id, chunk key): grade}}, unsure left out: the same text is the same item under any id.
+
+    A decision between people is not the word of one more person.
+    """
+    from rag_core.store.events import ADJUDICATED
+
     graded: dict[str, dict[tuple[str, str], int]] = {}
     for event in events:
-        if event.grade is not None:
+        if event.grade is not None and event.annotator != ADJUDICATED:
             graded.setdefault(event.annotator, {})[event.query_id, event.chunk_key] = event.grade
     return graded
 

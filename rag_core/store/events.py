@@ -18,6 +18,9 @@ UNDO = "undo"
 NEEDED = ("session", "eval_set", "query_id", "chunk_id", "annotator")
 STORED = (*NEEDED, "seq", "kind", "query_hash", "text_hash", "grade", "note", "batch")
 GRADES = {0: "irrelevant", 1: "partly relevant", 2: "relevant", 3: "answers it"}
+ADJUDICATED = "adjudicated"
+"""The annotator of a decision between people: it counts before what anybody says, earlier or later."""
+
 LARGEST_SEQ = 2**53 - 1  # what a browser counts exactly
 
 

@@ -1,7 +1,8 @@
 """The label store: add events, take them back, and say what counts now.
 
 Nothing is ever changed or deleted: a new label hides the older one of the same annotator, query and chunk, and an undo
-is an event as well. Opening the file is database.py, how labels meet chunks again is matching.py, files are exchange/.
+is an event as well. Of several people's labels the newest counts, but an adjudicated one before all others until it is
+taken back. Opening the file is database.py, how labels meet chunks again is matching.py, files are exchange/.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, TableClause, func, select, tuple_
+from sqlalchemy import Connection, TableClause, case, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from rag_core.errors import StoreError
 from rag_core.store.database import Store
-from rag_core.store.events import LABEL, UNDO, Event, from_row, to_row, undo_of
+from rag_core.store.events import ADJUDICATED, LABEL, UNDO, Event, from_row, to_row, undo_of
 from rag_core.store.matching import grades_by_chunk
 from rag_core.store.schema import PAYLOAD, label_current, label_event, label_live
 
@@ -80,8 +81,8 @@ class LabelStore:
     ) -> dict[str, dict[str, int]]:
         """{query id: {chunk id: grade}} of what counts now; unsure is left out.
 
-        Without an annotator the newest label of anybody counts. `chunks` is {chunk id: text hash, '' if unknown} of the
-        corpus at hand: labels then meet chunks by text where both texts are known, else by id.
+        Without an annotator the adjudicated label counts, else the newest of anybody. `chunks` is {chunk id: text hash,
+        '' if unknown} of the corpus at hand: labels then meet chunks by text where both texts are known, else by id.
         """
         with self.store.reading() as connection:
             labels = current_events(connection, eval_set, annotator)
@@ -89,7 +90,10 @@ class LabelStore:
         return grades_by_chunk(labels, names, chunks)
 
     def labels(self, eval_set: str, annotator: str | None = None) -> list[Event]:
-        """The label events that count now, one per annotator, query and chunk, oldest first."""
+        """The label events that count now, one per annotator, query and chunk.
+
+        Oldest first and adjudicated ones last: of what is said of a chunk, the last counts.
+        """
         with self.store.reading() as connection:
             return current_events(connection, eval_set, annotator)
 
@@ -184,9 +188,10 @@ def next_seq(connection: Connection, session: str) -> int:
 
 
 def current_events(connection: Connection, eval_set: str, annotator: str | None = None) -> list[Event]:
-    """The label events that count now, oldest first."""
+    """The label events that count now, oldest first, adjudicated ones last."""
     wanted = {"eval_set": eval_set} | ({} if annotator is None else {"annotator": annotator})
-    return _events(connection, _where(label_current, wanted).order_by(label_current.c.position))
+    decided = case((label_current.c.annotator == ADJUDICATED, 1), else_=0)
+    return _events(connection, _where(label_current, wanted).order_by(decided, label_current.c.position))
 
 
 def recorded_ids(connection: Connection, eval_set: str) -> dict[tuple[str, str], set[str]]:

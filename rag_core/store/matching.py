@@ -15,10 +15,10 @@ def grades_by_chunk(
     recorded: Mapping[tuple[str, str], set[str]],
     chunks: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, int]]:
-    """{query id: {chunk id: grade}}; of several labels that meet one chunk the newest counts, unsure is left out.
+    """{query id: {chunk id: grade}}; of several labels that meet one chunk the last counts, unsure is left out.
 
     Args:
-        labels: what counts now, oldest first, of one or several annotators.
+        labels: what counts now, oldest first and adjudicated last, of one or several annotators.
         recorded: {(query id, chunk key): the ids it was labelled under}; used where `chunks` is None.
         chunks: {chunk id: text hash or ''} of the corpus at hand, where there is one.
     """

@@ -133,6 +133,13 @@ def test_agreement_gives_the_figures_and_the_chunks_that_differ(run, imported, t
     assert document["disagreements"] == [{"query_id": "q1", "chunk_id": "c 2", "grades": {"ann": 0, "bob": 2}}]
 
 
+def test_a_decision_between_people_is_no_further_annotator(run, imported, tmp_path):
+    decision = tmp_path / "decided.qrels"
+    decision.write_text("q1 0 c1 0\n")
+    run("import", decision, "--eval-set", "demo", "--annotator", "adjudicated")
+    assert json.loads(run("agreement", "--eval-set", "demo", "--json")[1])["annotators"] == ["ann"]
+
+
 def test_agreement_of_one_annotator_is_undefined_not_an_error(run, imported):
     assert run("agreement", "--eval-set", "demo")[1] == "Fleiss –, Krippendorff –\n0 chunks labelled differently\n"
 

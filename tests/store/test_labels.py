@@ -5,7 +5,7 @@ from sqlalchemy import text
 
 from rag_core.errors import InputError, StoreError
 from rag_core.store.database import open_store
-from rag_core.store.events import undo_of
+from rag_core.store.events import ADJUDICATED, undo_of
 from rag_core.store.labels import LabelStore, insert_or_keep
 from tests.store.conftest import make_event
 
@@ -240,3 +240,24 @@ def test_the_insert_is_spoken_by_both_databases(dialect):
 
     speaker = {"sqlite": sqlite, "postgresql": postgresql}[dialect].dialect()
     assert "ON CONFLICT (session, seq) DO NOTHING" in str(insert_or_keep(dialect).compile(dialect=speaker))
+
+
+def test_an_adjudicated_label_counts_before_what_is_said_later(labels, event):
+    labels.append([event(0, grade=0), event(0, session="tab-2", annotator="bob", grade=3)])
+    decision = event(0, session="decision", annotator=ADJUDICATED, grade=1)
+    labels.append([decision])
+    labels.append([event(1, grade=2), event(2, chunk_id="c2", grade=2)])
+    assert labels.current("demo") == {"q1": {"c1": 1, "c2": 2}}
+    assert labels.labels("demo")[-1].annotator == ADJUDICATED
+    assert labels.current("demo", "ann") == {"q1": {"c1": 2, "c2": 2}}  # what a person says is still theirs
+    assert [one.grade for one in labels.history("demo", "q1", "c1")] == [0, 3, 1, 2]
+
+    labels.append([undo_of(decision, "decision", 1)])
+    assert labels.current("demo") == {"q1": {"c1": 2, "c2": 2}}
+
+
+def test_of_two_decisions_the_newer_counts(labels, event):
+    for seq, grade in enumerate((1, 3)):
+        labels.append([event(seq, session="decision", annotator=ADJUDICATED, grade=grade)])
+    labels.append([event(0, grade=0)])
+    assert labels.current("demo") == {"q1": {"c1": 3}}
