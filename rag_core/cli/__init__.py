@@ -59,6 +59,7 @@ def _register() -> None:
         eval_sets,
         evaluating,
         exporting,
+        gating,
         history,
         labels,
         live,
@@ -82,6 +83,7 @@ def _register() -> None:
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
     app.command()(exporting.export)
+    app.command()(gating.gate)
     app.add_typer(caching.cache_app, name="cache")
     app.add_typer(collections.collections_app, name="collections")
     app.add_typer(eval_sets.eval_sets_app, name="eval-sets")
