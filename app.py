@@ -11,6 +11,6 @@ ICON = Path(__file__).parent / "pages" / "components" / "icon.svg"
 
 st.set_page_config(page_title="Winnow", page_icon=str(ICON), layout="wide")
 st.session_state["app"] = True  # pages/components/header.py asks for it
-page = st.navigation(contents.pages())
+page = st.navigation(contents.pages(), position="top")
 who.gate()
 page.run()
