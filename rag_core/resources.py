@@ -6,14 +6,15 @@ workspace's own structure where there is one, else the demo structure; the endpo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_core.spec import build
 from rag_core.stage import Pipeline
-from rag_core.types import Chunk
+from rag_core.types import Chunk, Query
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -51,6 +52,30 @@ def with_judge(
 
     found = judge or environment_judge(workspace or resolve_workspace())
     return build(pipeline, {"judge": found, "chunks": {chunk.id: chunk for chunk in chunks}})
+
+
+def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Judge | None = None) -> Pipeline:
+    """The pipeline with a judge, and the part of the workspace's own structure that a query needs, for each MultiHop.
+
+    Without `judge` it is that of the environment's endpoint; where none is named the stage falls back and says so.
+    """
+    if not any(stage.name == "MultiHop" for stage in pipeline.stages):
+        return pipeline
+    from rag_core.llm import environment_judge
+
+    folder = workspace or resolve_workspace()
+    path = structure_path(folder)
+    told = _structure_of(_finder(path, path.stat().st_mtime_ns)) if path else None
+    return build(pipeline, {"hop_judge": judge or environment_judge(folder), "structure": told})
+
+
+def _structure_of(finder: TeamFilter) -> Callable[[Query], str]:
+    """What a model is told of a structure: its entities that the query names, all of them where it names none."""
+
+    def told(query: Query) -> str:
+        return json.dumps(finder.filter_structure(finder.extract_relevant_teams(query.text)), ensure_ascii=False)
+
+    return told
 
 
 def structure_path(workspace: Path) -> Path | None:

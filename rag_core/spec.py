@@ -30,6 +30,7 @@ STAGES: dict[str, str] = {
     "NormaliseKeywords": "rag_core.retrieve.rewrite",
     "ExpandSynonyms": "rag_core.retrieve.rewrite",
     "Requery": "rag_core.retrieve.requery",
+    "MultiHop": "rag_core.retrieve.multihop",
     "QueryMust": "rag_core.filters.query_must",
     "AdaptiveGap": "rag_core.filters.adaptive",
     "EntityFilter": "rag_core.filters.entity",

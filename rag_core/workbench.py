@@ -21,12 +21,12 @@ from rag_core.index.ingest import IngestReport, ingest
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
-from rag_core.resources import with_entities, with_judge
+from rag_core.resources import with_entities, with_hop_judge, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage
-from rag_core.types import Candidates, Case, Query
+from rag_core.types import Candidates, Case, Hit, Query
 from rag_core.wording import word_resources
 
 Progress = Callable[[int, int], None]
@@ -69,10 +69,11 @@ def _revision(workspace: Path, name: str) -> str:
         return ""
 
 
-def live(pipeline: Pipeline, index: Any, eval_set: str = "") -> Pipeline:
+def live(pipeline: Pipeline, index: Any, eval_set: str = "", hop_judge: Any = None) -> Pipeline:
     """The pipeline on an index; one without a source gets Dense with its defaults in front.
 
-    Query rewriting takes the word lists of the index's collection, else those of the named eval set.
+    Query rewriting takes the word lists of the index's collection, else those of the named eval set; hops ask
+    `hop_judge`, else the model of the environment's endpoint.
     """
     if not any(stage.kind == "source" for stage in pipeline.stages):
         rewrites = tuple(stage for stage in pipeline.stages if stage.kind == "rewrite")
@@ -80,7 +81,20 @@ def live(pipeline: Pipeline, index: Any, eval_set: str = "") -> Pipeline:
         pipeline = replace(pipeline, stages=(*rewrites, Dense(), *rest))
     chunks = getattr(getattr(index, "snapshot", None), "chunks", ())
     pipeline = build(pipeline, {"index": index, **word_resources(pipeline, index, eval_set)})
+    if any(stage.name == "MultiHop" for stage in pipeline.stages):
+        found = {"headers": getattr(index, "headers", None), "search": _search_of(pipeline)}
+        pipeline = with_hop_judge(build(pipeline, found), judge=hop_judge)
     return with_judge(with_entities(pipeline), chunks=chunks)
+
+
+def _search_of(pipeline: Pipeline) -> Callable[[Query, int], tuple[Hit, ...]]:
+    """The rewrites and the source of a pipeline that is ready to run, as a search for further questions."""
+    front = Pipeline(tuple(stage for stage in pipeline.stages if stage.kind in ("rewrite", "source")))
+
+    def search(query: Query, count: int) -> tuple[Hit, ...]:
+        return front(Candidates(query)).hits[:count]
+
+    return search
 
 
 def source_of(index: Any, depth: int, pipeline: Pipeline | None = None, eval_set: str = "") -> Stage:

@@ -26,6 +26,7 @@ def replay(
     distance_threshold: float | None = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset."),
     k: int | None = typer.Option(None, "-k", help="TopK.k."),
     max_chunks: int | None = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results."),
+    max_hops: int | None = typer.Option(None, "--max-hops", help="MultiHop.max_hops; recorded lists are not hopped."),
     min_grade: int = typer.Option(1, "--min-grade", help="Relevant means this grade or more."),
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
@@ -56,7 +57,7 @@ def replay(
 
         cases = with_labels(cases, read_qrels(qrels))
     cases = chosen(cases, name, first)
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k, max_hops)
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
     if debug:
@@ -84,11 +85,15 @@ def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list
 
 
 def short_options(
-    gap_threshold: float | None, distance_threshold: float | None, max_chunks: int | None, k: int | None
+    gap_threshold: float | None,
+    distance_threshold: float | None,
+    max_chunks: int | None,
+    k: int | None,
+    max_hops: int | None = None,
 ) -> dict[str, dict[str, Any]]:
     """The short options as settings by stage; None where one was not given."""
     adaptive = {"gap_threshold": gap_threshold, "distance_offset": distance_threshold, "max_results": max_chunks}
-    return {"AdaptiveGap": adaptive, "TopK": {"k": k}}
+    return {"AdaptiveGap": adaptive, "TopK": {"k": k}, "MultiHop": {"max_hops": max_hops}}
 
 
 def laid_over(source: str, short: dict[str, dict[str, Any]]) -> Any:

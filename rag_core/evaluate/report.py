@@ -11,6 +11,8 @@ from rag_core.spec import dump_stages
 from rag_core.types import RANKS, Candidates, Drop, Hit
 
 VERSION = 1
+LISTED = ("evaluations", "brought")
+"""Facts that are lists of plain records: what a model said between hops, and what each hop brought."""
 
 
 def report_json(reports: Sequence[PipelineReport], comparison: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
@@ -103,9 +105,10 @@ def drop_json(drop: Drop, outcome: Outcome) -> dict[str, Any]:
 
 def step_json(step: Any) -> dict[str, Any]:
     """One stage's step: counts, time and the facts that are plain values."""
-    facts = {
+    facts: dict[str, Any] = {
         name: value for name, value in step.facts.items() if isinstance(value, str | int | float | bool | type(None))
     }
+    facts |= {name: list(step.facts[name]) for name in LISTED if name in step.facts}
     return {"stage": step.stage, "in": step.entered, "out": step.left, "milliseconds": step.milliseconds, **facts}
 
 
@@ -114,6 +117,7 @@ def trace_text(result: Candidates) -> list[str]:
     text = [f"query {result.query.id}: {result.query.text}"]
     for step in result.steps:
         text.append(f"  {step.stage}: {step.entered} in, {step.left} out")
+        text.extend(f"    {line}" for line in _said(step.facts))
         if "cut" in step.facts:
             text.extend(_cut_text(step.facts["cut"], step.facts["distances"]))
     text.extend(f"  kept     rank {hit.rank:>3}  {hit.chunk.id}" for hit in result.hits)
@@ -123,6 +127,20 @@ def trace_text(result: Candidates) -> list[str]:
     )
     text.extend(f"  warning  {notice.stage} {notice.chunk_id}: {notice.text}" for notice in result.notices)
     return text
+
+
+def _said(facts: Any) -> list[str]:
+    """What a rewrite made of the query, how rankings were fused, and what each hop found missing, as lines."""
+    lines = [f"{side} query: {facts[f'{side}_query']}" for side in ("dense", "lexical") if f"{side}_query" in facts]
+    if "found_both" in facts:
+        found = f"{facts['found_dense']} by vectors, {facts['found_lexical']} by words, {facts['found_both']} by both"
+        lines.append(f"{found}; weights {facts['weights']}, k {facts['rrf_k']:g}")
+    for one in facts.get("evaluations", ()):
+        said = "can answer" if one["can_answer"] else f"misses: {one['missing_query']}"
+        lines.append(f"hop {one['hop']}: the model {said} ({one['reasoning']})")
+    for one in facts.get("brought", ()):
+        lines += [f"hop {one['hop']} brought {chunk['id']}: {chunk['how']}" for chunk in one["chunks"]]
+    return [*lines, f"ended: {facts['stop']}"] if "evaluations" in facts else lines
 
 
 def _cut_text(cut: Any, distances: Sequence[float]) -> list[str]:

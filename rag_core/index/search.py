@@ -20,6 +20,7 @@ from rag_core.index.admitted import Admission, nearest_admitted
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder, Embedder, Vectors
 from rag_core.index.exact import Distances, Rows, distances
+from rag_core.index.headers import HeaderIndex
 from rag_core.index.lexical import LexicalIndex, LexicalReader, kept_lexical
 from rag_core.index.scan import Scan, scan_of
 from rag_core.index.store import embedded_text
@@ -46,6 +47,7 @@ class CollectionIndex:
         self._vectors: LRUCache[str, Vectors] = LRUCache(REMEMBERED)
         self._lock = Lock()
         self._words: LexicalIndex | None = None
+        self._headers: HeaderIndex | None = None
         self._building = Lock()
 
     @property
@@ -75,6 +77,14 @@ class CollectionIndex:
                 texts = [embedded_text(chunk) for chunk in self.snapshot.chunks]
                 self._words = kept_lexical(texts, self.snapshot.fingerprint, self.folder)
             return self._words
+
+    @property
+    def headers(self) -> HeaderIndex:
+        """The collection's headers, put together when first asked for."""
+        with self._building:
+            if self._headers is None:
+                self._headers = HeaderIndex(self.snapshot.chunks)
+            return self._headers
 
     def distances_of(self, text: str, ids: Iterable[str]) -> dict[str, float]:
         """The distances of chunks to a query text, by id, from their stored vectors."""

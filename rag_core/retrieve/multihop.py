@@ -1,0 +1,195 @@
+"""MultiHop: after a retrieval a model says whether the chunks answer the question, and what it lacks is fetched.
+
+What is missing is looked up in the header index, what is no header is searched for; both are handed in, as is the
+judge. The stage only adds: whatever fails, the chunks of the first retrieval stay, and the trace says why it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, zip_longest
+from time import perf_counter
+from typing import Any, ClassVar, Protocol
+
+from rag_core.errors import WinnowError
+from rag_core.retrieve.hop_asking import Evaluation, HopJudge, hop_prompt, read_answer
+from rag_core.stage import Stage, resource, setting
+from rag_core.types import Candidates, Fallback, Hit, Query
+
+NO_JUDGE = "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL"
+_REMEMBERED = 500  # questions whose hops one stage object remembers
+
+Search = Callable[[Query, int], Sequence[Hit]]
+"""The first n hits of a question in its own words, by the pipeline's source and rewriting."""
+Structure = Callable[[Query], str]
+"""What the model is told of the collection for a question: the part that the entity filter leaves."""
+
+
+class Match(Protocol):
+    """A title that is a header."""
+
+    @property
+    def header(self) -> str:
+        """The header as it is written."""
+
+    @property
+    def score(self) -> float:
+        """How well they match, to 0.99."""
+
+
+class Headers(Protocol):
+    """Chunks by header."""
+
+    def titles_in(self, text: str, threshold: float) -> Sequence[tuple[str, Any]]:
+        """(title, its match or None) of what a text lists."""
+
+    def hits_of(self, match: Any) -> Sequence[Hit]:
+        """The chunks of a match, scored by it."""
+
+
+@dataclass
+class _Walk:
+    """The hops of one question: what was found, what the model said, and why it ended."""
+
+    hits: list[Hit]
+    evaluations: list[Evaluation] = field(default_factory=list)
+    brought: list[dict[str, Any]] = field(default_factory=list)
+    stop: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class MultiHop(Stage):
+    """Fetch what the model finds missing, up to max_hops times; 0 turns it off."""
+
+    max_hops: int = setting(0, "most further retrievals; 0: off", low=0, high=10)
+    hop_chunk_limit: int = setting(5, "most chunks a hop adds", low=1, high=100)
+    model: str = setting("", "the model's name; empty: the endpoint's own")
+    timeout: float = setting(20.0, "seconds for one answer of the model", low=0.01, high=600)
+    header_match: float = setting(0.85, "least likeness of a title to a header", low=0, high=1)
+    shown: int = setting(20, "most chunks of the first retrieval the model is shown", low=1, high=200)
+    hop_judge: HopJudge | None = resource()
+    headers: Headers | None = resource()
+    search: Search | None = resource()
+    structure: Structure | None = resource()
+    memory: dict[Any, _Walk] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    kind: ClassVar[str] = "expand"
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """The hits, then those of each hop; facts: hops, evaluations, what each hop brought, why it ended."""
+        if self.max_hops == 0:
+            return candidates, {"hops": 0, "stop": "max_hops is 0: off"}
+        if candidates.recorded:
+            return candidates, {"hops": 0, "stop": "recorded list: there is nothing to fetch from"}
+        walk = self._walk(candidates)
+        while len(self.memory) >= _REMEMBERED:
+            self.memory.pop(next(iter(self.memory)))
+        self.memory[_identity(candidates)] = walk
+        return self._after(candidates, walk)
+
+    def again(self, candidates: Candidates) -> Candidates:
+        """The stage on a list it has seen, without asking again."""
+        walk = self.memory.get(_identity(candidates))
+        return self(candidates) if walk is None else self._after(candidates, walk)[0]
+
+    def _after(self, candidates: Candidates, walk: _Walk) -> tuple[Candidates, dict[str, Any]]:
+        added = tuple(walk.hits)
+        fallbacks = (Fallback(self.name, walk.failed),) if walk.failed else ()
+        facts = {
+            "hops": len(walk.brought),
+            "added": len(added),
+            "stop": walk.stop,
+            "judge": self.hop_judge.name if self.hop_judge else "none",
+            "evaluations": tuple(asdict(one) for one in walk.evaluations),
+            "brought": tuple(walk.brought),
+        }
+        after = replace(candidates, hits=(*candidates.hits, *added), fallbacks=(*candidates.fallbacks, *fallbacks))
+        return after, facts
+
+    def _walk(self, candidates: Candidates) -> _Walk:
+        """Ask, fetch, ask again, until the model can answer, nothing new comes or the hops are used up."""
+        walk = _Walk([])
+        structure = self.structure(candidates.query) if self.structure is not None else ""
+        for hop in range(1, self.max_hops + 1):
+            said = self._evaluated(candidates, walk, hop, structure)
+            if said is None:
+                walk.stop = "the model gave no usable answer"
+            elif said.can_answer:
+                walk.stop = "the model can answer"
+            elif not self._hop(candidates, walk, said):
+                walk.stop = "the hop added nothing"
+            if walk.stop:
+                return walk
+        walk.stop = f"max_hops {self.max_hops} reached"
+        return walk
+
+    def _evaluated(self, candidates: Candidates, walk: _Walk, hop: int, structure: str) -> Evaluation | None:
+        """What the model says of the chunks so far; None, with the reason in `failed`, where it says nothing usable."""
+        if self.hop_judge is None:
+            walk.failed = f"{NO_JUDGE}; the chunks of the first retrieval stand"
+            return None
+        chunks = [hit.chunk for hit in (*candidates.hits[: self.shown], *walk.hits)]
+        prompt = hop_prompt(candidates.query, chunks, structure)
+        started = perf_counter()
+        try:
+            (answer,) = self.hop_judge.ask([prompt], seconds=self.timeout, concurrency=1, model=self.model, cache=True)
+            if answer.text is None:
+                raise ValueError(answer.error or "there was no answer")
+            can, why, missing = read_answer(answer.text)
+        except (ValueError, WinnowError) as error:
+            walk.failed = f"hop {hop}: {error}; the chunks found so far stand"
+            return None
+        spent = (answer.prompt_tokens, answer.completion_tokens)
+        tokens = None if None in spent else sum(one or 0 for one in spent)
+        ms = answer.milliseconds or (perf_counter() - started) * 1000
+        said = Evaluation(candidates.query.text, hop, can, why, missing, ms, tokens, answer.cost)
+        walk.evaluations.append(said)
+        return said
+
+    def _hop(self, candidates: Candidates, walk: _Walk, said: Evaluation) -> int:
+        """Fetch what is missing, header hits first, no chunk twice; how many it added."""
+        known = {hit.chunk.id for hit in (*candidates.hits, *walk.hits)}
+        by_header, searched = self._fetched(candidates.query, said.missing_query)
+        fresh: list[tuple[Hit, str]] = []
+        for hit, how in chain(by_header, searched):
+            if hit.chunk.id not in known and len(fresh) < self.hop_chunk_limit:
+                known.add(hit.chunk.id)
+                fresh.append((hit, how))
+        first = max((hit.rank for hit in (*candidates.hits, *walk.hits)), default=0) + 1
+        for rank, (hit, how) in enumerate(fresh, first):
+            hop = replace(hit, rank=rank, origin=f"hop {said.hop}")
+            walk.hits.append(hop.noted(self.name, f"hop {said.hop}, {how}"))
+        ids = [{"id": hit.chunk.id, "title": hit.chunk.title, "how": how} for hit, how in fresh]
+        walk.brought.append({"hop": said.hop, "missing_query": said.missing_query, "chunks": ids})
+        return len(fresh)
+
+    def _fetched(self, query: Query, missing: str) -> tuple[list[tuple[Hit, str]], Iterable[tuple[Hit, str]]]:
+        """(hits of headers, hits of searches in turn), each with how it was found."""
+        titles: Sequence[tuple[str, Any]] = [(missing, None)]
+        if self.headers is not None:
+            titles = self.headers.titles_in(missing, self.header_match * 100)
+        by_header = [
+            (hit, f"header of {title!r:.80} ({match.score:.2f})")
+            for title, match in titles
+            if match is not None and self.headers is not None
+            for hit in self.headers.hits_of(match)
+        ]
+        lists = [
+            [(hit, f"search for {title!r:.80}") for hit in self._searched(query, title)]
+            for title, match in titles
+            if match is None
+        ]
+        return by_header, (one for row in zip_longest(*lists) for one in row if one is not None)
+
+    def _searched(self, query: Query, title: str) -> Sequence[Hit]:
+        """The first hits of a title as a question of its own."""
+        if self.search is None or not title:
+            return ()
+        return self.search(replace(query, text=title, dense_text=None, lexical_text=None), self.hop_chunk_limit)
+
+
+def _identity(candidates: Candidates) -> Any:
+    """What makes two lists the same to a stage that has seen one."""
+    return (candidates.query.id, candidates.query.text, tuple(hit.key for hit in candidates.hits))
