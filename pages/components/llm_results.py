@@ -12,11 +12,9 @@ import streamlit as st
 
 from pages.components import llm_charts
 
-COLUMNS = {
-    "name": "prompt and judge",
-    "SetP": "SetP",
-    "SetR": "SetR",
-    "SetF": "SetF",
+NAME = "prompt and judge"
+MEASURES = {"SetP": "SetP", "SetR": "SetR", "SetF": "SetF", "cost": "cost", "cost_per_point": "cost per point of SetF"}
+FIGURES = {
     "irrelevant_removed": "irrelevant removed",
     "agreement": "agreement",
     "kappa": "kappa",
@@ -26,26 +24,19 @@ COLUMNS = {
     "kept_mean": "kept",
     "added_ms_p50": "ms p50",
     "added_ms_p95": "ms p95",
+    "prompts": "calls",
     "tokens": "tokens",
-    "cost": "cost",
-    "cost_per_point": "cost per point of SetF",
 }
+COLUMNS = {**MEASURES, **FIGURES}
 SHARES = ("irrelevant_removed", "agreement", "fallback_rate")
 THREE = ("SetP", "SetR", "SetF", "kappa")
 
 
 def figures(document: Mapping[str, Any]) -> None:
-    """The table of all: baseline, cheap filters, every prompt with every judge; then differences and the front."""
-    rows = [dict(row) for row in (document["baseline"], *document["free"], *document["variants"])]
-    for row in rows:
-        row["tokens"] = row["prompt_tokens"] + row["completion_tokens"] if "prompt_tokens" in row else None
-    st.dataframe(
-        {title: [row.get(name) for row in rows] for name, title in COLUMNS.items()},
-        hide_index=True,
-        key="llm.table",
-        column_config=_formats(),
-        alt="Per prompt and judge: precision, recall, F1, agreement, harm, fallbacks, time, tokens and cost",
-    )
+    """Measures and cost of all, the differences, the front, and what is known of the filters with a judge."""
+    free = [{**row, "cost": 0.0} for row in (document["baseline"], *document["free"])]
+    judged = [{**row, "tokens": row["prompt_tokens"] + row["completion_tokens"]} for row in document["variants"]]
+    _table([*free, *judged], MEASURES, "llm.table", "Precision, recall, F1 and cost of every filter")
     differences(document)
     st.plotly_chart(
         llm_charts.front(document["front"]),
@@ -53,6 +44,15 @@ def figures(document: Mapping[str, Any]) -> None:
         config={"displaylogo": False},
         alt="Precision over recall of every filter with its cost; the table above holds the numbers",
     )
+    _table(judged, FIGURES, "llm.figures", "Per prompt and judge: agreement, harm, fallbacks, time and tokens")
+
+
+def _table(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], key: str, alt: str) -> None:
+    columns = {NAME: [row["name"] for row in rows]}
+    st.dataframe(
+        columns | {title: [row.get(name) for row in rows] for name, title in names.items()},
+        hide_index=True, key=key, column_config=_formats(), alt=alt,
+    )  # fmt: skip
 
 
 def _formats() -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Entrant:
     @property
     def simulated(self) -> bool:
         """Whether no model is asked."""
-        return isinstance(self.judge.behind, SimulatedJudge)
+        return _is_simulated(self.judge)
 
     def prompts(self, bench: Bench) -> list[Prompt]:
         """Every call of a run over the bench."""
@@ -103,11 +103,17 @@ def endpoint_judge(
 
 
 def entrants(stages: Sequence[LLMFilter], judges: Sequence[RecordedJudge]) -> list[Entrant]:
-    """Every filter with every judge; several judges are told apart by their names."""
+    """Every filter with every judge; several judges are told apart by name, and a simulated one always says so."""
     several = len(judges) > 1
     return [
-        Entrant(stage, judge, label_of(stage, judge.name if several else "")) for judge in judges for stage in stages
+        Entrant(stage, judge, label_of(stage, judge.name if several or _is_simulated(judge) else ""))
+        for judge in judges
+        for stage in stages
     ]
+
+
+def _is_simulated(judge: RecordedJudge) -> bool:
+    return isinstance(judge.behind, SimulatedJudge)
 
 
 def label_of(stage: LLMFilter, judge: str = "") -> str:
