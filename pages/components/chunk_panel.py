@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import inert_text, labels, say, session
+from pages.components import inert_text, labels, say, session, who
 from pages.components.chunk_table import label_word
 from pages.components.inert_text import Block, Run, marked
 from pages.components.reading import Row, would_keep
@@ -86,6 +86,8 @@ def _label(row: Row, outcome: Outcome, store: Store | None, eval_set: str) -> No
         say.problem("Labels cannot be read or kept here.", str(error))
         return
     st.markdown("**Is it relevant to this query?**")
+    if labels.annotator() != who.ME:
+        st.text(f"labelling as {labels.annotator()}")
     with st.container(horizontal=True, gap="small", key="label"):
         for word, grade in labels.CHOICES:
             now = mine is not None and mine.grade == grade

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components import resources, sources, who
+from pages.components import labels, resources, sources, who
 from rag_core.evaluate.pooling import NEAR
 from rag_core.spec import shipped_names
+from rag_core.store.events import ADJUDICATED
 
 FIRST_PIPELINES = ("unfiltered", "query-must", "adaptive-default")
 NOBODY, NOT_ME = "nobody judged", "I have not judged"
 RANDOM, DECIDE = "random", "what decides A or B first"
-MINE = "me"
 WHICH_KEY = "label.which"
-SET_KEY, NAME_KEY = "label.set", "label.annotator"
+SET_KEY = "label.set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _whose() -> tuple[str, str]:
     titles = {name: resources.eval_set(name).title for name in resources.recorded_sets()}
     titles |= {name: f"Your dropped list (queries: {len(one.cases)})" for name, one in sources.uploads().items()}
     _from_address(SET_KEY, "set", list(titles))
-    _from_address(NAME_KEY, "annotator", None)
+    _from_address(labels.NAME_KEY, "annotator", None)
     eval_set = st.selectbox(
         "Eval set", list(titles), format_func=lambda name: titles[name], key=SET_KEY, persist_state="session"
     )
@@ -84,15 +84,16 @@ def _from_address(key: str, parameter: str, known: list[str] | None) -> None:
 def annotator() -> str:
     """Who labels: the person who logged in, else the name typed here; the address keeps it through a reload."""
     if who.shared():
-        name = who.person().name
-        st.text(f"Labelling as {name}")
-        return name
-    st.session_state.setdefault(NAME_KEY, MINE)
+        st.text(f"Labelling as {labels.annotator()}")
+        return labels.annotator()
+    st.session_state.setdefault(labels.NAME_KEY, who.ME)
     typed = st.text_input(
-        "Your name", max_chars=80, key=NAME_KEY, persist_state="session",
+        "Your name", max_chars=labels.LONGEST_NAME, key=labels.NAME_KEY, persist_state="session",
         help="Each person’s labels are kept apart; agreement is measured between names.",
     )  # fmt: skip
-    return (typed or "").strip() or MINE
+    if (typed or "").strip() == ADJUDICATED:
+        st.text(f"The name {ADJUDICATED} is kept for decisions between people; you label as {who.ME}.")
+    return labels.annotator()
 
 
 def _pool() -> tuple[tuple[str, ...], int]:

@@ -14,12 +14,14 @@ import streamlit as st
 from pages.components import who
 from rag_core.evaluate.experiment import with_labels
 from rag_core.store.database import Store
-from rag_core.store.events import Event, undo_of
+from rag_core.store.events import ADJUDICATED, Event, undo_of
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Hit
 
 STREAM = "labels.stream"
+NAME_KEY = "label.annotator"
+LONGEST_NAME = 80
 NEXT = "labels.next"
 
 CHOICES: tuple[tuple[str, int | None], ...] = (
@@ -30,6 +32,17 @@ CHOICES: tuple[tuple[str, int | None], ...] = (
     ("unsure", None),
 )
 """What a person can say of a chunk; unsure counts as unjudged."""
+
+
+def annotator() -> str:
+    """In whose name this session labels: who logged in, else the name typed on Label, else `me`.
+
+    The name under which decisions between people are kept is nobody's.
+    """
+    if who.shared():
+        return who.person().name
+    typed = str(st.session_state.get(NAME_KEY) or "").strip()[:LONGEST_NAME]
+    return who.ME if typed in ("", ADJUDICATED) else typed
 
 
 def overlaid(store: Store, eval_set: str, cases: Sequence[Case]) -> list[Case]:
@@ -66,7 +79,7 @@ def key_of(hit: Hit) -> str:
 
 def standing(store: Store, eval_set: str, query_id: str, hit: Hit) -> Event | None:
     """The person's own label of a chunk that counts now."""
-    events: Iterable[Event] = LabelStore(store).labels(eval_set, who.person().name)
+    events: Iterable[Event] = LabelStore(store).labels(eval_set, annotator())
     key = key_of(hit)
     return next((e for e in reversed(list(events)) if (e.query_id, e.chunk_key) == (query_id, key)), None)
 
@@ -80,7 +93,7 @@ def give(store: Store, eval_set: str, case: Case, hit: Hit, grade: int | None) -
         eval_set=eval_set,
         query_id=case.query.id,
         chunk_id=hit.chunk.id,
-        annotator=who.person().name,
+        annotator=annotator(),
         grade=grade,
         query_hash=text_hash(case.query.text),
         text_hash=text_hash(hit.chunk.text),

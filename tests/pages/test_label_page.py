@@ -1,10 +1,12 @@
 """Label through AppTest: empty states, agreement and adjudication, import with its undo, audit."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
+from tests.pages.conftest import ROOT
 
 
 @pytest.fixture
@@ -91,3 +93,40 @@ def test_a_label_file_that_cannot_be_read_is_said(label_page, words):
     app = view(label_page(), "Import and export")
     app.file_uploader(key="exchange.file").upload("l.qrels", b"combat-1 0 c1 9\n", "text/plain")
     assert "line 1" in words(sane(app.run()))
+
+
+def stored_by(workspace, eval_set="recorded-combat"):
+    with open_store(workspace) as store:
+        return [event.annotator for event in LabelStore(store).labels(eval_set)]
+
+
+def test_explore_labels_in_the_name_typed_on_label(label_page, workspace, words):
+    app = sane(label_page(annotator="ann"))
+    app.switch_page("pages/explore.py").run()
+    app.session_state["explore.selected"] = "combat-1-01"
+    sane(app.run())
+    assert "labelling as ann" in words(app)
+    next(button for button in app.button if button.label == "1 partly").click()
+    sane(app.run())
+    assert stored_by(workspace) == ["ann"]
+
+
+def test_the_name_of_a_log_in_wins_over_the_one_in_the_address(label_page, workspace, monkeypatch):
+    monkeypatch.setenv("WINNOW_USER_HEADER", "X-Forwarded-Email")
+    workspace.mkdir()
+    (workspace / "roles.yaml").write_text("annotator: [bob@example.org]\n")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    app.user = {"email": "bob@example.org"}
+    app.query_params["annotator"] = "ann"
+    app.session_state["label.annotator"] = "ann"
+    app.session_state["explore.selected"] = "combat-1-01"
+    sane(app.run())
+    next(button for button in app.button if button.label == "1 partly").click()
+    sane(app.run())
+    assert stored_by(workspace) == ["bob@example.org"]
+
+
+def test_nobody_takes_the_name_of_decisions(label_page, words):
+    app = sane(label_page(annotator="adjudicated"))
+    assert "kept for decisions between people" in words(app)
+    assert dict(app.query_params)["annotator"] == "me"
