@@ -31,7 +31,7 @@ def remembered(query: Query, pipeline: Stage, index: Any, workspace: Path, ask: 
     known = [repr(model_settings()), *sorted(map(repr, _named_endpoints(workspace).values()))]
     asked = [query.id, query.text, query.dense_text, query.lexical_text, dump_stages(pipeline)]
     state = f"{index.fingerprint} {snapshot.revision}"
-    folders = (workspace, folder_of(workspace, snapshot.name))
+    folders = (workspace, folder_of(workspace, snapshot.name), workspace / "words" / snapshot.name)
     key = key_of([*asked, state, known], workspace, folders)
     made: list[Candidates] = []
 

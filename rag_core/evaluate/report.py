@@ -11,7 +11,7 @@ from rag_core.spec import dump_stages
 from rag_core.types import RANKS, Candidates, Drop, Hit
 
 VERSION = 1
-LISTED = ("evaluations", "brought")
+LISTED = ("hops", "brought")
 """Facts that are lists of plain records: what a model said between hops, and what each hop brought."""
 
 
@@ -135,12 +135,12 @@ def _said(facts: Any) -> list[str]:
     if "found_both" in facts:
         found = f"{facts['found_dense']} by vectors, {facts['found_lexical']} by words, {facts['found_both']} by both"
         lines.append(f"{found}; weights {facts['weights']}, k {facts['rrf_k']:g}")
-    for one in facts.get("evaluations", ()):
+    for one in facts.get("hops", ()):
         said = "can answer" if one["can_answer"] else f"misses: {one['missing_query']}"
         lines.append(f"hop {one['hop']}: the model {said} ({one['reasoning']})")
     for one in facts.get("brought", ()):
         lines += [f"hop {one['hop']} brought {chunk['id']}: {chunk['how']}" for chunk in one["chunks"]]
-    return [*lines, f"ended: {facts['stop']}"] if "evaluations" in facts else lines
+    return [*lines, f"ended: {facts['stop']}"] if "hops" in facts else lines
 
 
 def _cut_text(cut: Any, distances: Sequence[float]) -> list[str]:

@@ -1,40 +1,43 @@
-"""What chunks refer to, breadth first: which further ids they bring, from which one, how many steps away.
+"""ExpandReferences: whatever the list refers to, breadth first, with no model to ask. The walk is filters.llm.reach.
 
-A pure function over ids. Which chunks deserve expansion is a filter's decision; fetching their texts is the caller's.
+It only adds: each chunk once, behind the hits, knowing from which of them and how many steps it came. Which chunks
+deserve expansion is a filter's decision and stands before this stage.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from rag_core.errors import InputError
+from rag_core.filters.llm.reach import ChunkLookup, Layered, Reached, reach_all
+from rag_core.stage import Stage, resource, setting
+from rag_core.types import Candidates, Hit, Notice
 
 
-def expand(
-    start_ids: Iterable[str], refs: Mapping[str, Sequence[str]], depth: int, cap: int
-) -> list[tuple[str, str, int]]:
-    """(id, from id, steps) of every chunk within `depth` references of a start chunk, nearest first, at most `cap`.
+@dataclass(frozen=True)
+class ExpandReferences(Stage):
+    """Add the chunks that the hits refer to, and those that these refer to, up to a number of steps."""
 
-    Starts are not in the result, no id is in it twice, and `from id` is the chunk whose reference found it first:
-    starts in their order, references in theirs. Cycles end where they close. An id that `refs` lacks refers to
-    nothing, so one that does not exist may be in the result. An InputError for a negative depth or cap.
-    """
-    if depth < 0 or cap < 0:
-        raise InputError(f"expansion has depth {depth} and cap {cap}, expected both at least 0")
-    starts = tuple(dict.fromkeys(start_ids))
-    seen = set(starts)
-    pending = deque((one, 0) for one in starts)
-    found: list[tuple[str, str, int]] = []
-    while pending:
-        origin, steps = pending.popleft()
-        if steps == depth:
-            break
-        for target in refs.get(origin, ()):
-            if len(found) == cap:
-                return found
-            if target not in seen:
-                seen.add(target)
-                found.append((target, origin, steps + 1))
-                pending.append((target, steps + 1))
-    return found
+    kind: ClassVar[str] = "expand"
+
+    depth: int = setting(1, "how many references away", low=0, high=100)
+    max_added: int = setting(50, "most chunks added to a list", low=0, high=10_000)
+    chunks: ChunkLookup | None = resource()
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """The hits and what they refer to; chunks of the list itself are found without a look-up."""
+        listed = {hit.chunk.id: hit for hit in reversed((*(d.hit for d in candidates.drops), *candidates.hits))}
+        near = {name: hit.chunk for name, hit in listed.items()}
+        lookup = Layered(near, self.chunks) if self.chunks is not None else Layered(near)
+        found, missing = reach_all([hit.chunk for hit in candidates.hits], self.depth, self.max_added, lookup)
+        added = tuple(self._hit(one, listed, len(candidates.hits) + at) for at, one in enumerate(found, 1))
+        told = (Notice(self.name, f"{missing} referenced chunks were not found"),) if missing else ()
+        after = replace(candidates, hits=candidates.hits + added, notices=candidates.notices + told)
+        return after, {"added": len(added), "references_missing": missing}
+
+    def _hit(self, one: Reached, listed: Mapping[str, Hit], rank: int) -> Hit:
+        """A brought chunk; one that was in the list keeps its rank and scores."""
+        origin = f"expanded from {one.start}, {one.steps} step{'s' if one.steps > 1 else ''}"
+        known = listed.get(one.chunk.id)
+        return replace(known, origin=origin) if known is not None else Hit(one.chunk, rank, origin=origin)

@@ -78,11 +78,11 @@ class MultiHop(Stage):
     kind: ClassVar[str] = "expand"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
-        """The hits, then those of each hop; facts: hops, evaluations, what each hop brought, why it ended."""
+        """The hits, then those of each hop; facts: hops_used, each hop's evaluation, what it brought, why it ended."""
         if self.max_hops == 0:
-            return candidates, {"hops": 0, "stop": "max_hops is 0: off"}
+            return candidates, {"hops_used": 0, "hops": (), "stop": "max_hops is 0: off"}
         if candidates.recorded:
-            return candidates, {"hops": 0, "stop": "recorded list: there is nothing to fetch from"}
+            return candidates, {"hops_used": 0, "hops": (), "stop": "recorded list: there is nothing to fetch from"}
         walk = self._walk(candidates)
         while len(self.memory) >= _REMEMBERED:
             self.memory.pop(next(iter(self.memory)))
@@ -98,11 +98,11 @@ class MultiHop(Stage):
         added = tuple(walk.hits)
         fallbacks = (Fallback(self.name, walk.failed),) if walk.failed else ()
         facts = {
-            "hops": len(walk.brought),
+            "hops_used": len(walk.brought),
             "added": len(added),
             "stop": walk.stop,
             "judge": self.hop_judge.name if self.hop_judge else "none",
-            "evaluations": tuple(asdict(one) for one in walk.evaluations),
+            "hops": tuple(asdict(one) for one in walk.evaluations),
             "brought": tuple(walk.brought),
         }
         after = replace(candidates, hits=(*candidates.hits, *added), fallbacks=(*candidates.fallbacks, *fallbacks))

@@ -109,13 +109,13 @@ def test_two_searches_take_turns():
 
 def test_it_ends_when_the_model_can_answer_at_once():
     after = stage(Scripted([ENOUGH]))(start(CHUNKS[0]))
-    assert (added(after), facts(after)["hops"], facts(after)["stop"]) == ([], 0, "the model can answer")
+    assert (added(after), facts(after)["hops_used"], facts(after)["stop"]) == ([], 0, "the model can answer")
 
 
 def test_it_ends_at_max_hops_without_asking_once_more():
     judge = Scripted([missing("Hot"), missing("Seek")])
     after = stage(judge, max_hops=2)(start(CHUNKS[0]))
-    assert (len(judge.asked), facts(after)["hops"], facts(after)["stop"]) == (2, 2, "max_hops 2 reached")
+    assert (len(judge.asked), facts(after)["hops_used"], facts(after)["stop"]) == (2, 2, "max_hops 2 reached")
 
 
 def test_it_ends_when_a_hop_adds_nothing():
@@ -172,7 +172,7 @@ def test_a_recorded_list_has_nothing_to_fetch_from():
 
 def test_the_trace_keeps_every_evaluation_and_what_each_hop_brought():
     after = stage(Scripted([missing("Hot"), ENOUGH]))(start(CHUNKS[0]))
-    first, second = facts(after)["evaluations"]
+    first, second = facts(after)["hops"]
     assert first == {
         "query": "Is a hot one seen in cover?",
         "hop": 1,
