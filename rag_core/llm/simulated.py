@@ -86,14 +86,14 @@ class SimulatedJudge:
     def action(self, query_id: str, chunk: Chunk) -> str:
         """What it decides on a chunk, error included."""
         relevant = self.labels.get(query_id, {}).get(chunk.id, 0) >= self.min_grade
-        if _draw(self.seed, query_id, chunk.id) < self.error_rate:
+        if drawn(self.seed, query_id, chunk.id) < self.error_rate:
             relevant = not relevant
         if not relevant:
             return "DISCARD"
         return f"EXPAND_{self.depth}" if self.depth and chunk.ref_ids else "KEEP"
 
 
-def _draw(seed: int, query_id: str, chunk_id: str) -> float:
-    """A number in [0, 1) that only the seed, the query and the chunk decide."""
+def drawn(seed: int, query_id: str, chunk_id: str) -> float:
+    """A number from 0 to below 1 that only the seed, the query and the chunk decide."""
     digest = hashlib.sha256(f"{seed}\x00{query_id}\x00{chunk_id}".encode()).digest()
     return int.from_bytes(digest[:8]) / 2**64

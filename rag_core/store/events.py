@@ -21,6 +21,9 @@ GRADES = {0: "irrelevant", 1: "partly relevant", 2: "relevant", 3: "answers it"}
 ADJUDICATED = "adjudicated"
 """The annotator of a decision between people: it counts before what anybody says, earlier or later."""
 
+MODEL = "model:"
+"""What the name of an annotator begins with that is a model: its labels count only where they are asked for by name."""
+
 LARGEST_SEQ = 2**53 - 1  # what a browser counts exactly
 
 
@@ -56,6 +59,11 @@ class Event:
     def chunk_key(self) -> str:
         """What the label is about: the text where it is known, else the id."""
         return chunk_key(self.chunk_id, self.text_hash)
+
+
+def is_model(annotator: str) -> bool:
+    """Whether an annotator is a model and no person."""
+    return annotator.startswith(MODEL)
 
 
 def undo_of(target: Event, session: str, seq: int, batch: str = "") -> Event:

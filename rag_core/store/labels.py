@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from rag_core.errors import StoreError
 from rag_core.store.database import Store
-from rag_core.store.events import ADJUDICATED, LABEL, UNDO, Event, from_row, to_row, undo_of
+from rag_core.store.events import ADJUDICATED, LABEL, UNDO, Event, from_row, is_model, to_row, undo_of
 from rag_core.store.matching import grades_by_chunk
 from rag_core.store.schema import PAYLOAD, label_current, label_event, label_live
 
@@ -81,21 +81,22 @@ class LabelStore:
     ) -> dict[str, dict[str, int]]:
         """{query id: {chunk id: grade}} of what counts now; unsure is left out.
 
-        Without an annotator the adjudicated label counts, else the newest of anybody. `chunks` is {chunk id: text hash,
-        '' if unknown} of the corpus at hand: labels then meet chunks by text where both texts are known, else by id.
+        Without an annotator the adjudicated label counts, else the newest of any person. `chunks` is {chunk id: text
+        hash, '' if unknown} of the corpus at hand: labels meet chunks by text where both texts are known, else by id.
         """
         with self.store.reading() as connection:
-            labels = current_events(connection, eval_set, annotator)
+            labels = counting_events(connection, eval_set, annotator)
             names = {} if chunks is not None else recorded_ids(connection, eval_set)
         return grades_by_chunk(labels, names, chunks)
 
     def labels(self, eval_set: str, annotator: str | None = None) -> list[Event]:
-        """The label events that count now, one per annotator, query and chunk.
+        """The label events that count now, one per annotator, query and chunk; without a name, those of all people.
 
-        Oldest first and adjudicated ones last: of what is said of a chunk, the last counts.
+        Oldest first and adjudicated ones last: of what is said of a chunk, the last counts. A model's labels come only
+        where its name is given.
         """
         with self.store.reading() as connection:
-            return current_events(connection, eval_set, annotator)
+            return counting_events(connection, eval_set, annotator)
 
     def history(self, eval_set: str, query_id: str | None = None, chunk_id: str | None = None) -> list[Event]:
         """Every event, in the order stored; `chunk_id` also finds what was said about the same text under other ids."""
@@ -192,6 +193,12 @@ def current_events(connection: Connection, eval_set: str, annotator: str | None 
     wanted = {"eval_set": eval_set} | ({} if annotator is None else {"annotator": annotator})
     decided = case((label_current.c.annotator == ADJUDICATED, 1), else_=0)
     return _events(connection, _where(label_current, wanted).order_by(decided, label_current.c.position))
+
+
+def counting_events(connection: Connection, eval_set: str, annotator: str | None) -> list[Event]:
+    """One annotator's current events, or those of all people: a model's count only where they are asked for."""
+    found = current_events(connection, eval_set, annotator)
+    return [event for event in found if annotator is not None or not is_model(event.annotator)]
 
 
 def recorded_ids(connection: Connection, eval_set: str) -> dict[tuple[str, str], set[str]]:

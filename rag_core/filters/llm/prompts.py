@@ -184,7 +184,7 @@ def _messages(
 
 
 def _prompt(query: Query, group: Sequence[Body], settings: PromptSettings, second: bool = False) -> Prompt:
-    mark = _mark(query, group)
+    mark = mark_of([query.text, *(body.text for body in group)])
     with_reasons = settings.variant.answer == "json with reasons"
     return Prompt(
         messages=_messages(query, group, settings, mark),
@@ -198,12 +198,12 @@ def _prompt(query: Query, group: Sequence[Body], settings: PromptSettings, secon
     )
 
 
-def _mark(query: Query, group: Sequence[Body]) -> str:
-    """Sixteen hexadecimal digits that stand in none of the candidates and change with any of them.
+def mark_of(parts: Sequence[str]) -> str:
+    """Sixteen hexadecimal digits that stand in none of the texts and change with any of them.
 
     A text that holds its own prompt's mark would be a fixed point of the hash; should one occur, the next is taken.
     """
-    content = "\x00".join([query.text, *(body.text for body in group)])
+    content = "\x00".join(parts)
     for attempt in range(1000):
         mark = hashlib.sha256(f"{attempt}\x00{content}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         if mark not in content:
