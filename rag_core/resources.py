@@ -42,16 +42,19 @@ def with_judge(
     chunks: Iterable[Chunk] = (),
     judge: Judge | None = None,
 ) -> Pipeline:
-    """The pipeline with a judge and a look-up of `chunks` for references handed to each LLMFilter; others as they are.
+    """The pipeline with a judge for each LLMFilter, and a look-up of `chunks` for that and each ExpandReferences.
 
     Without `judge` it is that of the environment's endpoint; where none is named the filter falls back and says so.
     """
-    if not any(stage.name == "LLMFilter" for stage in pipeline.stages):
+    names = {stage.name for stage in pipeline.stages}
+    if not names & {"LLMFilter", "ExpandReferences"}:
+        return pipeline
+    pipeline = build(pipeline, {"chunks": {chunk.id: chunk for chunk in chunks}})
+    if "LLMFilter" not in names:
         return pipeline
     from rag_core.llm import environment_judge
 
-    found = judge or environment_judge(workspace or resolve_workspace())
-    return build(pipeline, {"judge": found, "chunks": {chunk.id: chunk for chunk in chunks}})
+    return build(pipeline, {"judge": judge or environment_judge(workspace or resolve_workspace())})
 
 
 def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Judge | None = None) -> Pipeline:

@@ -41,6 +41,7 @@ STAGES: dict[str, str] = {
     "Diversity": "rag_core.filters.variety",
     "Deduplicate": "rag_core.filters.variety",
     "Coverage": "rag_core.filters.coverage",
+    "ExpandReferences": "rag_core.retrieve.expand",
 }
 """Stage name → module; the class has the stage's name. Imported when first named, so that a page starts quickly."""
 

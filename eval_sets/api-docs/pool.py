@@ -22,8 +22,9 @@ import numpy as np
 
 from rag_core.evaluate.sets import read_qrels_tsv
 from rag_core.files import write_whole
+from rag_core.filters.llm import reach_all
 from rag_core.index.embed import BundledEmbedder
-from rag_core.retrieve.expand import expand
+from rag_core.types import Chunk
 
 DEPTH = 30
 STORY, STORY_HITS, OVERSAMPLED = "auth-display", 25, 40
@@ -65,7 +66,7 @@ def pool() -> dict[str, list[str]]:
     for query, dense, lexical in ranked:
         found[query["id"]] = [chunks[one]["id"] for one in dict.fromkeys([*dense, *lexical])]
     hits = story_hits(OVERSAMPLED)
-    found[STORY] = list(dict.fromkeys([*found[STORY], *hits, *(one for one, _, _ in expanded(hits, 5))]))
+    found[STORY] = list(dict.fromkeys([*found[STORY], *hits, *expanded(hits, 5)]))
     return found
 
 
@@ -76,10 +77,11 @@ def story_hits(depth: int) -> list[str]:
     return [chunks[one]["id"] for one in dense_top([document(chunk) for chunk in chunks], [text], depth)[0]]
 
 
-def expanded(hits: Sequence[str], depth: int) -> list[tuple[str, str, int]]:
-    """What the hits refer to, up to so many steps away."""
-    references = {chunk["id"]: tuple(chunk.get("ref_ids", ())) for chunk in read_lines("corpus.jsonl")}
-    return expand(hits, references, depth, cap=len(references))
+def expanded(hits: Sequence[str], depth: int) -> list[str]:
+    """Ids of what the hits refer to, up to so many steps away."""
+    lines = read_lines("corpus.jsonl")
+    chunks = {line["id"]: Chunk(line["id"], ref_ids=tuple(line.get("ref_ids", ()))) for line in lines}
+    return [one.chunk.id for one in reach_all([chunks[name] for name in hits], depth, len(chunks), chunks)[0]]
 
 
 def story() -> str:
@@ -95,7 +97,7 @@ def story() -> str:
 
 def share(name: str, hits: Sequence[str], depth: int, grades: Mapping[str, int]) -> str:
     """How many chunks some hits make with their references, how many are relevant and how many were judged at all."""
-    found = [*hits, *(one for one, _, _ in expanded(hits, depth))]
+    found = [*hits, *expanded(hits, depth)]
     relevant = sum(grades.get(one, 0) > 0 for one in found)
     judged = sum(one in grades for one in found)
     part = f"{relevant} relevant ({relevant / len(found):.0%}), {judged} judged"

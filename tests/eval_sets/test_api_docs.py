@@ -9,13 +9,15 @@ import pytest
 
 from rag_core.evaluate.sets import load_set
 from rag_core.files import read_text
-from rag_core.retrieve.expand import expand
+from rag_core.filters.llm import reach, reach_all
+from rag_core.types import Chunk
 
 FOLDER = Path(__file__).parents[2] / "eval_sets" / "api-docs"
 SET = load_set("api-docs")
 CHUNKS = [json.loads(line) for line in read_text(FOLDER / "corpus.jsonl").splitlines()]
 IDS = [chunk["id"] for chunk in CHUNKS]
 REFERENCES = {chunk["id"]: chunk.get("ref_ids", []) for chunk in CHUNKS}
+LOOKUP = {name: Chunk(name, ref_ids=tuple(refs)) for name, refs in REFERENCES.items()}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def test_some_schemas_refer_to_themselves_and_some_in_circles():
 
 def test_some_operation_reaches_a_schema_five_references_away_and_no_nearer():
     start = "sponsored-display.yaml#operation/createDisplayGroup"
-    assert max(steps for _, _, steps in expand([start], REFERENCES, 10, cap=1000)) >= 5
+    assert max(one.steps for one in reach(LOOKUP[start], 10, 1000, LOOKUP)[0]) >= 5
 
 
 def test_guides_refer_to_operations_and_schemas():
@@ -95,7 +97,7 @@ def test_everything_pooled_is_judged():
 def test_what_the_storys_answers_refer_to_is_nearly_all_relevant():
     grades = next(case.grades for case in SET.cases if case.query.id == "auth-display")
     kept = [one for one, grade in grades.items() if grade == 3]
-    found = [*kept, *(one for one, _, _ in expand(kept, REFERENCES, 1, cap=50))]
+    found = [*kept, *(one.chunk.id for one in reach_all([LOOKUP[name] for name in kept], 1, 50, LOOKUP)[0])]
     assert sum(grades.get(one, 0) > 0 for one in found) / len(found) >= 0.9
 
 

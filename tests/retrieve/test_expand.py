@@ -1,71 +1,75 @@
-"""Reference expansion: the same as networkx' breadth-first search, cycles harmless, caps hold, nothing twice."""
+"""ExpandReferences: what the list refers to is added once, with its origin; the walk itself is tested with the filter."""
 
-import random
+import dataclasses
 
-import networkx
 import pytest
 
-from rag_core.errors import InputError
-from rag_core.retrieve.expand import expand
+from rag_core.errors import SpecError
+from rag_core.filters.cutoff import TopK
+from rag_core.retrieve.expand import ExpandReferences
+from rag_core.spec import make_stage, parse_pipeline
+from rag_core.types import Candidates, Chunk, Hit, Query
 
-CHAIN = {"a": ["b"], "b": ["c"], "c": ["d"], "d": ["e"], "e": ["f"], "f": ["a"]}
-
-
-def random_case(seed):
-    """A directed graph with cycles and self-references, some starts, a depth."""
-    source = random.Random(seed)
-    size = source.randint(1, 40)
-    graph = networkx.gnp_random_graph(size, source.uniform(0, 4 / size), seed=seed, directed=True)
-    graph.add_edges_from((node, node) for node in range(size) if source.random() < 0.1)
-    refs = {str(node): [str(target) for target in graph.successors(node)] for node in graph}
-    starts = [str(node) for node in source.sample(range(size), source.randint(1, min(5, size)))]
-    return networkx.relabel_nodes(graph, str), refs, starts, source.choice([0, 1, 3, 5, size])
+CHUNKS = {
+    "a": Chunk("a", ref_ids=("b", "c")),
+    "b": Chunk("b", ref_ids=("d",)),
+    "c": Chunk("c", ref_ids=("a", "gone")),
+    "d": Chunk("d", ref_ids=("a",)),
+}
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_it_equals_breadth_first_search_on_random_graphs(block):
-    for seed in range(block * 100, block * 100 + 100):
-        graph, refs, starts, depth = random_case(seed)
-        found = expand(starts, refs, depth, cap=1000)
-        graph.add_edges_from(("start", one) for one in starts)
-        lengths = networkx.single_source_shortest_path_length(graph, "start", cutoff=depth + 1)
-        wanted = {node: steps - 1 for node, steps in lengths.items() if steps > 1}
-        assert {one: steps for one, _, steps in found} == wanted, f"seed {seed}"
-        assert len(found) == len(wanted), f"seed {seed}"
+def a_list(*names):
+    hits = tuple(Hit(CHUNKS[name], rank, {"distance": rank / 10}) for rank, name in enumerate(names, 1))
+    return Candidates(Query("q", "?"), hits)
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_from_one_start_the_order_is_that_of_breadth_first_search(block):
-    for seed in range(block * 100, block * 100 + 100):
-        graph, refs, starts, depth = random_case(seed)
-        edges = networkx.bfs_edges(graph, starts[0], depth_limit=depth)
-        assert [(origin, one) for one, origin, _ in expand(starts[:1], refs, depth, cap=1000)] == list(edges)
+def expanded(candidates, **settings):
+    return dataclasses.replace(ExpandReferences(**settings), chunks=CHUNKS)(candidates)
 
 
-def test_it_goes_as_far_as_the_depth():
-    assert expand(["a"], CHAIN, 3, cap=50) == [("b", "a", 1), ("c", "b", 2), ("d", "c", 3)]
+def told(after):
+    return [(hit.chunk.id, hit.origin) for hit in after.hits]
 
 
-def test_a_cycle_ends_where_it_closes():
-    assert [one for one, _, _ in expand(["a"], CHAIN, 100, cap=50)] == ["b", "c", "d", "e", "f"]
-    assert expand(["a"], {"a": ["a"]}, 5, cap=50) == []
+def test_direct_references_come_behind_the_hits_with_their_origin():
+    after = expanded(a_list("a"))
+    assert told(after) == [("a", ""), ("b", "expanded from a, 1 step"), ("c", "expanded from a, 1 step")]
+    assert after.steps[-1].facts == {"added": 2, "references_missing": 0}
 
 
-def test_the_cap_holds_and_keeps_the_nearest():
-    refs = {"a": ["b", "c"], "b": ["d"], "c": ["e"]}
-    assert expand(["a"], refs, 2, cap=3) == [("b", "a", 1), ("c", "a", 1), ("d", "b", 2)]
-    assert expand(["a"], refs, 2, cap=0) == []
+def test_further_steps_go_on_from_what_was_found_and_cycles_end():
+    after = expanded(a_list("a"), depth=5)
+    assert told(after)[3:] == [("d", "expanded from a, 2 steps")]
+    assert "1 referenced chunks were not found" in after.notices[0].text
 
 
-def test_a_chunk_reached_from_two_starts_is_brought_by_the_first():
-    assert expand(["x", "y"], {"x": ["z"], "y": ["z"]}, 1, cap=50) == [("z", "x", 1)]
+def test_a_hit_is_never_brought_a_second_time():
+    assert [hit.chunk.id for hit in expanded(a_list("a", "b"), depth=1).hits] == ["a", "b", "c", "d"]
 
 
-def test_a_start_is_never_brought_by_another():
-    assert expand(["x", "y", "x"], {"x": ["y"], "y": ["x"]}, 3, cap=50) == []
+def test_the_cap_holds_and_depth_0_adds_nothing():
+    assert [hit.chunk.id for hit in expanded(a_list("a"), depth=5, max_added=1).hits] == ["a", "b"]
+    assert len(expanded(a_list("a"), depth=0).hits) == 1
 
 
-@pytest.mark.parametrize(("depth", "cap"), [(-1, 50), (1, -1)])
-def test_negative_bounds_are_refused(depth, cap):
-    with pytest.raises(InputError, match="at least 0"):
-        expand(["a"], CHAIN, depth, cap)
+def test_a_chunk_that_was_dropped_before_comes_back_with_its_rank_and_scores():
+    after = expanded(TopK(k=1)(a_list("a", "b")))
+    back = next(hit for hit in after.hits if hit.chunk.id == "b")
+    assert (back.rank, back.distance, back.origin) == (2, 0.2, "expanded from a, 1 step")
+    assert [drop.hit.key for drop in after.drops] == [("b", "")]
+
+
+def test_without_a_look_up_the_list_itself_is_one():
+    after = ExpandReferences()(TopK(k=1)(a_list("a", "b")))
+    assert [hit.chunk.id for hit in after.hits] == ["a", "b"]
+
+
+def test_it_stands_in_a_pipeline_spec():
+    pipeline = parse_pipeline([{"TopK": {"k": 1}}, {"ExpandReferences": {"depth": 3}}])
+    assert pipeline.stages[1] == ExpandReferences(depth=3)
+
+
+@pytest.mark.parametrize("settings", [{"depth": -1}, {"max_added": -1}, {"depth": 1.5}])
+def test_a_setting_out_of_range_is_refused(settings):
+    with pytest.raises(SpecError):
+        make_stage("ExpandReferences", settings)

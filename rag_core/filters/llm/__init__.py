@@ -3,7 +3,7 @@
 from rag_core.filters.llm.asking import Answer, Asked, Judge, Verdict, ask
 from rag_core.filters.llm.decisions import ACTIONS, DISCARD, Decision, Reading, read_decisions
 from rag_core.filters.llm.prompts import Prompt, estimate_tokens
-from rag_core.filters.llm.reach import ChunkLookup, Reached, reach
+from rag_core.filters.llm.reach import ChunkLookup, Reached, reach, reach_all
 from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
 from rag_core.filters.llm.wording import Variant, parse_variant, read_variant, variant_names
 
@@ -26,6 +26,7 @@ __all__ = [
     "estimate_tokens",
     "parse_variant",
     "reach",
+    "reach_all",
     "read_decisions",
     "read_variant",
     "variant_names",

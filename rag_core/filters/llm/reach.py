@@ -6,7 +6,7 @@ Where referenced chunks come from is a look-up that is handed in; nothing is fet
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,11 +22,12 @@ class ChunkLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A chunk that references lead to: how many steps from the start, and through which chunk the last step went."""
+    """A chunk that references lead to: how many steps from which start, and through which chunk the last step went."""
 
     chunk: Chunk
     steps: int
     via: str
+    start: str
 
 
 def reach(start: Chunk, depth: int, cap: int, chunks: ChunkLookup) -> tuple[list[Reached], int]:
@@ -34,12 +35,17 @@ def reach(start: Chunk, depth: int, cap: int, chunks: ChunkLookup) -> tuple[list
 
     Within a distance the order is that of `ref_ids`. The start itself is never among them.
     """
+    return reach_all((start,), depth, cap, chunks)
+
+
+def reach_all(starts: Sequence[Chunk], depth: int, cap: int, chunks: ChunkLookup) -> tuple[list[Reached], int]:
+    """`reach` from several starts at once: a chunk that two reach comes from the nearer one, of equals the first."""
     found: list[Reached] = []
     missing: set[str] = set()
-    seen = {start.id}
-    open_ = deque([(start, 0)])
+    seen = {start.id for start in starts}
+    open_ = deque((start, 0, name) for name, start in {start.id: start for start in starts}.items())
     while open_ and len(found) < cap:
-        chunk, steps = open_.popleft()
+        chunk, steps, origin = open_.popleft()
         if steps == depth:
             break
         for name in _unseen(chunk, seen):
@@ -47,8 +53,8 @@ def reach(start: Chunk, depth: int, cap: int, chunks: ChunkLookup) -> tuple[list
             if referred is None:
                 missing.add(name)
             elif len(found) < cap:
-                found.append(Reached(referred, steps + 1, chunk.id))
-                open_.append((referred, steps + 1))
+                found.append(Reached(referred, steps + 1, chunk.id, origin))
+                open_.append((referred, steps + 1, origin))
     return found, len(missing)
 
 

@@ -5,7 +5,7 @@ import random
 import networkx
 import pytest
 
-from rag_core.filters.llm.reach import Layered, reach
+from rag_core.filters.llm.reach import Layered, reach, reach_all
 from rag_core.types import Chunk
 
 
@@ -67,3 +67,46 @@ def test_random_graphs_with_cycles_are_walked_as_networkx_does(seed):
     assert [one.steps for one in found] == sorted(one.steps for one in found)
     cap = dice.randrange(0, 10)
     assert reach(chunks["0"], depth, cap, chunks)[0] == found[:cap]
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_from_one_start_the_order_is_that_of_networkx(block):
+    for seed in range(block * 100, block * 100 + 100):
+        graph, chunks, starts, depth = random_graph(seed)
+        found, _ = reach(chunks[starts[0]], depth, 1000, chunks)
+        assert [(one.via, one.chunk.id) for one in found] == list(
+            networkx.bfs_edges(graph, starts[0], depth_limit=depth)
+        )
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_from_several_starts_each_chunk_comes_once_and_from_the_nearest(block):
+    for seed in range(block * 100, block * 100 + 100):
+        graph, chunks, starts, depth = random_graph(seed)
+        found, _ = reach_all([chunks[name] for name in starts], depth, 1000, chunks)
+        graph.add_edges_from(("start", name) for name in starts)
+        lengths = networkx.single_source_shortest_path_length(graph, "start", cutoff=depth + 1)
+        assert {one.chunk.id: one.steps for one in found} == {
+            name: steps - 1 for name, steps in lengths.items() if steps > 1
+        }
+        assert len({one.chunk.id for one in found}) == len(found)
+        graph.remove_node("start")
+        for one in found:
+            assert networkx.shortest_path_length(graph, one.start, one.chunk.id) == one.steps
+
+
+def random_graph(seed):
+    """A directed graph with cycles and self-references as chunks, some starts, a depth."""
+    dice = random.Random(seed)
+    size = dice.randint(1, 40)
+    graph = networkx.gnp_random_graph(size, dice.uniform(0, 4 / size), seed=seed, directed=True)
+    graph.add_edges_from((node, node) for node in range(size) if dice.random() < 0.1)
+    graph = networkx.relabel_nodes(graph, str)
+    chunks = chunks_of({node: list(graph.successors(node)) for node in graph})
+    return graph, chunks, dice.sample(list(graph), dice.randint(1, min(5, size))), dice.choice([0, 1, 3, 5, size])
+
+
+def test_of_equally_near_starts_the_first_brings_a_chunk():
+    chunks = chunks_of({"x": ["z"], "y": ["z"], "z": []})
+    found, _ = reach_all([chunks["x"], chunks["y"]], 1, 50, chunks)
+    assert [(one.chunk.id, one.start) for one in found] == [("z", "x")]
