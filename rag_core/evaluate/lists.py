@@ -19,6 +19,8 @@ from rag_core.types import Candidates, Case, Hit
 
 Whole = NDArray[np.int64]
 BEYOND = 2**62  # stands behind every list: further than any distance
+_WIDEST = 2**40  # units that the chunks of one list may lie apart to stand in one row with the others
+_MOST_LISTS = 2**21
 FARTHEST = 2**60  # thresholds and offsets of more units than this reach everything all the same
 
 
@@ -58,8 +60,27 @@ class Lists:
         rises = np.diff(self.largest_gap, axis=1, prepend=-1) > 0
         return np.maximum.accumulate(np.where(rises, places, 0), axis=1) + np.int32(2)
 
+    @cached_property
+    def _in_one_row(self) -> Whole | None:
+        """All lists behind each other as one ascending array, so that one search serves all; None: too far or many."""
+        count, length = self.distances.shape
+        inside = np.arange(length) < self.lengths[:, None]
+        behind = np.where(inside, self.distances - self.nearest[:, None], _WIDEST)
+        if count >= _MOST_LISTS or (inside & (behind >= _WIDEST)).any():
+            return None
+        return np.asarray((behind + np.arange(count)[:, None] * (2 * _WIDEST)).ravel())
+
     def within(self, reach: Whole) -> Whole:
         """How many of each list lie at most so far behind its nearest. `reach` in units, shape (q, n) or (1, n)."""
+        one_row, places = self._in_one_row, np.arange(len(self.lengths))[:, None]
+        if one_row is not None:
+            wanted = np.minimum(reach, _WIDEST - 1) + places * (2 * _WIDEST)
+            reached = np.searchsorted(one_row, wanted, side="right")
+            return np.asarray(reached - places * self.distances.shape[1], dtype=np.int64)
+        return self._within_each(reach)
+
+    def _within_each(self, reach: Whole) -> Whole:
+        """The same, list by list."""
         rows = np.broadcast_to(reach, (len(self.lengths), reach.shape[1])) + self.nearest[:, None]
         counted = [np.searchsorted(row, far, side="right") for row, far in zip(self.distances, rows, strict=True)]
         return np.asarray(counted, dtype=np.int64).reshape(rows.shape)

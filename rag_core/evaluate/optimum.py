@@ -143,7 +143,7 @@ def _steps(view: View, counts: Whole, thresholds: int, wanted: Sequence[int], re
     """Every (list, chunk) whose being reached changes the list's length, and what that changes of the wanted means."""
     lists, longest = view.lists, int(view.looked.max())
     lengths = view.clamp(np.broadcast_to(np.arange(longest + 1), (len(counts), longest + 1)))
-    worths, divisors = view.worths(lengths, wanted), view.divisors()[list(wanted)]
+    worths, divisors = list(view.worths(lengths, wanted)), view.divisors()[list(wanted)]
     change = np.stack([np.diff(one, axis=1) / by for one, by in zip(worths, divisors, strict=True)])
     query, chunk = np.nonzero(np.diff(lengths, axis=1))
     reach = lists.distances[query, chunk] - lists.nearest[query]
@@ -205,7 +205,7 @@ def _may_hold(reached: Floats, upper: Floats, floor: float | None) -> NDArray[np
 
 def _unreached(view: View, counts: Whole, thresholds: Floats, wanted: Sequence[int]) -> Floats:
     """Means at each threshold while no offset reaches any chunk yet, shape (wanted, thresholds)."""
-    shortest = view.worths(view.clamp(np.zeros((len(counts), 1), dtype=np.int64)), wanted)
+    shortest = list(view.worths(view.clamp(np.zeros((len(counts), 1), dtype=np.int64)), wanted))
     added = [np.bincount(counts, one[:, 0], minlength=len(thresholds) + 1)[:-1] for one in shortest]
     sums = view.gap_sums(thresholds, wanted) + np.cumsum(np.stack(added), axis=1)
     return np.asarray(sums / view.divisors()[list(wanted), None], dtype=np.float64)

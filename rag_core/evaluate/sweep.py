@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from rag_core.evaluate.lists import Lists, Whole, whole_units
 from rag_core.evaluate.view import Floats, Sums, View, settings_array
 
-_BLOCK_CELLS = 1_000_000  # queries × offsets held at once
+_BLOCK_CELLS = 8_000  # queries × offsets worked on at once: arrays that stay in the cache and on the heap
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +63,20 @@ def plane(
 
 def plane_of(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Plane:
     """The plane of checked settings; `within` is what each offset reaches, None for offsets relative to the span."""
+    return _planes_of([view], thresholds, offsets, within)[0]
+
+
+def _planes_of(views: Sequence[View], thresholds: Floats, offsets: Floats, within: Whole | None) -> list[Plane]:
+    """The planes of views that differ in min_results only, from one pass over the lists."""
     upward = np.argsort(thresholds, kind="stable")
-    means = _means(view, thresholds[upward], offsets, within)[:, np.argsort(upward)]
+    means = _means(views, thresholds[upward], offsets, within)
+    if (upward[1:] < upward[:-1]).any():
+        means = means[:, :, np.argsort(upward)]
     relative = within is None
-    return Plane(thresholds, offsets, view.min_results, view.max_results, view.policy, relative, *means)
+    return [
+        Plane(thresholds, offsets, view.min_results, view.max_results, view.policy, relative, *means[:, at])
+        for at, view in enumerate(views)
+    ]
 
 
 def planes(
@@ -80,13 +91,12 @@ def planes(
     thresholds = settings_array("gap_threshold", gap_thresholds)
     reaches = settings_array("distance_offset", offsets)
     within = lists.within(whole_units(reaches)[None, :])
-    return [
-        plane_of(View(lists, least, most, policy), thresholds, reaches, within)
-        for policy in policies
-        for least in min_results
-        for most in max_results
-        if least <= most
-    ]
+    found: dict[tuple[str, int, int], Plane] = {}
+    for policy, most in product(policies, max_results):
+        views = [View(lists, least, most, policy) for least in min_results if least <= most]
+        for one in _planes_of(views, thresholds, reaches, within) if views else ():
+            found[policy, one.min_results, most] = one
+    return [found[one] for one in product(policies, min_results, max_results) if one in found]
 
 
 def per_query(view: View, gap_threshold: float, offset: float, *, relative_offset: bool = False) -> tuple[Whole, Sums]:
@@ -98,19 +108,26 @@ def per_query(view: View, gap_threshold: float, offset: float, *, relative_offse
     return kept[:, 0], Sums(*(worth[:, 0] for worth in view.worth(kept)))
 
 
-def _means(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:
-    """Means of shape (4, thresholds, offsets) for ascending thresholds."""
-    counts = view.gap_counts(thresholds)
+def _means(views: Sequence[View], thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:
+    """Means of shape (4, views, thresholds, offsets) for ascending thresholds.
+
+    The views differ in min_results only, so that a threshold cuts the same lists at a gap in all of them.
+    """
+    counts = views[0].gap_counts(thresholds)
     upward = np.argsort(counts, kind="stable")
     own, starts = np.unique(counts[upward], return_index=True)
     groups = np.searchsorted(own, np.arange(len(thresholds)), side="right")  # lists cut at the offset, by threshold
-    sums = np.repeat(view.gap_sums(thresholds)[:, :, None], len(offsets), axis=2)
-    block = max(1, _BLOCK_CELLS // len(counts))
+    gaps = np.stack([view.gap_sums(thresholds) for view in views], axis=1)
+    sums = np.repeat(gaps[..., None], len(offsets), axis=3)
+    block = max(1, _BLOCK_CELLS // (len(counts) * len(views)))
     for start in range(0, len(offsets), block):
         part = slice(start, start + block)
-        reached = view.relative_within(offsets[part]) if within is None else within[:, part]
-        for quantity, worth in enumerate(view.worth(view.clamp(reached)[upward], upward)):
+        reached = (views[0].relative_within(offsets[part]) if within is None else within[:, part])[upward]
+        lengths = np.concatenate([view.clamp(reached, upward) for view in views], axis=1)
+        for quantity, worth in enumerate(views[0].worths(lengths, (0, 1, 2, 3), upward)):
             running = np.zeros((len(own) + 1, worth.shape[1]))
             np.cumsum(np.add.reduceat(worth, starts, axis=0), axis=0, out=running[1:])
-            sums[quantity, :, part] += running[groups]
-    return sums / view.divisors()[:, None, None]
+            by_view = running[groups].reshape(len(thresholds), len(views), -1)
+            sums[quantity, :, :, part] += by_view.swapaxes(0, 1)
+    sums /= views[0].divisors()[:, None, None, None]
+    return sums

@@ -5,7 +5,7 @@ Shared by the plane of a grid (sweep.py) and the optimum of the continuous plane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,27 @@ def settings_array(name: str, values: Sequence[float]) -> Floats:
         got = f"is {bad[0]}" if bad.size else f"has {array.size} values in {array.ndim} dimensions"
         raise InputError(f"{name} {got}, expected a list of numbers of at least 0")
     return array
+
+
+def _precision(found: Floats, kept: Floats, totals: Floats) -> Floats:
+    wanted = np.maximum(kept, 1.0)
+    return np.divide(found, wanted, out=wanted)
+
+
+def _f_measure(found: Floats, kept: Floats, totals: Floats) -> Floats:
+    both = kept + totals
+    np.divide(found, both, out=both)
+    both *= 2.0
+    return both
+
+
+_WORTH: tuple[Callable[[Floats, Floats, Floats], Floats], ...] = (
+    _precision,
+    lambda found, kept, totals: found / totals,
+    _f_measure,
+    lambda found, kept, totals: kept,
+)
+"""The quantities of Sums from relevant kept, kept and relevant in all; few temporary arrays, which is what costs."""
 
 
 class View:
@@ -68,6 +89,7 @@ class View:
         self.has_gap = self.looked > 2
         self._last_gap = np.where(self.has_gap, self.looked - 3, 0)  # the column of largest_gap that sees them all
         self._queries = queries
+        self._known: tuple[Floats, tuple[Whole, Whole]] | None = None
 
     @property
     def largest(self) -> Whole:
@@ -82,15 +104,21 @@ class View:
         seen: NDArray[np.bool_] = np.arange(self.lists.largest_gap.shape[1]) < np.maximum(self.looked - 2, 0)[:, None]
         return seen
 
-    def clamp(self, lengths: Whole) -> Whole:
+    def clamp(self, lengths: Whole, queries: Whole | None = None) -> Whole:
         """Lengths (q, n) held between min_results and what is looked at, then what the cutoffs behind leave."""
-        return np.minimum(np.maximum(lengths, self.min_results), self.ceiling[:, None])
+        ceiling = self.ceiling if queries is None else self.ceiling[queries]
+        return np.minimum(np.maximum(lengths, self.min_results), ceiling[:, None])
 
     def gap_cuts(self, thresholds: Floats) -> tuple[Whole, Whole]:
         """For ascending thresholds: at how many of them each list is cut at a gap (q,), and its length then.
 
         Lengths have shape (q, 1) where the threshold does not move the cut, else (q, thresholds).
         """
+        if self._known is None or self._known[0] is not thresholds:  # a plane asks for counts, then for sums
+            self._known = (thresholds, self._gap_cuts(thresholds))
+        return self._known[1]
+
+    def _gap_cuts(self, thresholds: Floats) -> tuple[Whole, Whole]:
         if not self.has_gap.any():
             return np.zeros_like(self.looked), self.clamp(np.zeros((len(self.looked), 1), dtype=np.int64))
         if self.policy == "first":
@@ -119,19 +147,18 @@ class View:
         """SetP, SetR, SetF (0 where not scored) and the number kept of lists (all, or these) cut to lengths (q, n)."""
         return Sums(*self.worths(lengths, (0, 1, 2, 3), queries))
 
-    def worths(self, lengths: Whole, wanted: Sequence[int], queries: Whole | None = None) -> list[Floats]:
-        """Only some of what `worth` gives, by their places in Sums."""
+    def worths(self, lengths: Whole, wanted: Sequence[int], queries: Whole | None = None) -> Iterator[Floats]:
+        """Only some of what `worth` gives, by their places in Sums, one after the other."""
         lists, rows = self.lists, self._queries if queries is None else queries
-        found = lists.found[rows[:, None], lengths] + lists.found_always[rows, None]
-        kept = lengths + lists.kept_always[rows, None]
-        totals = lists.totals[rows, None]
-        formulas: tuple[Callable[[], Floats], ...] = (
-            lambda: found / np.maximum(kept, 1),
-            lambda: found / totals,
-            lambda: 2 * found / (kept + totals),
-            lambda: kept.astype(np.float64),
-        )
-        return [formulas[one]() for one in wanted]
+        # one flat look-up is faster than one in two dimensions
+        found = np.take(lists.found, lengths + (rows * lists.found.shape[1])[:, None]).astype(np.float64)
+        kept = lengths.astype(np.float64)
+        if lists.kept_always.any():
+            found += lists.found_always[rows, None]
+            kept += lists.kept_always[rows, None]
+        totals = lists.totals[rows, None].astype(np.float64)
+        for one in wanted:
+            yield _WORTH[one](found, kept, totals)
 
     def divisors(self) -> Floats:
         """What sums over queries are divided by to be means, in the order of Sums."""

@@ -265,3 +265,15 @@ def test_distances_that_descend_or_are_not_finite_are_refused(row):
 def test_lists_without_any_relevant_label_are_refused():
     with pytest.raises(InputError, match="none with a relevant label"):
         make_lists([[0.1]], [[False]], [None])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_one_search_over_all_lists_counts_as_a_search_in_each(scale):
+    dice = np.random.default_rng(7)
+    rows = [np.sort(dice.uniform(0, scale, int(dice.integers(0, 9)))).round(3) for _ in range(50)]
+    lists = make_lists(rows, [[True] * len(row) for row in rows], [1] * 50)
+    reach = whole_units([0, 0.1, 0.25, 1, 3e5, 1e12])[None, :]
+    assert (lists._in_one_row is None) == (scale == 1e6)
+    assert (lists.within(reach) == lists._within_each(reach)).all()
+    plain = [[sum(one <= row[0] + far + 1e-10 for one in row) for far in (0, 0.1, 0.25, 1)] for row in rows if len(row)]
+    assert (lists.within(reach)[[len(row) > 0 for row in rows], :4] == plain).all()
