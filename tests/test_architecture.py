@@ -35,6 +35,8 @@ MAY = {
     "wording": BASE | {"stage", "retrieve", "evaluate", "index", "corpus"},
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
     "judged": BASE | {"stage", "filters", "spec", "evaluate", "records", "llm", "workbench"},
+    "engine": BASE | {"stage", "records", "spec", "evaluate", "index", "resources", "workbench"},
+    "report": BASE | {"evaluate"},
     "export": BASE | {"stage", "records", "spec"},
     "resources": BASE | {"stage", "spec", "entities", "llm"},
 }

@@ -65,6 +65,7 @@ def _register() -> None:
         live,
         llm_filter_more,
         replay,
+        reporting,
         rules,
         runs,
         status,
@@ -84,6 +85,7 @@ def _register() -> None:
     app.command("stages")(status.stages)
     app.command()(exporting.export)
     app.command()(gating.gate)
+    app.command()(reporting.report)
     app.add_typer(caching.cache_app, name="cache")
     app.add_typer(collections.collections_app, name="collections")
     app.add_typer(eval_sets.eval_sets_app, name="eval-sets")

@@ -52,3 +52,15 @@ def find_run(wanted: str, workspace: Path | None) -> Any:
         return load_run(Path(wanted))
     with open_store(resolve_workspace(workspace), create=False) as store:
         return read_run(RunStore(store).document(wanted), f"run {wanted[:80]}")
+
+
+def notes_on(wanted: str, run_id: str, workspace: Path | None) -> list[tuple[str, str, str]]:
+    """(at, author, note) of each note on a stored run; a run file carries none."""
+    from rag_core.store.database import open_store
+    from rag_core.store.runs import RunStore
+    from rag_core.workspace import resolve_workspace
+
+    if Path(wanted).is_file():
+        return []
+    with open_store(resolve_workspace(workspace), create=False) as store:
+        return [(note.at, note.author, note.note) for note in RunStore(store).notes(run_id)]
