@@ -144,7 +144,7 @@ def draw_one(one: Asked) -> None:
         if dropped:
             st.dataframe({"stage": list(dropped), "chunks": list(dropped.values())}, hide_index=True)
         st.markdown("**Settings**")
-        st.json(list(one.pipeline), expanded=1)
+        st.json(list(one.pipeline), expanded=2)
     if one.hops:
         st.markdown(f"**Hops: {len(one.hops)}**")
         keys = list(dict.fromkeys(key for hop in one.hops for key in hop))

@@ -85,3 +85,9 @@ def test_five_kills_resume_to_the_same_collection(tmp_path):
 @pytest.mark.slow
 def test_thirty_kills_with_the_bundled_model_resume_to_equal_embeddings(tmp_path):
     storm(tmp_path, "bundled", kills=30, documents=40, seed=2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_hundred_kills_resume_to_every_id_and_equal_embeddings(tmp_path):
+    storm(tmp_path, "hash", kills=100, documents=40, seed=3)
