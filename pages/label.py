@@ -5,17 +5,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import header, label_queue, label_settings, resources, say, sources, who
+from pages.components import header, label_pool, label_queue, label_settings, resources, say, sources, who
+from pages.components.label_pool import Lists
 from pages.components.label_queue import QueueData
 from pages.components.label_queue.intake import read_batch, take
-from pages.components.label_settings import NOBODY, NOT_ME, WHICH_KEY, Settings
+from pages.components.label_settings import NOBODY, NOT_ME, VIEW_KEY, WANTED, WHICH_KEY, Settings
 from pages.components.pair_queue import PairQueue, make_queue
-from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.experiment import run_all
+from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.evaluate.pooling import pool
 from rag_core.evaluate.sets import EvalSet, folders
-from rag_core.spec import read_pipeline
-from rag_core.stage import Pipeline
 from rag_core.store.database import Store
 from rag_core.store.labels import LabelStore
 
@@ -43,24 +41,16 @@ grades; keys typed into a box are text.
 """
 
 
-def find_set(name: str) -> EvalSet:
-    return sources.uploads()[name] if name in sources.uploads() else resources.eval_set(name)
-
-
-def build(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue:
+def build(chosen: EvalSet, settings: Settings, store: Store, lists: Lists) -> PairQueue:
     """Pool the pipelines' lists and leave out what is labelled."""
-    from pages.components import labels
-
-    cases = labels.overlaid(store, chosen.name, chosen.cases)
-    pipelines = [read_pipeline(name) for name in settings.pipelines] or [Pipeline(label="unfiltered")]
-    reports = run_all(cases, pipelines, chosen.min_grade, ())
-    by_name = {report.name: report for report in reports}
+    cases = lists.cases(store, chosen.name)
+    by_name = {report.name: report for report in lists.reports}
     rivals = settings.rivals
     mine = LabelStore(store).labels(chosen.name, settings.annotator)
     return make_queue(
         chosen.name,
         settings.annotator,
-        pool(reports, settings.depth, near=settings.near),
+        pool(lists.reports, settings.depth, settings.seed, settings.near),
         {case.query.id: case.grades for case in cases},
         {(event.query_id, event.chunk_key) for event in mine},
         settings.which == NOBODY,
@@ -69,15 +59,21 @@ def build(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue:
     )
 
 
-def queue_of(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue:
-    """The session's queue, made again when a setting or an import changed what it holds."""
+def queue_of(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue | None:
+    """The session's queue, made again when a setting or an import changed what it holds; None while it is searched."""
     key = (settings, len(chosen.cases), st.session_state.get(VERSION, 0))
     held = st.session_state.get(QUEUE)
     if held is None or held[0] != key:
+        lists = label_pool.lists_of(chosen, settings.pipelines, settings.captured)
+        if lists is None:
+            return None
         with st.spinner("Pooling …"):
-            held = (key, build(chosen, settings, store))
+            held = (key, build(chosen, settings, store, lists))
         st.session_state[QUEUE] = held
     queue: PairQueue = held[1]
+    wanted, why = st.session_state.pop(WANTED, ((), ""))
+    if wanted:
+        queue.bring(wanted, why)
     return queue
 
 
@@ -135,6 +131,8 @@ def ask_again() -> None:
 def draw_labelling(chosen: EvalSet, settings: Settings, store: Store) -> None:
     """The queue, or why it holds nothing."""
     queue = queue_of(chosen, settings, store)
+    if queue is None:
+        return
     if not queue.pairs:
         st.markdown("These pipelines keep nothing on this eval set: there is nothing to label.")
     elif len(queue.done) == len(queue.pairs) and not st.session_state.get(ACKS) and settings.which == NOBODY:
@@ -148,7 +146,7 @@ def draw() -> None:
     header.show("Label", "Is this chunk relevant to this query?", HELP)
     try:
         settings = label_settings.choose()
-        chosen = find_set(settings.eval_set)
+        chosen = sources.find(settings.eval_set)
         store = resources.label_store()
     except (InputError, StoreError) as error:
         say.problem("There is nothing to label, or labels cannot be kept here.", str(error))
@@ -156,14 +154,14 @@ def draw() -> None:
     if store.unwritable:
         say.problem("Labels can be read here, not kept.", store.unwritable)
     view = st.segmented_control(
-        "View", VIEWS, default=VIEWS[0], required=True, key="label.view", label_visibility="collapsed"
+        "View", VIEWS, default=VIEWS[0], required=True, key=VIEW_KEY, label_visibility="collapsed"
     )
     try:
         if view == "Queue":
             draw_labelling(chosen, settings, store)
         else:
             draw_other(view, chosen, settings, store)
-    except (InputError, StoreError) as error:
+    except WinnowError as error:
         say.problem("This cannot be shown.", str(error))
     resources.settle()
 
@@ -172,12 +170,17 @@ def draw_other(view: str, chosen: EvalSet, settings: Settings, store: Store) -> 
     """The views beside the queue; only the one that is chosen is loaded."""
     from pages.components import label_agreement, label_audit, label_exchange
 
-    if view == "Agreement":
-        label_agreement.show(chosen, LabelStore(store), settings.annotator)
-    elif view == "Audit":
-        label_audit.show(chosen, store, settings)
-    else:
+    if view == "Import and export":
         label_exchange.show(chosen.name, LabelStore(store), settings.annotator)
+        return
+    lists = label_pool.lists_of(chosen, settings.pipelines, settings.captured)
+    if lists is None:
+        return
+    whole = lists.whole(store, chosen)
+    if view == "Agreement":
+        label_agreement.show(whole, LabelStore(store), settings.annotator)
+    else:
+        label_audit.show(whole)
 
 
 draw()

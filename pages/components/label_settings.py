@@ -16,6 +16,8 @@ NOBODY, NOT_ME = "nobody judged", "I have not judged"
 RANDOM, DECIDE = "random", "what decides A or B first"
 WHICH_KEY = "label.which"
 SET_KEY = "label.set"
+VIEW_KEY = "label.view"
+WANTED = "label.wanted"  # pairs that a view wants labelled next, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Settings:
     order: str
     near: float | None
     show_origin: bool
+    seed: int = 0
+    captured: bool = False
 
     @property
     def rivals(self) -> tuple[str, str] | None:
@@ -41,7 +45,8 @@ def choose() -> Settings:
     """Draw the sidebar."""
     with st.sidebar:
         eval_set, annotator = _whose()
-        pipelines, depth = _pool()
+        pipelines, depth, seed = _pool()
+        captured = _captured(eval_set)
         which = st.segmented_control(
             "Pairs", (NOBODY, NOT_ME), default=NOBODY, required=True, key=WHICH_KEY, persist_state="session",
             help="A second opinion on what others judged is what agreement is measured on.",
@@ -58,12 +63,11 @@ def choose() -> Settings:
             "Show distance, place and pipeline", key="label.origin", persist_state="session",
             help="Off, so that nothing leads the label.",
         )  # fmt: skip
-    return Settings(eval_set, annotator, pipelines, depth, which, order, NEAR if near else None, origin)
+    return Settings(eval_set, annotator, pipelines, depth, which, order, NEAR if near else None, origin, seed, captured)
 
 
 def _whose() -> tuple[str, str]:
-    titles = {name: resources.eval_set(name).title for name in resources.recorded_sets()}
-    titles |= {name: f"Your dropped list (queries: {len(one.cases)})" for name, one in sources.uploads().items()}
+    titles = sources.titles()
     _from_address(SET_KEY, "set", list(titles))
     _from_address(labels.NAME_KEY, "annotator", None)
     eval_set = st.selectbox(
@@ -96,11 +100,28 @@ def annotator() -> str:
     return labels.annotator()
 
 
-def _pool() -> tuple[tuple[str, ...], int]:
+def _pool() -> tuple[tuple[str, ...], int, int]:
     names = shipped_names()
     chosen = st.multiselect(
         "Pool from pipelines", names, default=[name for name in FIRST_PIPELINES if name in names],
         key="label.pipelines", persist_state="session", help="Whatever any of them keeps is labelled once.",
     )  # fmt: skip
-    depth = st.number_input("Depth per pipeline", 1, 1000, 15, key="label.depth", persist_state="session")
-    return tuple(chosen), int(depth)
+    deep, shuffled = st.columns(2)
+    depth = deep.number_input("Depth per pipeline", 1, 1000, 15, key="label.depth", persist_state="session")
+    seed = shuffled.number_input(
+        "Shuffle", 0, 10_000, 0, key="label.seed", persist_state="session",
+        help="The seed of the blind order: the same number gives everybody the same order.",
+    )  # fmt: skip
+    return tuple(chosen), int(depth), int(seed)
+
+
+def _captured(eval_set: str) -> bool:
+    """Whether a live set’s kept capture is pooled; asked only where there is one."""
+    from pages.components import label_pool
+
+    if eval_set in sources.uploads() or not label_pool.has_capture(resources.eval_set(eval_set)):
+        return False
+    return st.toggle(
+        "Pool from the kept capture", key="label.captured", persist_state="session",
+        help="The lists that Tune captured; off, every query is searched now.",
+    )  # fmt: skip

@@ -38,7 +38,7 @@ class PairQueue:
 
     eval_set: str
     annotator: str
-    pairs: Mapping[str, Pair]
+    pairs: dict[str, Pair]
     order: list[str]
     judged: set[str]
     done: set[str]
@@ -46,6 +46,7 @@ class PairQueue:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)  # query id → chunk id → grade, what counts
     show_origin: bool = False
     comparison: Comparison | None = None
+    asked_for: dict[str, str] = field(default_factory=dict)  # pair → why somebody wants it now
     _since_ranked: int = 0
     _start: int = 0
 
@@ -62,7 +63,20 @@ class PairQueue:
         self.comparison = compare(*self.rivals, labels=self.grades)
         gain = {(query_id, chunk_id): value for value, query_id, chunk_id in self.comparison.ranked()}
         value = {name: _gain(self.pairs[name], gain) for name in self.order}
-        self.order.sort(key=lambda name: -value[name])  # equal gains keep the blind order
+        # What somebody asked for stays first; equal gains keep the blind order.
+        self.order.sort(key=lambda name: (name not in self.asked_for, -value[name]))
+        self._start = 0
+
+    def bring(self, pairs: Iterable[Pair], why: str) -> None:
+        """Put these pairs first, to be labelled again if they were; one outside of the pool joins it."""
+        names = []
+        for pair in pairs:
+            name = pair_id(self.eval_set, pair)
+            self.pairs.setdefault(name, pair)
+            self.done.discard(name)
+            self.asked_for[name] = why
+            names.append(name)
+        self.order = [*names, *(name for name in self.order if name not in set(names))]
         self._start = 0
 
     def take(self, entries: Iterable[Entry]) -> None:
@@ -86,6 +100,7 @@ class PairQueue:
             self._start = 0
         if (name in self.judged) == undone:
             self._covered.update({pipeline: -1 if undone else 1 for pipeline in pair.places})
+        self.asked_for.pop(name, None)
         for known in (self.done, self.judged):
             known.discard(name) if undone else known.add(name)
 
@@ -134,6 +149,9 @@ class PairQueue:
 
     def why(self, pair: Pair) -> str:
         """Why this pair comes now, without telling which pipeline brought it."""
+        name = pair_id(self.eval_set, pair)
+        if name in self.asked_for:
+            return self.asked_for[name]
         if self.comparison is None:
             return "It is in the pool; the order is random, so that nothing tells what a pipeline thought of it."
         if self.comparison.settled:

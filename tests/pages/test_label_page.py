@@ -1,8 +1,11 @@
-"""Label through AppTest: empty states, agreement and adjudication, import with its undo, audit."""
+"""Label through AppTest: empty states, live sets, agreement and adjudication, import with its undo, audit."""
+
+import json
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.components import jobs
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
@@ -130,3 +133,121 @@ def test_nobody_takes_the_name_of_decisions(label_page, words):
     app = sane(label_page(annotator="adjudicated"))
     assert "kept for decisions between people" in words(app)
     assert dict(app.query_params)["annotator"] == "me"
+
+
+CHUNKS = [{"id": f"c{n}", "title": f"Entry {n}", "text": f"A cleric casts spell number {n}."} for n in range(8)]
+
+
+def write_live(workspace):
+    folder = workspace / "eval_sets" / "small"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: small\ntitle: Small and live\n")
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, CHUNKS)))
+    queries = [{"id": f"q{n}", "query": f"Which spell has number {n}?"} for n in range(2)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq0\tc0\t3\n")
+
+
+@pytest.fixture
+def live_page(label_page, workspace):
+    """Label on a live set once its pool is there."""
+    write_live(workspace)
+    app = sane(label_page(set="small"))
+    job = jobs.current("label")
+    assert job is not None
+    assert job.over.wait(60)
+    assert not job.problem
+    return sane(app.run())
+
+
+def queue_of(app):
+    return app.session_state["label.queue"][1]
+
+
+def test_a_live_set_is_searched_once_and_pooled(live_page, label_page):
+    queue = queue_of(live_page)
+    assert len(queue.pairs) == 16
+    assert len(queue.judged) == 1
+    assert any(line.startswith("unfiltered 6%") for line in queue.coverage())
+    first = jobs.current("label")
+    again = sane(label_page(set="small", annotator="bob"))
+    assert queue_of(again).annotator == "bob"
+    assert jobs.current("label") is first
+
+
+def test_labels_of_a_live_set_meet_its_chunks_and_settle_the_comparison(live_page, workspace):
+    live_page.segmented_control(key="label.order").set_value("what decides A or B first")
+    live_page.multiselect(key="label.pipelines").set_value(["unfiltered", "adaptive-default"])
+    sane(live_page.run())
+    jobs.current("label").over.wait(60)
+    sane(live_page.run())
+    assert queue_of(live_page).settled().startswith(("Open: mean SetF of unfiltered minus adaptive-default", "Settled"))
+    with open_store(workspace) as store:
+        items = [queue_of(live_page).item(name) for name in queue_of(live_page).pairs]
+        events = [
+            Event(
+                session="s", seq=seq, eval_set="small", query_id=one.query_id, chunk_id=one.chunk_id, annotator="bob",
+                grade=0, text_hash=one.text_hash,
+            )
+            for seq, one in enumerate(items)
+        ]  # fmt: skip
+        LabelStore(store).append(events)
+    live_page.session_state["label.version"] = 1
+    sane(live_page.run())
+    assert queue_of(live_page).settled().startswith("Settled")
+    assert all(line.endswith("100%") for line in queue_of(live_page).coverage())
+
+
+def test_a_search_that_fails_says_so_and_is_tried_again(label_page, workspace, words):
+    write_live(workspace)
+    (workspace / "eval_sets" / "small" / "corpus.jsonl").write_text("no JSON")
+    app = sane(label_page(set="small"))
+    assert jobs.current("label").over.wait(60)
+    sane(app.run())
+    assert "not searched to its end" in words(app)
+    (workspace / "eval_sets" / "small" / "corpus.jsonl").write_text("\n".join(map(json.dumps, CHUNKS)))
+    next(button for button in app.button if button.label == "Search again").click()
+    sane(app.run())
+    assert jobs.current("label").over.wait(60)
+    assert len(queue_of(sane(app.run())).pairs) == 16
+
+
+def test_a_finding_of_the_audit_opens_the_queue_on_its_chunk(live_page):
+    app = view(live_page, "Audit")
+    app.session_state["audit.suspects"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    sane(app.run())
+    next(button for button in app.button if button.key == "audit.open").click()
+    sane(app.run())
+    assert app.segmented_control(key="label.view").value == "Queue"
+    first = queue_of(app).window()[0]
+    assert (first.query_id, first.chunk_id) == ("q0", "c0")
+    assert first.why.startswith("The audit doubts its label")
+
+
+def test_the_blind_sample_opens_the_queue(live_page):
+    app = view(live_page, "Audit")
+    app.segmented_control(key="audit.how").set_value("blind sample")
+    sane(app.run())
+    next(button for button in app.button if button.key == "audit.sample").click()
+    assert queue_of(sane(app.run())).window()[0].chunk_id == "c0"
+
+
+def test_people_who_differ_on_a_live_set_are_adjudicated(live_page, workspace, words):
+    item = queue_of(live_page).window()[0]
+    with open_store(workspace) as store:
+        for who, grade in (("ann", 0), ("bob", 3)):
+            LabelStore(store).append(
+                [Event(session=who, seq=0, eval_set="small", query_id=item.query_id, chunk_id=item.chunk_id,
+                       annotator=who, grade=grade, text_hash=item.text_hash)]
+            )  # fmt: skip
+    app = view(live_page, "Agreement")
+    app.session_state["agreement.list"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    sane(app.run())
+    next(button for button in app.button if button.label == "2 relevant").click()
+    sane(app.run())
+    with open_store(workspace) as store:
+        LabelStore(store).append(
+            [Event(session="ann", seq=1, eval_set="small", query_id=item.query_id, chunk_id=item.chunk_id,
+                   annotator="ann", grade=0, text_hash=item.text_hash)]
+        )  # fmt: skip
+        assert LabelStore(store).current("small") == {item.query_id: {item.chunk_id: 2}}
