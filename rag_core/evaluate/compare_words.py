@@ -28,6 +28,10 @@ def detectable_words(found: Comparison) -> str:
     """How small a true difference these queries would have shown: the minimum detectable effect."""
     if found.detectable is None:
         return f"{found.queries} scored queries are too few to say what difference could be found."
+    if not found.detectable:
+        return (
+            f"All {found.queries} queries show the same difference, so they do not say how small a one could be found."
+        )
     return (
         f"With these {found.queries} queries a true difference of {found.detectable:.3f} in {found.measure} "
         f"would be found four times in five; smaller ones need more queries."
