@@ -146,7 +146,7 @@ def draw_depth(plan: llm_page.Plan) -> None:
         key="llm.depth.table",
         column_config={
             "chunks": st.column_config.NumberColumn(format="%.1f"),
-            "tokens": st.column_config.NumberColumn(format="localized"),
+            "tokens": st.column_config.NumberColumn(format="%.0f"),
             "share relevant": st.column_config.NumberColumn(format="percent"),
             "share of the relevant": st.column_config.NumberColumn(format="percent"),
         },

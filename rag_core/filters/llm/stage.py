@@ -109,14 +109,17 @@ class LLMFilter(Stage):
             prompts += [reordered(one, settings, hits, similarities) for one in prompts if len(one.chunks) > 1]
         return prompts
 
-    def ask(self, candidates: Candidates) -> Asked:
-        """The judge's verdicts on the judged hits, in their order, within the time-out; never raises for a fault."""
+    def ask(self, candidates: Candidates, prompts: Sequence[Prompt] | None = None) -> Asked:
+        """The judge's verdicts on the judged hits, in their order, within the time-out; never raises for a fault.
+
+        `prompts` are this stage's own for the list, where they are at hand.
+        """
         started = perf_counter()
         hits = self.judged(candidates)
         if self.judge is None:
             asked = Asked(tuple(Verdict(failure=NO_JUDGE) for _ in hits), {}, (NO_JUDGE,) if hits else ())
         else:
-            prompts = self.prompts(candidates)
+            prompts = self.prompts(candidates) if prompts is None else prompts
             asked = ask(
                 self.judge,
                 prompts,
