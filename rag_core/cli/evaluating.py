@@ -98,6 +98,22 @@ def evaluate(
     max_chunks: int | None = MaxChunks,
     k: int | None = typer.Option(None, "-k", help="TopK.k."),
     min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
+JudgeLabels = typer.Option(
+    None, "--judge-labels", help="A model's labels where people gave none; its agreement must pass the bar."
+)
+
+
+def judged(one: Opened, judge: str | None, folder: Path, min_grade: int | None) -> tuple[Opened, list[str]]:
+    """The cases with a model's labels laid under people's where one is named, and what its figures must say."""
+    if judge is None:
+        return one, []
+    from rag_core.cli.label_judge import with_judge_labels
+
+    grade = min_grade or one.eval_set.min_grade
+    cases, notice = with_judge_labels(one.eval_set.name, one.cases, judge, folder, grade)
+    return Opened(one.eval_set, cases, one.index), [notice]
+
+
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
@@ -116,12 +132,23 @@ def evaluate(
 
     folder = resolve_workspace(workspace)
     short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    simulated_hops: bool = typer.Option(
+        False, "--simulated-hops", help="MultiHop asks a simulated judge that knows the labelled titles, no model."
+    ),
+    judge_labels: str | None = JudgeLabels,
     with opened(eval_set, collection, source, folder, approximate) as whole:
-        one = narrowed(whole, split, tag, name, first)
-        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]])
+        one, notices = judged(narrowed(whole, split, tag, name, first), judge_labels, folder, min_grade)
+        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]], simulated_hops)
+        if engine is not None:
+            if debug or save_run or run_out:
+                raise InputError("--engine keeps no trace here, expected it without --debug, --save-run and --run-out")
+            place = place_of(folder, eval_set, one.eval_set, one.index, source, approximate)
+            grade = min_grade or one.eval_set.min_grade
+            evaluate_spread(engine, place, one.cases, specs, grade, measures_of(measure), seed, json)
+            return
         reports = run_all(one.cases, specs, min_grade or one.eval_set.min_grade, measures_of(measure))
         about = one.about(run_name, seed)
     if debug:
         show_traces(reports)
     keep_run(reports, about, save_run, run_out, workspace)
-    show(reports, comparison_json(reports, seed, every_pair=True), json)
+    show(reports, comparison_json(reports, seed, every_pair=True), json, notices)

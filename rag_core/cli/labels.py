@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rag_core.cli.agreement import label_agreement
+from rag_core.cli.label_judge import judge_agreement, judge_labels
 from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
 from rag_core.errors import InputError
 
@@ -150,3 +151,5 @@ def _import_words(plan: ImportPlan, done: Imported) -> str:
 
 
 labels_app.command("agreement")(label_agreement)
+labels_app.command("judge")(judge_labels)
+labels_app.command("judge-agreement")(judge_agreement)

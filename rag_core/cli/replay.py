@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,15 @@ def show_traces(reports: list[Any]) -> None:
             sys.stderr.write("\n".join(trace_text(outcome.result)) + "\n")
 
 
-def show(reports: list[Any], comparison: list[dict[str, Any]], as_json: bool) -> None:
-    """The reports as JSON or as a short table."""
+def show(reports: list[Any], comparison: list[dict[str, Any]], as_json: bool, notices: Sequence[str] = ()) -> None:
+    """The reports as JSON or as a short table; `notices` are what whoever reads the figures must know."""
     from rag_core.evaluate.report import report_json
 
     if as_json:
-        emit(report_json(reports, comparison))
+        emit(report_json(reports, comparison) | ({"notices": list(notices)} if notices else {}))
         return
+    for notice in notices:
+        typer.echo(f"note: {notice}")
     for report in reports:
         typer.echo("\n".join(table(report)))
     for row in comparison:

@@ -1,0 +1,139 @@
+"""`labels judge` and `judge-agreement`: asking, resuming, what is kept, and when a model's labels may count."""
+
+import json
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.cli.label_judge import with_judge_labels
+from rag_core.errors import InputError
+from rag_core.evaluate.sets import load_set
+from rag_core.store.database import open_store
+from rag_core.store.labels import LabelStore
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "workspace" / "eval_sets" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: mine\n")
+    rows = []
+    for q in range(20):
+        hits = [
+            {"id": f"c{q}-{n}", "distance": n / 10, "text": f"text {q} {n}", "relevant": (q + n) % 4 if n < 6 else None}
+            for n in range(10)
+        ]
+        rows.append(json.dumps({"id": f"q{q}", "query": f"topic{q} matter{q}?", "candidates": hits}))
+    (folder / "lists.jsonl").write_text("\n".join(rows))
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def run(capfdbinary, workspace):
+    def run(*arguments):
+        code = main(["labels", *map(str, arguments), "--eval-set", "mine", "--workspace", str(workspace)])
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run
+
+
+def document(answer):
+    code, out, err = answer
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_a_preview_asks_and_stores_nothing(run, workspace):
+    found = document(run("judge", "--simulated", "0.1", "--preview", "--json"))
+    assert (found["pairs"], found["preview"]["calls"], found["judge"]) == (
+        200, 200, "simulated judge, error rate 0.1, seed 0",
+    )  # fmt: skip
+    assert not (workspace / "winnow.db").exists()
+
+
+def test_labels_are_stored_under_a_models_name_and_do_not_count(run, workspace):
+    found = document(run("judge", "--simulated", "0", "--only", "labelled", "--json"))
+    assert (found["pairs"], found["written"]) == (120, 120)
+    assert found["annotator"] == "model:simulated judge, error rate 0, seed 0"
+    with open_store(workspace) as store:
+        assert LabelStore(store).labels("mine") == []
+        assert len(LabelStore(store).labels("mine", found["annotator"])) == 120
+    assert document(run("judge", "--simulated", "0", "--only", "labelled", "--json"))["written"] == 0
+
+
+def test_open_pairs_are_those_without_a_persons_label(run):
+    assert document(run("judge", "--simulated", "0", "--only", "open", "--preview", "--json"))["pairs"] == 80
+
+
+def test_a_limit_stops_the_run_and_what_was_answered_is_kept(run):
+    found = document(run("judge", "--simulated", "0", "--max-calls", "30", "--json"))
+    assert "30 calls" in found["run"]["stopped"]
+    assert found["written"] == 30
+    assert found["without_grade"] == {"was not asked": 170}
+
+
+def test_agreement_names_kappa_interval_confusion_and_flips(run):
+    run("judge", "--simulated", "0.1", "--simulated-flips", "0.2", "--repeats", "3", "--only", "labelled")
+    (found,) = document(run("judge-agreement", "--json"))["judges"]
+    assert (found["items"], found["queries"], found["runs"]) == (120, 20, 3)
+    assert found["low"] < found["kappa"] < found["high"]
+    assert 0.2 < found["flip_rate"] < 0.7
+    assert sum(map(sum, found["confusion"])) == 120
+    code, words, _ = run("judge-agreement")
+    assert code == 0
+    assert "agrees with people by kappa" in words
+    assert "flip over 3 runs" in words
+
+
+def test_a_good_judge_may_count_and_figures_say_so(run, workspace):
+    run("judge", "--simulated", "0.02")
+    judge = "model:simulated judge, error rate 0.02, seed 0"
+    cases = list(load_set("mine", workspace).cases)
+    laid, notice = with_judge_labels("mine", cases, judge, workspace, 1)
+    assert notice.startswith("80 labels of these figures are a model's: model:simulated judge")
+    for before, after in zip(cases, laid, strict=True):
+        assert before.grades.items() <= after.grades.items()
+        assert len(after.grades) == 10
+
+
+def test_a_bad_judge_may_not(run, workspace):
+    run("judge", "--simulated", "0.4")
+    with pytest.raises(InputError, match=r"does not pass the bar of 0\.6"):
+        with_judge_labels(
+            "mine",
+            list(load_set("mine", workspace).cases),
+            "model:simulated judge, error rate 0.4, seed 0",
+            workspace,
+            1,
+        )
+
+
+def test_evaluate_says_when_a_models_labels_are_among_the_figures(run, workspace, capfdbinary):
+    run("judge", "--simulated", "0.02")
+    judge = "model:simulated judge, error rate 0.02, seed 0"
+    usual = ["evaluate", "--eval-set", "mine", "-p", "unfiltered", "--workspace", str(workspace)]
+    assert main([*usual, "--json"]) == 0
+    plain = json.loads(capfdbinary.readouterr().out)
+    assert main([*usual, "--judge-labels", judge, "--json"]) == 0
+    laid = json.loads(capfdbinary.readouterr().out)
+    assert "notices" not in plain
+    assert laid["notices"][0].startswith("80 labels of these figures are a model's")
+    assert (plain["pipelines"][0]["means"]["judged"], laid["pipelines"][0]["means"]["judged"]) == (0.6, 1.0)
+    assert main([*usual, "--judge-labels", judge]) == 0
+    assert capfdbinary.readouterr().out.decode().startswith("note: 80 labels of these figures are a model's")
+
+
+def test_without_an_endpoint_the_sentence_says_what_to_set(run):
+    code, out, err = run("judge")
+    assert (code, out) == (3, "")
+    assert "--simulated" in err
+
+
+def test_an_unknown_judge_is_one_sentence(run):
+    run("judge", "--simulated", "0", "-n", "1")
+    code, _, err = run("judge-agreement", "--judge", "model:nobody")
+    assert code == 2
+    assert "expected one of: model:simulated judge" in err
