@@ -86,18 +86,6 @@ def narrowed(one: Opened, split: str | None, tag: str | None, names: list[str] |
     return Opened(found, cases, one.index)
 
 
-def evaluate(
-    eval_set: str = EvalSetName,
-    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
-    collection: str | None = Collection,
-    source: str | None = SourceName,
-    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
-    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
-    gap_threshold: float | None = GapThreshold,
-    distance_threshold: float | None = DistanceThreshold,
-    max_chunks: int | None = MaxChunks,
-    k: int | None = typer.Option(None, "-k", help="TopK.k."),
-    min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
 JudgeLabels = typer.Option(
     None, "--judge-labels", help="A model's labels where people gave none; its agreement must pass the bar."
 )
@@ -114,11 +102,24 @@ def judged(one: Opened, judge: str | None, folder: Path, min_grade: int | None) 
     return Opened(one.eval_set, cases, one.index), [notice]
 
 
+def evaluate(
+    eval_set: str = EvalSetName,
+    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
+    collection: str | None = Collection,
+    source: str | None = SourceName,
+    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
+    gap_threshold: float | None = GapThreshold,
+    distance_threshold: float | None = DistanceThreshold,
+    max_chunks: int | None = MaxChunks,
+    k: int | None = typer.Option(None, "-k", help="TopK.k."),
+    min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     approximate: bool = Approximate,
+    judge_labels: str | None = JudgeLabels,
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
     save_run: bool = SaveRun,
     run_out: Path | None = RunOut,
@@ -132,20 +133,9 @@ def judged(one: Opened, judge: str | None, folder: Path, min_grade: int | None) 
 
     folder = resolve_workspace(workspace)
     short = short_options(gap_threshold, distance_threshold, max_chunks, k)
-    simulated_hops: bool = typer.Option(
-        False, "--simulated-hops", help="MultiHop asks a simulated judge that knows the labelled titles, no model."
-    ),
-    judge_labels: str | None = JudgeLabels,
     with opened(eval_set, collection, source, folder, approximate) as whole:
         one, notices = judged(narrowed(whole, split, tag, name, first), judge_labels, folder, min_grade)
-        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]], simulated_hops)
-        if engine is not None:
-            if debug or save_run or run_out:
-                raise InputError("--engine keeps no trace here, expected it without --debug, --save-run and --run-out")
-            place = place_of(folder, eval_set, one.eval_set, one.index, source, approximate)
-            grade = min_grade or one.eval_set.min_grade
-            evaluate_spread(engine, place, one.cases, specs, grade, measures_of(measure), seed, json)
-            return
+        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]])
         reports = run_all(one.cases, specs, min_grade or one.eval_set.min_grade, measures_of(measure))
         about = one.about(run_name, seed)
     if debug:
