@@ -62,7 +62,7 @@ def tune(
     own = {"alpha": alpha, "knob": knob, "sampler": sampler, "trials": trials, "study": study}
     given = {name: value for name, value in own.items() if value is not None}
     run = METHODS[checked(method, given)]
-    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace)
+    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace, pipeline)
     place = resolve_workspace(workspace)
     plan = (pipeline, stage, grid, objective, constraint, folds, holdout, given, out, seed)
     document, lines = run(Asked(cases, grade, place, *plan))

@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.live import Bar, Collection, Json, Workspace, opened_set
+from rag_core.cli.live import Bar, Collection, Engine, Json, Workspace, opened_set
 from rag_core.cli.output import emit
+from rag_core.cli.spread import sweep_spread
 from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
@@ -44,15 +45,19 @@ def sweep(
     min_grade: int | None = MinGrade,
     csv: Path | None = typer.Option(None, "--csv", help="Write the rows to this CSV file."),
     parquet: Path | None = typer.Option(None, "--parquet", help="Write the rows to this Parquet file."),
+    engine: str | None = Engine,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
     from rag_core.evaluate import chain
 
-    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace)
+    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace, pipeline)
     swept, axes = swept_pipeline(pipeline, stage, grid)
-    table = chain.sweep(cases, swept, axes, min_grade=grade, progress=Bar("swept"))
+    if engine is None:
+        table = chain.sweep(cases, swept, axes, min_grade=grade, progress=Bar("swept"))
+    else:
+        table = sweep_spread(engine, cases, swept, axes, resolve_workspace(workspace), grade)
     rows = list(table.rows())
     if csv is not None:
         write_csv(csv, rows)
@@ -83,6 +88,7 @@ def read_cases(
     depth: int,
     min_grade: int | None,
     workspace: Path | None,
+    pipeline: str = "unfiltered",
 ) -> tuple[list[Any], int]:
     """The lists of a file or an eval set with their labels, and the grade from which a chunk counts as relevant."""
     if (file is None) == (eval_set is None):
@@ -91,13 +97,13 @@ def read_cases(
         from rag_core.records import load_lists
 
         return load_lists(file), min_grade or 1
-    return _of_set(str(eval_set), collection, depth, min_grade, resolve_workspace(workspace))
+    return _of_set(str(eval_set), collection, depth, min_grade, resolve_workspace(workspace), pipeline)
 
 
 def _of_set(
-    eval_set: str, collection: str | None, depth: int, min_grade: int | None, workspace: Path
+    eval_set: str, collection: str | None, depth: int, min_grade: int | None, workspace: Path, pipeline: str
 ) -> tuple[list[Any], int]:
-    """The recorded lists of a set, or one deep run per query of its collection."""
+    """The recorded lists of a set, or one deep run per query of its collection by the pipeline's own source."""
     from rag_core.evaluate.sets import load_set
 
     found = load_set(eval_set, workspace)
@@ -105,10 +111,13 @@ def _of_set(
         return list(found.cases), min_grade or found.min_grade
     from rag_core import workbench
     from rag_core.evaluate.capture import captures
+    from rag_core.spec import read_pipeline
 
     found, index = opened_set(eval_set, collection, workspace)
     try:
-        return list(captures(found.cases, workbench.source_of(index, depth))), min_grade or found.min_grade
+        return list(
+            captures(found.cases, workbench.source_of(index, depth, read_pipeline(pipeline)))
+        ), min_grade or found.min_grade
     finally:
         getattr(index, "close", lambda: None)()
 

@@ -4,6 +4,7 @@
     gap_policy=largest|first      a choice; a single value is a choice of one
     TopK.k=1:15:15                a setting of another stage of the pipeline
     QueryMust=on|off              the stage itself, in the pipeline or left out
+    Hybrid.weights=0:1:11         the dense ranking's share of the fusion; also 2/1|1/1, weights as they stand
 
 Axes are separated by commas and vary in product order, the last fastest. Running a grid is the business of chain.py.
 """
@@ -106,12 +107,26 @@ def _value(word: str) -> Any:
 
 
 def _typed(value: Any, type_: str, part: str) -> Any:
-    """Whole numbers where the setting wants them; a range that falls between them is an error."""
+    """Whole numbers where the setting wants them, and two weights; a range that falls between is an error."""
+    if type_.startswith("tuple"):
+        return _weights(value, part)
     if not type_.startswith("int") or not isinstance(value, float):
         return value
     if abs(value - round(value)) > 1e-9:
         raise InputError(f"the grid has {part[:80]!r}, which gives {value:.4g}, expected whole numbers")
     return round(value)
+
+
+def _weights(value: Any, part: str) -> tuple[float, float]:
+    """Two weights: `2/1`, or one number as the share of the first."""
+    first, slash, second = str(value).partition("/")
+    try:
+        found = (float(first), float(second)) if slash else (float(first), round(1 - float(first), 12))
+    except ValueError:
+        found = (-1.0, -1.0)
+    if min(found) < 0:
+        raise InputError(f"the grid has {part[:80]!r}, expected weights such as 2/1, or the first's share from 0 to 1")
+    return found
 
 
 def pipeline_at(pipeline: Pipeline, settings: Sequence[tuple[Axis, Any]]) -> Pipeline:

@@ -105,7 +105,7 @@ def search(
     study = _study(task, sampler, storage, name, seed)
     with suppress(Cancelled):
         _run(study, task, sampler, trials, progress)
-    rows = tuple(_row(trial, task.objectives) for trial in _finished(study))
+    rows = tuple(_row(trial, task) for trial in _finished(study))
     baseline, fixed = _baseline(task, cases, min_grade)
     return Search(task.objectives, baseline, rows, pareto_front(rows), fixed)
 
@@ -195,7 +195,18 @@ def _suggested(trial: Any, axis: Axis, listed: bool) -> Any:
         return trial.suggest_float(axis.name, min(values), max(values))
     if not listed and len(values) > 2 and list(values) == list(range(values[0], values[0] + len(values))):
         return trial.suggest_int(axis.name, values[0], values[-1])
-    return trial.suggest_categorical(axis.name, list(values))
+    labels = _labels(axis)
+    return (
+        labels[trial.suggest_categorical(axis.name, list(labels))]
+        if labels
+        else trial.suggest_categorical(axis.name, list(values))
+    )
+
+
+def _labels(axis: Axis) -> dict[str, Any]:
+    """Words for values that a study cannot store, such as two weights; empty where it can."""
+    several = any(isinstance(value, tuple) for value in axis.values)
+    return {"/".join(f"{one:g}" for one in value): value for value in axis.values} if several else {}
 
 
 def _finished(study: Any) -> list[Any]:
@@ -204,9 +215,10 @@ def _finished(study: Any) -> list[Any]:
     return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
 
 
-def _row(trial: Any, objectives: Sequence[str]) -> Row:
-    values = dict(zip(objectives, trial.values, strict=True))
-    return Row(f"trial {trial.number}", dict(trial.params), values, bool(trial.user_attrs.get("feasible", True)))
+def _row(trial: Any, task: _Task) -> Row:
+    values = dict(zip(task.objectives, trial.values, strict=True))
+    settings = {axis.name: _labels(axis).get(held := trial.params[axis.name], held) for axis in task.axes}
+    return Row(f"trial {trial.number}", settings, values, bool(trial.user_attrs.get("feasible", True)))
 
 
 def measure_of(objectives: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_core.errors import InputError
 from rag_core.types import RANKS, Hit
@@ -44,6 +44,27 @@ def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float
 def fused_score(ranks: Sequence[int | None], weights: Sequence[float], k: float = RRF_K) -> float:
     """Σ weight / (k + rank) over the lists that have a rank; exactly rounded, so that the lists' order is no matter."""
     return math.fsum(weight / (k + rank) for weight, rank in zip(weights, ranks, strict=True) if rank is not None)
+
+
+def fused_anew(
+    hits: Sequence[Hit], sides: Sequence[str], weights: Sequence[float], k: float = RRF_K
+) -> tuple[Hit, ...] | None:
+    """A recorded fused list as other weights or another k would have fused it, from the ranks its hits hold.
+
+    Exact where the list holds all of each side, as a captured one does. None where a hit has no recorded rank.
+    """
+    ranks = [ranks_of(hit) for hit in hits]
+    if not ranks or not all(ranks):
+        return None
+    scored = [
+        (-fused_score([one.get(side) for side in sides], weights, k), hit.chunk.id, hit)
+        for one, hit in zip(ranks, hits, strict=True)
+    ]
+    scored.sort(key=lambda one: one[:2])
+    return tuple(
+        replace(hit, rank=place, scores={**hit.scores, "rrf": -score})
+        for place, (score, _, hit) in enumerate(scored, 1)
+    )
 
 
 def check_weights(weights: Sequence[float], lists: int, k: float) -> None:

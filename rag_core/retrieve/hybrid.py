@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from rag_core.errors import InputError, SpecError
 from rag_core.retrieve.dense import DenseIndex, DenseReader, check_where
-from rag_core.retrieve.fuse import RRF_K, Fused, check_weights, fuse
+from rag_core.retrieve.fuse import RRF_K, Fused, check_weights, fuse, fused_anew
 from rag_core.retrieve.lexical import LexicalSearch, WordReader, has_words
 from rag_core.stage import Source, resource, setting
 from rag_core.types import RANKS, Candidates, Hit, Notice, Order
@@ -46,6 +46,16 @@ class Hybrid(Source):
         super().__post_init__()
         check_where(self.name, self.where)
         object.__setattr__(self, "weights", _weights(self.weights))
+
+    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
+        """Fetch; a recorded list whose hits hold their ranks is fused anew from those, any other is left as it is."""
+        if not candidates.recorded:
+            return self.fetch(candidates)
+        hits = fused_anew(candidates.hits, SIDES, self.weights, self.rrf_k)
+        if hits is None:
+            return super().apply(candidates)
+        facts = {"skipped": "recorded list: fused anew from its ranks", **_how(self)}
+        return replace(candidates, hits=hits, order=Order.FUSED), facts
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """Both sides' first `depth` hits, fused, and the reader of the rest."""
@@ -126,9 +136,8 @@ class HybridReader:
         ranks = [hit.notes[RANKS] for hit in hits]
         found = {f"found_{side}": sum(side in one for one in ranks) for side in SIDES}
         both = sum(len(one) == len(SIDES) for one in ranks)
-        fused = {"rrf_k": self._settings.rrf_k, "weights": " : ".join(f"{one:g}" for one in self._settings.weights)}
         depth = {"depth": self._settings.depth, "matching": self.matching, "store_queries": self.store_queries}
-        return {**depth, **found, "found_both": both, **fused}
+        return {**depth, **found, "found_both": both, **_how(self._settings)}
 
     def _deepen(self) -> None:
         """Fuse the sides at the current depth, append what is new, and look twice as deep the next time."""
@@ -153,6 +162,11 @@ class HybridReader:
             ranks = {side: place for side, place in zip(SIDES, one.ranks, strict=True) if place is not None}
             made.append(Hit(hit.chunk, rank, scores, notes={RANKS: ranks}))
         return made
+
+
+def _how(settings: Hybrid) -> dict[str, Any]:
+    """How the sides are fused, for the step."""
+    return {"rrf_k": settings.rrf_k, "weights": " : ".join(f"{one:g}" for one in settings.weights)}
 
 
 def _timed(open_reader: Any, text: str, conditions: tuple[Any, Any], depth: int) -> tuple[Any, float]:
