@@ -14,16 +14,19 @@ from rag_core.cli.live import (
     Approximate,
     Collection,
     DistanceThreshold,
+    Engine,
     EvalSetName,
     GapThreshold,
     Json,
     MaxChunks,
+    MaxHops,
     SourceName,
     Workspace,
 )
 from rag_core.cli.live_index import opened_set
 from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
 from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
+from rag_core.cli.spread import evaluate_spread, place_of
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -36,12 +39,21 @@ class Opened:
     cases: list[Any]
     index: Any = None
 
-    def runnable(self, specs: list[Any]) -> list[Any]:
+    def runnable(self, specs: list[Any], simulated_hops: bool = False) -> list[Any]:
         """The pipelines on the index, or as they are where the lists are recorded."""
         from rag_core import workbench
 
-        name = self.eval_set.name
-        return [workbench.live(spec, self.index, name) for spec in specs] if self.index is not None else specs
+        if self.index is None:
+            return specs
+        judge = self.hop_judge() if simulated_hops else None
+        return [workbench.live(spec, self.index, self.eval_set.name, judge) for spec in specs]
+
+    def hop_judge(self) -> Any:
+        """The simulated judge of hops, which knows the labelled titles."""
+        from rag_core.llm.simulated_hops import SimulatedHopJudge, labelled_titles
+
+        chunks = getattr(getattr(self.index, "snapshot", None), "chunks", ())
+        return SimulatedHopJudge(labelled_titles(self.cases, chunks, self.eval_set.min_grade))
 
     def about(self, name: str, seed: int) -> Any:
         """What a run says of itself."""
@@ -112,6 +124,7 @@ def evaluate(
     gap_threshold: float | None = GapThreshold,
     distance_threshold: float | None = DistanceThreshold,
     max_chunks: int | None = MaxChunks,
+    max_hops: int | None = MaxHops,
     k: int | None = typer.Option(None, "-k", help="TopK.k."),
     min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
@@ -119,11 +132,15 @@ def evaluate(
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     approximate: bool = Approximate,
+    simulated_hops: bool = typer.Option(
+        False, "--simulated-hops", help="MultiHop asks a simulated judge that knows the labelled titles, no model."
+    ),
     judge_labels: str | None = JudgeLabels,
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
     save_run: bool = SaveRun,
     run_out: Path | None = RunOut,
     run_name: str = RunName,
+    engine: str | None = Engine,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -132,10 +149,17 @@ def evaluate(
     from rag_core.evaluate.report import comparison_json
 
     folder = resolve_workspace(workspace)
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k, max_hops)
     with opened(eval_set, collection, source, folder, approximate) as whole:
         one, notices = judged(narrowed(whole, split, tag, name, first), judge_labels, folder, min_grade)
-        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]])
+        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]], simulated_hops)
+        if engine is not None:
+            if debug or save_run or run_out or simulated_hops:
+                raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")
+            place = place_of(folder, eval_set, one.eval_set, one.index, source, approximate)
+            grade = min_grade or one.eval_set.min_grade
+            evaluate_spread(engine, place, one.cases, specs, grade, measures_of(measure), seed, json)
+            return
         reports = run_all(one.cases, specs, min_grade or one.eval_set.min_grade, measures_of(measure))
         about = one.about(run_name, seed)
     if debug:

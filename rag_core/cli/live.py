@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,6 +27,7 @@ Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a
 GapThreshold = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold.")
 DistanceThreshold = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
 MaxChunks = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results.")
+MaxHops = typer.Option(None, "--max-hops", help="MultiHop.max_hops: most further retrievals, 0 is off.")
 
 
 class Bar:
@@ -46,6 +49,9 @@ class Bar:
         sys.stderr.flush()
 
 
+Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
+
+
 def ingest(
     paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
     collection: str = typer.Option(..., "--collection", help="The collection's name."),
@@ -55,24 +61,25 @@ def ingest(
     ),
     header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits."),
     force: bool = typer.Option(False, "--force", help="Embed everything anew and keep nothing else."),
+    engine: str | None = Engine,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
-    from rag_core.index.embed import BundledEmbedder
     from rag_core.index.ingest import ingest as bring_in
 
-    report = bring_in(
-        paths,
-        collection,
-        resolve_workspace(workspace),
-        BundledEmbedder(),
-        format=format,
-        header_level=header_level,
-        columns=_columns(column or []),
-        force=force,
-        progress=Bar("embedded"),
-    )
+    with _embedder(engine) as embedder:
+        report = bring_in(
+            paths,
+            collection,
+            resolve_workspace(workspace),
+            embedder,
+            format=format,
+            header_level=header_level,
+            columns=_columns(column or []),
+            force=force,
+            progress=Bar("embedded"),
+        )
     facts = {name: getattr(report, name) for name in report.__slots__}
     facts["too_long"] = [{"id": chunk, "tokens": tokens} for chunk, tokens in report.too_long]
     if json:
@@ -89,6 +96,20 @@ def ingest(
         )
     for warning in report.warnings:
         typer.echo(f"warning: {warning}")
+
+
+@contextmanager
+def _embedder(engine: str | None) -> Iterator[Any]:
+    """The bundled model here, or on a cluster."""
+    from rag_core.index.embed import BundledEmbedder
+
+    if engine is None:
+        yield BundledEmbedder()
+        return
+    from rag_core.engine import cluster, jobs
+
+    with cluster.opened(engine) as found:
+        yield jobs.SpreadEmbedder(found)
 
 
 def _columns(pairs: list[str]) -> dict[str, str]:
@@ -110,6 +131,7 @@ def query(
     gap_threshold: float | None = GapThreshold,
     distance_threshold: float | None = DistanceThreshold,
     max_chunks: int | None = MaxChunks,
+    max_hops: int | None = MaxHops,
     k: int | None = typer.Option(None, "-k", help="TopK.k."),
     rag_only: bool = typer.Option(
         False, "--rag-only", help="Retrieval without any answer (there is none otherwise yet)."
@@ -126,7 +148,7 @@ def query(
     from rag_core.types import Case, Query
 
     case = Case(Query("query", check_question(text)))
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k)
+    short = short_options(gap_threshold, distance_threshold, max_chunks, k, max_hops)
     specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
     index = searched(resolve_workspace(workspace), collection, source, approximate)
     try:
@@ -170,6 +192,7 @@ def capture(
         None, "--pipeline", "-p", help="Whose source and query rewriting to ask; default: vector search."
     ),
     approximate: bool = Approximate,
+    engine: str | None = Engine,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -180,13 +203,19 @@ def capture(
 
     folder = resolve_workspace(workspace)
     found, index = opened_set(eval_set, collection, folder, approximate, source)
-    try:
+    with ExitStack() as stack:
+        stack.callback(getattr(index, "close", lambda: None))
         spec = read_pipeline(pipeline) if pipeline else None
         stage = workbench.source_of(index, depth, spec, found.name)
         mark = workbench.capture_fingerprint(index, depth, found.cases, spec, found.name)
-        asked = capture_to_file(found.cases, stage, out, mark, Bar("captured"))
-    finally:
-        getattr(index, "close", lambda: None)()
+        ask = None
+        if engine is not None:
+            from rag_core.cli.spread import place_of
+            from rag_core.engine import cluster, jobs
+
+            place = place_of(folder, eval_set, found, index, source, approximate)
+            ask = jobs.asker(stack.enter_context(cluster.opened(engine)), place, depth, spec)
+        asked = capture_to_file(found.cases, stage, out, mark, Bar("captured"), ask=ask)
     facts = {"out": str(out), "queries": len(found.cases), "asked": asked, "depth": depth, "fingerprint": mark}
     if json:
         emit(facts)

@@ -18,6 +18,8 @@ from rag_core.stage import Stage
 from rag_core.types import Candidates, Case
 
 Progress = Callable[[int, int], None]
+Asker = Callable[[Sequence[Case]], Iterator[list[str]]]
+"""Gives the captured cases as lines, some at a time and in any order."""
 
 
 def captured(case: Case, source: Stage) -> Case:
@@ -40,11 +42,13 @@ def capture_to_file(
     fingerprint: str,
     progress: Progress | None = None,
     cancel: Callable[[], bool] = lambda: False,
+    ask: Asker | None = None,
 ) -> int:
     """Write the captures to a JSONL file, whole; returns how many queries were asked now.
 
     Lists are collected in `<out>.part`, a line per query, headed by `fingerprint` (index, source settings, queries): a
-    part with another fingerprint is started anew. Cancelling keeps the part.
+    part with another fingerprint is started anew. Cancelling keeps the part. `ask` stands in for the source where the
+    queries are asked somewhere else.
     """
     part = out.with_name(out.name + ".part")
     done = _finished(part, fingerprint)
@@ -53,18 +57,26 @@ def capture_to_file(
     with part.open("a" if done is not None else "w", encoding="utf-8") as file:
         if done is None:
             file.write(json.dumps({"capture": fingerprint}) + "\n")
-        for number, case in enumerate(cases, 1):
+        missing = [case for case in cases if case.query.id not in (done or ())]
+        before = len(cases) - len(missing)
+        answers = (ask or _asker(source))(missing)
+        while before + asked < len(cases):
             if cancel():
-                raise Cancelled(f"stopped after {number - 1} of {len(cases)} queries; capture again, it resumes")
-            if case.query.id not in (done or ()):
-                file.write(json.dumps(dump_case(captured(case, source)), ensure_ascii=False) + "\n")
-                file.flush()
-                asked += 1
+                raise Cancelled(f"stopped after {before + asked} of {len(cases)} queries; capture again, it resumes")
+            lines = next(answers)
+            file.write("".join(f"{line}\n" for line in lines))
+            file.flush()
+            asked += len(lines)
             if progress is not None:
-                progress(number, len(cases))
+                progress(before + asked, len(cases))
         os.fsync(file.fileno())
     _put_in_order(part, out, cases)
     return asked
+
+
+def _asker(source: Stage) -> Asker:
+    """Asks one query after the other, here."""
+    return lambda cases: ([json.dumps(dump_case(captured(case, source)), ensure_ascii=False)] for case in cases)
 
 
 def _finished(part: Path, fingerprint: str) -> set[str] | None:

@@ -1,0 +1,65 @@
+"""What commands with `--engine` do: hand the work to a cluster and print what one machine would have printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.live import Bar
+from rag_core.cli.output import emit
+from rag_core.cli.replay import comparison_line, shown
+from rag_core.errors import InputError
+
+
+def place_of(folder: Path, eval_set: str, found: Any, index: Any, source: str | None, approximate: bool) -> Any:
+    """What queries of an eval set a cluster asks, and of which collection."""
+    from rag_core.engine.jobs import Place
+
+    if source is not None:
+        raise InputError("--engine got a --source, which workers cannot be handed, expected a collection")
+    if index is None:
+        return Place(folder, eval_set, found.name)
+    return Place(folder, eval_set, found.name, index.snapshot.name, approximate, str(index.fingerprint))
+
+
+def evaluate_spread(
+    address: str,
+    place: Any,
+    cases: Sequence[Any],
+    pipelines: Sequence[Any],
+    min_grade: int,
+    measures: Sequence[Any],
+    seed: int,
+    json: bool,
+) -> None:
+    """Measure the pipelines on a cluster, print the report."""
+    from rag_core.engine import cluster, jobs
+    from rag_core.evaluate.report import VERSION
+    from rag_core.evaluate.significance import all_pairs
+
+    with cluster.opened(address) as engine:
+        found = jobs.evaluate(engine, place, cases, pipelines, min_grade, measures, Bar("parts"))
+    values = {one.name: [scores.values["SetF"] for scores in one.scores] for one in found}
+    rows = [{**row.to_json(), "seed": seed} for row in all_pairs(values, "SetF", seed=seed)] if len(found) > 1 else []
+    if json:
+        reports = [one.report for one in found]
+        emit({"version": VERSION, "min_grade": min_grade, "pipelines": reports, "comparison": rows})
+        return
+    for one in found:
+        means = "  ".join(f"{name} {shown(value)}" for name, value in one.means.items())
+        typer.echo(f"{one.name}: {means}")
+    for row in rows:
+        typer.echo(comparison_line(row))
+
+
+def sweep_spread(
+    address: str, cases: Sequence[Any], pipeline: Any, axes: Sequence[Any], workspace: Path, min_grade: int
+) -> Any:
+    """The table of a sweep from a cluster."""
+    from rag_core.engine import cluster, jobs
+
+    with cluster.opened(address) as engine:
+        return jobs.sweep(engine, cases, pipeline, axes, workspace, min_grade, Bar("parts"))

@@ -1,0 +1,180 @@
+"""Capture, evaluation, sweep and ingest on an engine: cut into parts, done anywhere, put together as one machine would.
+
+Queries are cut into runs of ids, a grid along one of its axes, texts into batches. A sweep is never cut along the cut's
+threshold, whose sums are shared over the axis: every number is then the same bits as on one machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_core.engine import work
+from rag_core.engine.cluster import Engine
+from rag_core.engine.parts import Progress, as_part, in_parts, pieces
+from rag_core.evaluate.chain import Table
+from rag_core.evaluate.experiment import unique_names
+from rag_core.evaluate.grid import Axis
+from rag_core.evaluate.scores import QueryScores, summarise
+from rag_core.index.embed import BundledEmbedder, Vectors
+from rag_core.records import dump_case
+from rag_core.spec import dump_stages
+from rag_core.stage import Pipeline
+from rag_core.types import Case
+
+TEXTS = 256  # texts of a part of an ingest
+WHOLE = {("AdaptiveGap", name) for name in ("gap_threshold", "min_results", "max_results")}
+"""Settings whose values belong together: sums shared over the axis, limits of which only some pairs are possible."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the queries of a job are and where they are asked; collection '' : their recorded lists."""
+
+    workspace: Path
+    eval_set: str  # a name, or the path of a folder
+    set_name: str
+    collection: str = ""
+    approximate: bool = False
+    index: str = ""  # the fingerprint of the collection's index
+
+    def part(self, cases: Sequence[Case], **more: Any) -> str:
+        """A part for these queries."""
+        known = asdict(self) | {"workspace": str(self.workspace.resolve())}
+        if Path(self.eval_set).is_dir():
+            known["eval_set"] = str(Path(self.eval_set).resolve())
+        return as_part(known | {"ids": [case.query.id for case in cases]} | more)
+
+
+def spec_of(pipeline: Pipeline) -> dict[str, Any]:
+    """A pipeline as plain values, with its name."""
+    return {"stages": dump_stages(pipeline), "label": pipeline.label}
+
+
+def asker(
+    engine: Engine, place: Place, depth: int, pipeline: Pipeline | None
+) -> Callable[[Sequence[Case]], Iterator[list[str]]]:
+    """What capture_to_file asks instead of a source: the lines of the cases, a part at a time as they are ready."""
+    spec = spec_of(pipeline) if pipeline is not None else None
+
+    def lines(cases: Sequence[Case]) -> Iterator[list[str]]:
+        cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads, per_thread=16)]
+        parts = [place.part(some, depth=depth, pipeline=spec) for some in cut]
+        return (result.split("\n") for _, result in engine.each(work.capture_part, parts))
+
+    return lines
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A pipeline over all cases: its report as plain values, and the scores."""
+
+    name: str
+    report: dict[str, Any]
+    scores: tuple[QueryScores, ...]
+    means: Mapping[str, float | None]
+
+
+def evaluate(
+    engine: Engine,
+    place: Place,
+    cases: Sequence[Case],
+    pipelines: Sequence[Pipeline],
+    min_grade: int,
+    measures: Sequence[Any],
+    progress: Progress | None = None,
+) -> list[Measured]:
+    """Every pipeline over the cases: what report.pipeline_json says of each, from parts."""
+    facts = {
+        "pipelines": [spec_of(pipeline) for pipeline in pipelines],
+        "min_grade": min_grade,
+        "measures": [str(measure) for measure in measures],
+    }
+    cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads)]
+    parts = [place.part(some, **facts) for some in cut]
+    results = in_parts(engine, work.evaluate_part, parts, place.workspace, progress)
+    rows = [row for result in results for row in json.loads(result)]
+    return [
+        _measured(name, pipeline, [row[at] for row in rows])
+        for at, (pipeline, name) in enumerate(zip(pipelines, unique_names(pipelines), strict=True))
+    ]
+
+
+def _measured(name: str, pipeline: Pipeline, rows: Sequence[dict[str, Any]]) -> Measured:
+    scores = tuple(QueryScores(**row["scores"]) for row in rows)
+    summary = summarise(scores)
+    queries = [row["report"] for row in rows]
+    report = {"name": name, "spec": dump_stages(pipeline), "means": summary.to_json(), "queries": queries}
+    return Measured(name, report, scores, summary.means)
+
+
+def sweep(
+    engine: Engine,
+    cases: Sequence[Case],
+    pipeline: Pipeline,
+    axes: Sequence[Axis],
+    workspace: Path,
+    min_grade: int = 1,
+    progress: Progress | None = None,
+) -> Table:
+    """Means of every setting of the grid, as chain.sweep gives them; the lists go to the workers by way of a file."""
+    file, digest = _shared(cases, workspace)
+    along = cut_along(axes)
+    # At least two values: a single one may be a default that a cut refuses for the metric of the lists.
+    cut = [(0, 1)] if along is None else pieces(len(axes[along].values), engine.threads, least=2)
+    parts = []
+    for start, stop in cut:
+        some = [replace(axis, values=axis.values[start:stop]) if at == along else axis for at, axis in enumerate(axes)]
+        facts = {"axes": [asdict(axis) for axis in some], "pipeline": spec_of(pipeline), "min_grade": min_grade}
+        parts.append(as_part(facts | {"file": str(file.resolve()), "sha256": digest}))
+    results = [json.loads(one) for one in in_parts(engine, work.sweep_part, parts, workspace, progress)]
+    means = [np.array(one["means"], dtype=np.float64) for one in results]
+    whole = means[0] if along is None else np.concatenate(means, axis=along + 1)
+    file.unlink(missing_ok=True)
+    return Table(tuple(axes), whole, sum(one["plainly"] for one in results))
+
+
+def cut_along(axes: Sequence[Axis]) -> int | None:
+    """Which axis a grid is cut along: the longest that can be; None where there is none."""
+    possible = [
+        at for at, axis in enumerate(axes) if (axis.stage, axis.setting) not in WHOLE and None not in axis.values
+    ]
+    return max(possible, key=lambda at: len(axes[at].values), default=None)
+
+
+def _shared(cases: Sequence[Case], workspace: Path) -> tuple[Path, str]:
+    """The lists as a file of the workspace, named by content."""
+    from rag_core.files import write_whole
+
+    text = "".join(json.dumps(dump_case(case), ensure_ascii=False) + "\n" for case in cases)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    file = workspace / "parts" / f"lists-{digest[:24]}.jsonl"
+    if not file.is_file():
+        write_whole(file, text)
+    return file, digest
+
+
+class SpreadEmbedder(BundledEmbedder):
+    """The bundled model on an engine: batches as large as the engine is wide, each text's vector the same bits."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.batch = TEXTS * engine.threads * 2
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Unit vectors of the texts, in their order."""
+        cut = [(start, min(start + TEXTS, len(texts))) for start in range(0, len(texts), TEXTS)]
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        parts = [json.dumps(list(texts[start:stop])) for start, stop in cut]
+        for done, (number, found) in enumerate(self.engine.each(work.embed_part, parts), 1):
+            start, stop = cut[number]
+            vectors[start:stop] = np.frombuffer(found, dtype=np.float32).reshape(-1, self.dimension)
+            if progress is not None:
+                progress(min(done * TEXTS, len(texts)), len(texts))
+        return vectors

@@ -1,0 +1,117 @@
+"""What a worker does with a part: the same calls as one machine makes, on the queries or settings the part names.
+
+A part is JSON text; what it needs is opened once per process and kept. A collection that is not the one the part was
+cut for is refused, so that a worker with another copy of the workspace cannot mix its answers in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import StoreError
+from rag_core.evaluate.capture import captured
+from rag_core.evaluate.experiment import stream
+from rag_core.evaluate.measures import parse_measure
+from rag_core.evaluate.report import outcome_json
+from rag_core.evaluate.sets import load_set
+from rag_core.records import dump_case, load_lists
+from rag_core.spec import parse_pipeline
+from rag_core.stage import Pipeline
+from rag_core.types import Case
+
+
+@lru_cache(maxsize=4)
+def _index(workspace: str, collection: str, approximate: bool, fingerprint: str) -> Any:
+    from rag_core import workbench
+
+    index = workbench.opened(Path(workspace), collection, approximate)
+    if str(index.fingerprint) != fingerprint:
+        raise StoreError(f"a worker's collection {collection} is not the one here, expected one shared workspace")
+    return index
+
+
+@lru_cache(maxsize=4)
+def _cases(workspace: str, eval_set: str) -> dict[str, Case]:
+    return {case.query.id: case for case in load_set(eval_set, Path(workspace)).cases}
+
+
+@lru_cache(maxsize=2)
+def _lists(file: str, sha256: str) -> list[Case]:
+    return load_lists(Path(file))
+
+
+def index_of(part: dict[str, Any]) -> Any:
+    """The index a part names, None for recorded lists."""
+    if not part["collection"]:
+        return None
+    return _index(part["workspace"], part["collection"], part["approximate"], part["index"])
+
+
+def asked(part: dict[str, Any]) -> list[Case]:
+    """The queries a part names."""
+    known = _cases(part["workspace"], part["eval_set"])
+    return [known[identity] for identity in part["ids"]]
+
+
+def capture_part(text: str) -> str:
+    """The captured cases of a part, a JSON line each."""
+    from rag_core import workbench
+
+    part = json.loads(text)
+    spec = pipeline_of(part["pipeline"]) if part["pipeline"] else None
+    source = workbench.source_of(index_of(part), part["depth"], spec, part["set_name"])
+    return "\n".join(json.dumps(dump_case(captured(case, source)), ensure_ascii=False) for case in asked(part))
+
+
+def evaluate_part(text: str) -> str:
+    """Per query and pipeline what the report says of it and its scores."""
+    part = json.loads(text)
+    pipelines = [runnable(spec, part) for spec in part["pipelines"]]
+    measures = [parse_measure(name) for name in part["measures"]]
+    rows = stream(asked(part), pipelines, part["min_grade"], measures)
+    return json.dumps(
+        [[{"report": outcome_json(one), "scores": asdict(one.scores)} for one in outcomes] for outcomes in rows],
+        ensure_ascii=False,
+    )
+
+
+def runnable(spec: dict[str, Any], part: dict[str, Any]) -> Pipeline:
+    """A pipeline with what its stages need, on the index of the part where it has one."""
+    from rag_core import workbench
+    from rag_core.resources import with_entities, with_judge
+
+    pipeline = pipeline_of(spec)
+    index = index_of(part)
+    if index is not None:
+        return workbench.live(pipeline, index, part["set_name"])
+    return with_judge(with_entities(pipeline))
+
+
+def pipeline_of(spec: dict[str, Any]) -> Pipeline:
+    """A pipeline with its name, as `spec_of` wrote it."""
+    return replace(parse_pipeline(spec["stages"]), label=spec["label"])
+
+
+def sweep_part(text: str) -> str:
+    """Means of every setting of a part of a grid; numbers are written so that they read back to the last bit."""
+    from rag_core.evaluate import chain
+    from rag_core.evaluate.grid import Axis
+
+    part = json.loads(text)
+    axes = tuple(Axis(one["name"], one["stage"], one["setting"], tuple(one["values"])) for one in part["axes"])
+    cases = _lists(part["file"], part["sha256"])
+    swept = chain.sweep(cases, pipeline_of(part["pipeline"]), axes, min_grade=part["min_grade"])
+    return json.dumps({"means": swept.means.tolist(), "plainly": swept.plainly})
+
+
+def embed_part(text: str) -> bytes:
+    """The vectors of a part's texts by the bundled model, float32 rows one after the other."""
+    from rag_core.index.embed import BundledEmbedder
+
+    texts: Sequence[str] = json.loads(text)
+    return BundledEmbedder().embed(texts).tobytes()
