@@ -17,6 +17,7 @@ from pages.components import (
     measures_line,
     resources,
     say,
+    search_controls,
     session,
     sources,
 )
@@ -33,6 +34,7 @@ from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 BELOW = ("Chunks", "Context", "All queries")
+FUSION, HOPS = "Fusion", "Hops"
 TABLE_WIDTH = 590  # pixels: rank, distance, verdict, label and the start of the title
 
 HELP = """
@@ -52,13 +54,23 @@ def run_view(asked: Asked, view: View) -> Outcome:
     """The query's list through the page's filters; where they cannot run on this list, without the one that cannot."""
     case, min_grade = asked.case, asked.chosen.min_grade
     try:
-        return run_case(case, llm_controls.pipeline(view, asked), min_grade)
+        return run_case(case, filters_of(view, asked), min_grade)
     except InputError as error:
         say.problem("A filter cannot run on this list as it is set; the list is shown without it.", str(error))
-        return run_case(case, llm_controls.pipeline(replace(view, adaptive_on=False), asked), min_grade)
+        return run_case(case, filters_of(replace(view, adaptive_on=False), asked), min_grade)
     except SurroundingsError as error:
         say.problem("The collection could not be read on; the list is shown without refill.", str(error))
-        return run_case(case, llm_controls.pipeline(replace(view, refill_on=False), asked), min_grade)
+        return run_case(case, filters_of(replace(view, refill_on=False), asked), min_grade)
+
+
+def filters_of(view: View, asked: Asked) -> Pipeline:
+    """The page's filters, ready to run on the query in sight; with hops, whoever judges them."""
+    pipeline = llm_controls.pipeline(view, asked)
+    if not view.max_hops or asked.live is None:
+        return pipeline
+    from pages.components import hop_judging
+
+    return hop_judging.ready(pipeline, view, asked)
 
 
 def run_before(case: Case, asked: Asked) -> Outcome:
@@ -103,15 +115,25 @@ def draw_remarks(outcome: Outcome) -> None:
 
 
 def draw_below(outcome: Outcome, rows: Sequence[Row], asked: Asked) -> None:
-    """Chunks, context or all queries: only the one that is chosen runs."""
+    """Chunks, context or all queries, how two rankings fused, each hop: only the one that is chosen runs."""
     view = session.current()
+    more = [FUSION] * search_controls.fused(outcome) + [HOPS] * (search_controls.hopped(outcome) is not None)
     picked = st.segmented_control(
-        "Below the charts", BELOW, default=BELOW[0], required=True, key="explore.below", label_visibility="collapsed"
+        "Below the charts",
+        [*BELOW, *more],
+        default=BELOW[0],
+        required=True,
+        key="explore.below",
+        label_visibility="collapsed",
     )
     if picked == "Context":
         from pages.components import context_view
 
         context_view.show(outcome)
+    elif picked == FUSION:
+        search_controls.show_fusion(outcome)
+    elif picked == HOPS:
+        search_controls.show_hops(outcome)
     elif picked == "All queries":
         draw_all(view, asked)
     else:
@@ -234,6 +256,7 @@ def draw_asked(asked: Asked) -> None:
     draw_sidebar(asked.chosen, asked, data)
     with above:
         draw_query(asked.case, rows, view)
+        search_controls.show_queries(outcome)
         measures_line.show(outcome, before, asked.baseline)
         st.markdown(f"**{waterfall(outcome)}** · :gray[{measures_line.footnote(outcome, least, asked.baseline)}]")
         draw_trace(outcome, data, asked)

@@ -82,12 +82,12 @@ def live(pipeline: Pipeline, index: Any, eval_set: str = "", hop_judge: Any = No
     chunks = getattr(getattr(index, "snapshot", None), "chunks", ())
     pipeline = build(pipeline, {"index": index, **word_resources(pipeline, index, eval_set)})
     if any(stage.name == "MultiHop" for stage in pipeline.stages):
-        found = {"headers": getattr(index, "headers", None), "search": _search_of(pipeline)}
+        found = {"headers": getattr(index, "headers", None), "search": search_of(pipeline)}
         pipeline = with_hop_judge(build(pipeline, found), judge=hop_judge)
     return with_judge(with_entities(pipeline), chunks=chunks)
 
 
-def _search_of(pipeline: Pipeline) -> Callable[[Query, int], tuple[Hit, ...]]:
+def search_of(pipeline: Pipeline) -> Callable[[Query, int], tuple[Hit, ...]]:
     """The rewrites and the source of a pipeline that is ready to run, as a search for further questions."""
     front = Pipeline(tuple(stage for stage in pipeline.stages if stage.kind in ("rewrite", "source")))
 

@@ -171,7 +171,8 @@ def _command(view: View) -> str:
     place = f"--collection {shlex.quote(view.collection)}{approximate}"
     if view.question:
         return f"python -m rag_core query {shlex.quote(view.question)} {place}"
-    return f"python -m rag_core evaluate --eval-set {view.eval_set} {place} -t {shlex.quote(view.query_id)}"
+    simulated = " --simulated-hops" if view.max_hops else ""
+    return f"python -m rag_core evaluate --eval-set {view.eval_set} {place} -t {shlex.quote(view.query_id)}{simulated}"
 
 
 def _reset() -> None:

@@ -17,14 +17,14 @@ import streamlit as st
 from cachetools import LRUCache
 
 from pages.components import resources
-from pages.components.view import MOST_READ, View, source
+from pages.components.view import MOST_READ, View, front_of
 from rag_core import workbench
 from rag_core.evaluate.capture import captured
 from rag_core.evaluate.experiment import start_of
 from rag_core.evaluate.sets import EvalSet
 from rag_core.index.collection import revision_of
 from rag_core.remember import remembered
-from rag_core.retrieve.dense import Dense
+from rag_core.stage import Pipeline
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.types import Candidates, Case, Chunk, Query
 
@@ -33,6 +33,9 @@ BASELINE = 15
 
 DEEP = 200
 """What “all queries” reads at least: enough for every shipped pipeline."""
+
+FUSED = ("both (hybrid)",)
+"""The searches whose list is that of two rankings."""
 
 Progress = Callable[[int, int], None]
 
@@ -121,21 +124,22 @@ def own_query(text: str) -> Query:
     return Query("own-" + hashlib.sha256(text.encode()).hexdigest()[:16], text)
 
 
-def dense(view: View, live: LiveIndex, depth: int) -> Dense:
-    """The source of a view. An InputError says which condition cannot be read."""
-    settings = source(view)
-    return Dense(depth, settings["where"], settings["file_filter"], live.index)
+def front(view: View, live: LiveIndex, depth: int) -> Pipeline:
+    """The rewriting and the source of a view, ready to run. An InputError says which condition cannot be read."""
+    return workbench.live(front_of(view, depth), live.index, view.eval_set)
 
 
 def searched(case: Case, view: View, live: LiveIndex) -> Case:
     """The case with the list that its query gets now, and the reader of the rest for refill."""
-    stage = dense(view, live, view.depth)
+    stage = front(view, live, view.depth)
     found = remembered(case.query, stage, live.index, resources.workspace(), lambda: stage(Candidates(case.query)))
     return replace(case, candidates=found)
 
 
 def capture_depth(view: View, live: LiveIndex) -> int:
-    """How deep “all queries” reads: as deep as the list or the refill of this view goes."""
+    """How deep “all queries” reads: as deep as the list or the refill of this view goes; a fused list as it is set."""
+    if view.engine in FUSED:
+        return view.depth
     refill = view.refill_k * view.max_iterations if view.refilled else 0
     return min(max(DEEP, view.depth, refill), max(live.size, 1), MOST_READ)
 
@@ -143,10 +147,11 @@ def capture_depth(view: View, live: LiveIndex) -> int:
 def capture(chosen: EvalSet, cases: Sequence[Case], view: View, live: LiveIndex, progress: Progress) -> list[Case]:
     """The cases with deep recorded lists: searched once per collection, depth and conditions, then kept."""
     depth = capture_depth(view, live)
-    stage = dense(view, live, depth)
-    state = [resources.workspace(), live.revision, live.index.fingerprint, depth, stage.where, stage.file_filter]
+    stage = front(view, live, depth)
+    mark = workbench.capture_fingerprint(live.index, depth, cases, stage, view.eval_set)
     asked = [(case.query.id, case.query.text) for case in cases]
-    key = hashlib.sha256(repr([*map(str, state), chosen.name, asked]).encode()).hexdigest()
+    state = [resources.workspace(), live.revision, mark, chosen.name]
+    key = hashlib.sha256(repr([*map(str, state), asked]).encode()).hexdigest()
     held = _held()
     with held.lock:
         lists = held.captures.get(key)
@@ -163,7 +168,7 @@ def capture(chosen: EvalSet, cases: Sequence[Case], view: View, live: LiveIndex,
 
 def cut_to(cases: Sequence[Case], view: View) -> list[Case]:
     """Captured cases as the page's filters meet them: the first `depth`, or all where refill reads on."""
-    if view.refilled:
+    if view.refilled or view.engine in FUSED:
         return list(cases)
     return [_first(case, view.depth) for case in cases]
 

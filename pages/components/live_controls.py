@@ -8,7 +8,7 @@ from functools import cache
 
 import streamlit as st
 
-from pages.components import resources, session
+from pages.components import resources, search_controls, session
 from pages.components.view import MOST_READ, View, stages, with_pipeline
 from pages.components.where import read_where
 from rag_core.errors import InputError
@@ -56,6 +56,11 @@ def ask() -> None:
 def search() -> None:
     """How the collection is searched."""
     with st.expander("Search", icon=":material/search:"):
+        search_controls.choose()
+        if session.current().max_hops:
+            from pages.components import hop_judging  # late: brings the client of model endpoints
+
+            hop_judging.choose()
         st.number_input(
             "Depth",
             min_value=1,

@@ -7,6 +7,11 @@ from rag_core.types import Step
 
 STAGE_NAMES = {
     "Dense": "search",
+    "Lexical": "word search",
+    "Hybrid": "hybrid search",
+    "NormaliseKeywords": "keywords",
+    "ExpandSynonyms": "synonyms",
+    "MultiHop": "hops",
     "QueryMust": "query_must",
     "Requery": "refill",
     "AdaptiveGap": "adaptive",
@@ -26,6 +31,8 @@ def _fallen(step: Step) -> str:
     name = STAGE_NAMES.get(step.stage, step.stage)
     if step.stage == "Requery":
         return f"{name} read {step.facts['read']}, left {step.left}"
+    if step.stage == "MultiHop":
+        return f"{name} +{step.left - step.entered}"
     added = step.facts.get("added", 0) if step.stage == "LLMFilter" else 0
     return f"{name} −{step.entered - step.left + added}" + (f" +{added} by references" if added else "")
 
@@ -41,6 +48,16 @@ def _told(step: Step) -> str:
         kind = "exact" if facts["exact"] else "approximate (Chroma)"
         depth = f"depth {facts['depth']} of {facts['matching']:,} chunks"
         return f"{depth}, {kind}, {counted(facts['store_queries'], 'store query', 'store queries')}, {took}"
+    if step.stage == "Lexical":
+        return f"depth {facts['depth']} of {facts['matching']:,} chunks that share a word, BM25, {took}"
+    if step.stage == "Hybrid":
+        sides = f"{facts['found_dense']} by vectors in {facts['dense_ms']:.1f} ms, {facts['found_lexical']} by words "
+        return f"{sides}in {facts['lexical_ms']:.1f} ms, {facts['found_both']} by both, fused, {took}"
+    if step.stage in ("NormaliseKeywords", "ExpandSynonyms"):
+        found = "the query is rewritten" if facts.get("found") or facts.get("added") else "nothing found"
+        return f"{found} among {facts['known']:,} known, {took}"
+    if step.stage == "MultiHop":
+        return f"{counted(facts['hops_used'], 'hop', 'hops')}, ended: {facts['stop']}, {took}"
     if step.stage == "Requery":
         asked = counted(facts["store_queries"], "store query", "store queries")
         rounds = counted(facts["rounds"], "round", "rounds")

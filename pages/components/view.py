@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pages.components import llm_view
-from pages.components.where import read_where, write_where
+from pages.components import llm_view, search_view
 from rag_core.errors import InputError
 from rag_core.files import parse_json
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_RELATIVE_THRESHOLD, DEFAULT_THRESHOLD
@@ -24,8 +23,8 @@ from rag_core.stage import Pipeline
 
 DEFAULT_SET = "recorded-combat"
 ADAPTIVE = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy", "relative_offset")
-ORDER = ("Dense", "QueryMust", "Requery", "AdaptiveGap", "LLMFilter", "TopK")
-"""The stages of the page, in the order in which they run; Requery stands in place of QueryMust."""
+ORDER = (*search_view.BEFORE, "QueryMust", "Requery", "AdaptiveGap", "LLMFilter", "TopK", "MultiHop")
+"""The stages of the page, in the order in which they run; one source at most, Requery in place of QueryMust."""
 
 LONGEST_ADDRESS = 4000
 LARGEST_LIMIT = 1_000_000.0
@@ -48,6 +47,13 @@ class View:
     depth: int = 15
     where: str = ""
     file_filter: str = ""
+    engine: str = "vectors"
+    rrf_k: float = 60.0
+    dense_weight: float = 1.0
+    lexical_weight: float = 1.0
+    normalise: bool = False
+    synonyms: bool = False
+    max_hops: int = 0
     rules_on: bool = False
     mode: str = "token"
     refill_on: bool = False
@@ -99,17 +105,11 @@ class View:
         return replace(self, **changes)
 
 
-def source(view: View) -> dict[str, Any]:
-    """The settings of Dense."""
-    where = read_where(view.where) or None
-    return {"depth": view.depth, "where": where, "file_filter": view.file_filter or None}
-
-
 def stages(view: View) -> list[dict[str, dict[str, Any]]]:
     """The source of a live view and the filters that are on, in order, with all settings: a pipeline spec."""
     requery = {"k": view.refill_k, "max_iterations": view.max_iterations, "strategy": view.strategy}
     chosen = {
-        "Dense": source(view) if view.collection else None,
+        **search_view.settings_of(view),
         "QueryMust": {"mode": view.mode} if view.rules_on and not view.refilled else None,
         "Requery": {**requery, "rules": {"mode": view.mode}} if view.refilled else None,
         "AdaptiveGap": view.adaptive if view.adaptive_on else None,
@@ -120,8 +120,15 @@ def stages(view: View) -> list[dict[str, dict[str, Any]]]:
 
 
 def pipeline_of(view: View) -> Pipeline:
-    """The filters the page runs on a list; where the list comes from is not among them."""
-    return parse_pipeline([stage for stage in stages(view) if "Dense" not in stage], name="explore")
+    """The filters the page runs on a list, and hops after them; where the list comes from is not among them."""
+    kept = [stage for stage in stages(view) if not set(stage) & set(search_view.BEFORE)]
+    return parse_pipeline(kept, name="explore")
+
+
+def front_of(view: View, depth: int) -> Pipeline:
+    """Where a live list comes from: the query's rewriting and the source, at a depth."""
+    front = [stage for stage in stages(replace(view, depth=depth)) if set(stage) & set(search_view.BEFORE)]
+    return parse_pipeline(front, name="explore")
 
 
 def to_address(view: View) -> dict[str, str]:
@@ -146,6 +153,8 @@ def compact(view: View) -> str:
         defaults = make_stage(name, {"gap_policy": settings["gap_policy"]} if name == "AdaptiveGap" else {}).settings()
         if name == "Requery":
             defaults["rules"] = defaults["rules"].settings()
+        if "weights" in defaults:
+            defaults["weights"] = list(defaults["weights"])
         kept = {key: value for key, value in settings.items() if value != defaults[key] or key == "gap_policy"}
         if kept.get("gap_policy") == "largest":
             del kept["gap_policy"]
@@ -175,12 +184,14 @@ def from_address(parameters: Mapping[str, str]) -> View:
 def with_pipeline(view: View, pipeline: Pipeline) -> View:
     """The view with the stages of a pipeline, where the page has them all; stages it lacks are off."""
     names = [stage.name for stage in pipeline.stages]
-    if names != [name for name in ORDER if name in names] or {"QueryMust", "Requery"} <= set(names):
+    one_only = ({"QueryMust", "Requery"}, set(search_view.ENGINES.values()))
+    if names != [name for name in ORDER if name in names] or any(len(one & set(names)) > 1 for one in one_only):
         raise InputError(
             f"the link's pipeline is {', '.join(names)[:200]}, expected at most one each of {', '.join(ORDER)}, "
-            "in this order, and Requery only without QueryMust"
+            "in this order, one source, and Requery only without QueryMust"
         )
     view = replace(view, rules_on=False, refill_on=False, adaptive_on=False, llm_on=False, top_on=False)
+    view = replace(view, engine=View().engine, normalise=False, synonyms=False, max_hops=0)
     for stage in pipeline.stages:
         view = replace(view, **_fields(stage.name, stage.settings()))
     return view
@@ -191,9 +202,11 @@ def _fields(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         if isinstance(value, float) and value > LARGEST_LIMIT:
             raise InputError(f"{name}.{key} is {value!r}, expected at most {LARGEST_LIMIT:.0f} on this page")
-    if name == "Dense":
-        where, files = write_where(settings["where"] or {}), settings["file_filter"] or ""
-        return {"depth": settings["depth"], "where": where, "file_filter": files}
+    if name in (*search_view.BEFORE, "MultiHop"):
+        other = [one for one in settings if one not in ("max_hops", *search_view.HELD) and _set(name, one, settings)]
+        if other:
+            raise InputError(f"{name}.{other[0]} is set, expected it at its default on this page")
+        return search_view.fields_of(name, settings)
     if name == "Requery":
         walk = {"max_iterations": settings["max_iterations"], "strategy": settings["strategy"]}
         return {"rules_on": True, "refill_on": True, "refill_k": settings["k"], "mode": settings["rules"].mode, **walk}
@@ -201,3 +214,8 @@ def _fields(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         return llm_view.fields_of(settings, make_stage(name).settings())
     switch = {"QueryMust": "rules_on", "AdaptiveGap": "adaptive_on", "TopK": "top_on"}[name]
     return {switch: True, **{key: value for key, value in settings.items() if key in View.__slots__}}
+
+
+def _set(name: str, setting: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a setting differs from its default."""
+    return bool(settings[setting] != make_stage(name).settings()[setting])

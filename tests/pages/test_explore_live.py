@@ -215,3 +215,39 @@ def test_chroma_that_cannot_start_is_said_and_exact_search_goes_on(live, small_s
     assert "This question cannot be searched as it is set." in words(app)
     next(widget for widget in app.toggle if widget.label.startswith("approximate")).set_value(False).run()
     assert figures(sane(app))["kept"][0] == "15 of 15"
+
+
+HYBRID = '["NormaliseKeywords","ExpandSynonyms",{"Hybrid":{"depth":10}},{"TopK":{"k":5}}]'
+
+
+def shown(app):
+    return "\n".join(one.value for one in app.text)
+
+
+def test_hybrid_search_shows_each_sides_query_and_how_the_rankings_fuse(live, small_set, words):
+    (small_set / "synonyms.yaml").write_text("opponent: [enemy]\n")
+    app = live(question="to hit an ENEMY with armor class 6", pipeline=HYBRID)
+    assert "Searched by words as: to hit an ENEMY with armor class 6 opponent  (ENEMY → opponent)" in shown(app)
+    assert "Embedded as: to hit an ENEMY with armor class 6" in shown(app)
+    assert "hybrid search: 10 by vectors in " in " ".join(one.value for one in app.caption)
+    app.segmented_control(key="explore.below").set_value("Fusion").run()
+    table = next(one.value for one in app.dataframe if "rrf" in one.value)
+    assert list(table["rank"]) == list(range(1, len(table) + 1))
+    assert table["title"][0] == "Attack matrix, armor class 6"
+    assert table["dense"].notna().any()
+    assert table["lexical"].isna().any() or table["dense"].isna().any()
+
+
+def test_hops_show_what_the_simulated_judge_found_missing_and_what_it_brought(live, figures):
+    app = live(query="hit", pipeline='[{"Dense":{"depth":1}},{"MultiHop":{"max_hops":2}}]')
+    assert figures(app)["SetR"][0] in ("0.500", "1.000")
+    app.segmented_control(key="explore.below").set_value("Hops").run()
+    assert "simulated hop judge that knows the labelled titles · ended: " in shown(app)
+    assert "Hop 1 · " in shown(app)
+
+
+def test_searching_by_words_over_all_queries_is_captured_once(live, words):
+    app = live(pipeline='[{"Lexical":{"depth":10}},{"TopK":{"k":5}}]')
+    app.segmented_control(key="explore.below").set_value("All queries").run()
+    sane(app)
+    assert "word search: depth 10 of " in " ".join(one.value for one in app.caption)

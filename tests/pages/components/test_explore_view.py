@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pages.components.view import LONGEST_ADDRESS, View, compact, from_address, pipeline_of, stages, to_address
+from pages.components.view import (
+    LONGEST_ADDRESS,
+    View,
+    compact,
+    from_address,
+    front_of,
+    pipeline_of,
+    stages,
+    to_address,
+)
 from pages.components.where import read_where, write_where
 from rag_core.errors import InputError
 
@@ -74,9 +83,12 @@ def test_any_address_is_a_view_or_an_input_error(parameters):
         assert isinstance(from_address(parameters), View)
 
 
-@pytest.mark.parametrize("pipeline", ['["MinSimilarity"]', '["QueryMust","Requery"]', '["TopK","Requery"]'])
+@pytest.mark.parametrize(
+    "pipeline",
+    ['["MinSimilarity"]', '["QueryMust","Requery"]', '["TopK","Requery"]'],
+)
 def test_stages_the_page_does_not_have_in_this_order_are_refused(pipeline):
-    with pytest.raises(InputError, match="at most one each of Dense, QueryMust, Requery, AdaptiveGap, LLMFilter, TopK"):
+    with pytest.raises(InputError, match=r"at most one each of .*, QueryMust, Requery, AdaptiveGap, LLMFilter, TopK"):
         from_address({"pipeline": pipeline})
 
 
@@ -121,3 +133,43 @@ def test_refill_stands_in_place_of_query_must_and_only_while_it_is_on():
 def test_a_link_with_a_question_that_cannot_be_asked_is_refused():
     with pytest.raises(InputError, match="control character"):
         from_address({"question": "a\x00b"})
+
+
+SEARCHES = st.builds(
+    View,
+    collection=st.just("rulebook"),
+    depth=st.integers(1, 500),
+    where=st.sampled_from(["", "type=spell"]),
+    engine=st.sampled_from(["vectors", "words (BM25)", "both (hybrid)"]),
+    normalise=st.booleans(),
+    synonyms=st.booleans(),
+    max_hops=st.integers(0, 5),
+)
+
+
+@given(SEARCHES, st.floats(0, 1000), st.floats(0.1, 100), st.floats(0, 100))
+def test_how_it_is_searched_survives_the_address(view, k, dense, lexical):
+    if view.engine == "both (hybrid)":
+        view = view.changed(rrf_k=k, dense_weight=dense, lexical_weight=lexical)
+    assert from_address(to_address(view)) == view
+    assert [stage.kind for stage in front_of(view, 7).stages][-1] == "source"
+    assert front_of(view, 7).stages[-1].depth == 7
+
+
+def test_what_brings_the_list_is_no_filter_and_hops_come_last():
+    view = View(collection="c", engine="both (hybrid)", normalise=True, synonyms=True, max_hops=2, top_on=True)
+    assert [stage.name for stage in front_of(view, 15).stages] == ["NormaliseKeywords", "ExpandSynonyms", "Hybrid"]
+    assert [stage.name for stage in pipeline_of(view).stages] == ["TopK", "MultiHop"]
+    assert (
+        compact(view)
+        == '["NormaliseKeywords","ExpandSynonyms",{"Hybrid":{"depth":15}},"TopK",{"MultiHop":{"max_hops":2}}]'
+    )
+
+
+def test_recorded_lists_are_neither_searched_nor_rewritten_nor_hopped():
+    assert stages(View(engine="both (hybrid)", normalise=True, synonyms=True, max_hops=2)) == []
+
+
+def test_a_setting_the_page_has_no_control_for_is_refused():
+    with pytest.raises(InputError, match=r"MultiHop\.hop_chunk_limit is set"):
+        from_address({"collection": "c", "pipeline": '["Dense",{"MultiHop":{"max_hops":1,"hop_chunk_limit":9}}]'})
