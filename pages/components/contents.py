@@ -30,5 +30,6 @@ def pages() -> dict[str, list[st.Page]]:
         ],
         "Keep": [
             st.Page("pages/corpus.py", title="Corpus", icon=":material/folder_open:"),
+            st.Page("pages/status.py", title="Status", icon=":material/monitor_heart:"),
         ],
     }

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib.metadata import version as installed
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from rag_core.cli.output import emit
-from rag_core.errors import SurroundingsError, WinnowError
+from rag_core.errors import SurroundingsError
 from rag_core.workspace import resolve_workspace
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    ok: bool
-    detail: str
 
 
 def doctor(
@@ -30,7 +18,9 @@ def doctor(
     json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
 ) -> None:
     """Look whether everything is reachable and whole; exit code 3 if something is not."""
-    checks = list(_checks(resolve_workspace(workspace)))
+    from rag_core.health import checks_of
+
+    checks = list(checks_of(resolve_workspace(workspace)))
     if json:
         emit({"ok": all(check.ok for check in checks), "checks": [vars(check) for check in checks]})
     else:
@@ -43,87 +33,6 @@ def doctor(
         )
     if broken:
         raise typer.Exit(3)
-
-
-def _checks(workspace: Path) -> Iterator[Check]:
-    """Every check in turn; one that raises is a failed check with the error's sentence."""
-    looks: dict[str, Callable[[], str]] = {
-        "python": lambda: sys.version.split()[0],
-        "packages": _packages,
-        "eval sets": lambda: _eval_sets(workspace),
-        "pipelines": _pipelines,
-        "model": _model,
-        "labels": lambda: _labels(workspace),
-        "collections": lambda: _collections(workspace),
-        "result cache": lambda: _result_cache(workspace),
-    }
-    for name, look in looks.items():
-        try:
-            yield Check(name, True, look())
-        except (WinnowError, OSError, ImportError) as error:
-            yield Check(name, False, " ".join(str(error).split()))
-
-
-def _packages() -> str:
-    return ", ".join(f"{name} {installed(name)}" for name in ("streamlit", "numpy", "sqlalchemy", "chromadb"))
-
-
-def _eval_sets(workspace: Path) -> str:
-    from rag_core.evaluate.sets import folders, read_set
-
-    counts = {name: len(read_set(folder).cases) for name, folder in folders(workspace).items()}
-    return ", ".join(f"{name} ({count} queries)" for name, count in counts.items())
-
-
-def _pipelines() -> str:
-    from rag_core.spec import read_pipeline, shipped_names
-
-    return ", ".join(read_pipeline(name).label for name in shipped_names())
-
-
-def _model() -> str:
-    """The bundled embedding model answers, and is the file it should be."""
-    from rag_core.index.embed import BundledEmbedder
-
-    embedder = BundledEmbedder()
-    embedder.embed(["a question"])
-    return f"{embedder.name}, {embedder.dimension} dimensions"
-
-
-def _collections(workspace: Path) -> str:
-    """Every collection read whole."""
-    from rag_core.index.handles import check_collections
-
-    found = check_collections(workspace)
-    broken = next(((name, problem) for name, problem in found.items() if problem), None)
-    if broken is not None:
-        raise SurroundingsError(f"{broken[0]}: {broken[1]}")
-    return ", ".join(found) or f"none yet in {workspace}"
-
-
-def _result_cache(workspace: Path) -> str:
-    """How often the app over this workspace had a result at hand."""
-    from rag_core.cache import noted_counts
-
-    counts = noted_counts(workspace)
-    if counts.hit_rate is None:
-        return "nothing was asked yet"
-    return f"hit rate {counts.hit_rate:.3f} ({counts.hits} hits, {counts.misses} misses, {counts.entries} entries)"
-
-
-def _labels(workspace: Path) -> str:
-    """Opening the store runs SQLite's own check; a workspace without labels is whole too."""
-    from rag_core.store.database import has_store, open_store
-    from rag_core.store.labels import LabelStore
-
-    if not has_store(workspace):
-        return f"none yet in {workspace}"
-    with open_store(workspace) as store:
-        if store.unwritable:
-            raise SurroundingsError(store.unwritable)
-        labels = LabelStore(store)
-        counts = {name: labels.stats(name).labels for name in labels.eval_sets()}
-    return ", ".join(f"{name} ({count})" for name, count in counts.items()) or f"none yet in {workspace}"
 
 
 def stages(

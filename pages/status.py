@@ -1,0 +1,93 @@
+"""Status: does everything work, and how full is it?"""
+
+import pandas as pd
+import streamlit as st
+
+from pages.components import header, jobs, resources, say, who
+from rag_core.errors import InputError
+from rag_core.health import Check, checks_of
+from rag_core.roles import CHANGE, ROLES
+
+FOUND = "status.found"
+HELP = """
+**Looks** are what `python -m rag_core doctor --json` prints. They read everything once: the model answers, collections
+and the database are whole. Nothing is changed and no endpoint is asked anything.
+
+**result cache** counts answers that were there already against those that had to be asked for.
+
+**Back-up.** `python -m rag_core backup FILE` copies workspace and database into one checked file.
+"""
+
+
+def look() -> None:
+    st.session_state[FOUND] = list(checks_of(resources.workspace()))
+
+
+def draw_checks(checks: list[Check]) -> None:
+    broken = [check for check in checks if not check.ok]
+    if broken:
+        say.problem(
+            f"{len(broken)} of {len(checks)} looks found something wrong.",
+            "\n".join(f"{check.name}: {check.detail}" for check in broken),
+        )
+    else:
+        st.markdown(f":material/check: **All {len(checks)} looks are well.**")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "": ["well" if check.ok else "wrong" for check in checks],
+                "look": [check.name for check in checks],
+                "found": [check.detail for check in checks],
+            }
+        ),
+        hide_index=True,
+        key="status.checks",
+        height=38 + 35 * len(checks),
+        column_config={
+            "": st.column_config.TextColumn(width=70),
+            "look": st.column_config.TextColumn(width=130),
+            "found": st.column_config.TextColumn(width=900),
+        },
+        alt=f"{len(checks)} looks with what each found",
+    )
+
+
+def draw_job() -> None:
+    st.markdown("**Job**")
+    job = jobs.current()
+    if job is None:
+        st.markdown(":gray[None runs. Ingests and searches over settings run one at a time.]")
+    elif job.over.is_set():
+        st.text(f"{job.title}: {job.problem or job.stopped or 'done'}")
+    jobs.show()
+
+
+def draw_people() -> None:
+    st.markdown("**People**")
+    if not who.shared():
+        st.markdown(":gray[No log-in: this is one person’s own machine, who is admin.]")
+        return
+    person = who.person()
+    st.text(f"You are {person.name}, {person.role}. Roles, from the least: {', '.join(ROLES)}.")
+
+
+def draw() -> None:
+    header.show("Status", "Does everything work, and how full is it?", HELP)
+    try:
+        allowed = who.person().may(CHANGE)
+    except InputError as error:
+        say.problem("The list of people cannot be read.", str(error))
+        return
+    if FOUND not in st.session_state and allowed:
+        with st.spinner("Looking …"):
+            look()
+    if allowed:
+        st.button("Look again", icon=":material/refresh:", key="status.again", on_click=look)
+        draw_checks(st.session_state[FOUND])
+    else:
+        st.markdown(":gray[What the server’s parts say is shown to admins.]")
+    draw_job()
+    draw_people()
+
+
+draw()

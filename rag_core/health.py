@@ -1,0 +1,149 @@
+"""Is everything reachable and whole: one look after the other, each with what it found or the sentence why not.
+
+What the command `doctor` prints and the page Status shows. Nothing is changed, no endpoint is asked anything.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version as installed
+from pathlib import Path
+
+from rag_core.errors import SurroundingsError, WinnowError
+
+LITTLE_ROOM = 500_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def checks_of(workspace: Path) -> Iterator[Check]:
+    """Every check in turn; one that raises is a failed check with the error's sentence."""
+    looks: dict[str, Callable[[], str]] = {
+        "python": lambda: sys.version.split()[0],
+        "packages": _packages,
+        "eval sets": lambda: _eval_sets(workspace),
+        "pipelines": _pipelines,
+        "model": _model,
+        "endpoint": lambda: _endpoint(workspace),
+        "database": lambda: _database(workspace),
+        "labels": lambda: _labels(workspace),
+        "collections": lambda: _collections(workspace),
+        "result cache": lambda: _result_cache(workspace),
+        "disk": lambda: _disk(workspace),
+    }
+    for name, look in looks.items():
+        try:
+            yield Check(name, True, look())
+        except (WinnowError, OSError, ImportError) as error:
+            yield Check(name, False, " ".join(str(error).split()))
+
+
+def _packages() -> str:
+    return ", ".join(f"{name} {installed(name)}" for name in ("streamlit", "numpy", "sqlalchemy", "chromadb"))
+
+
+def _eval_sets(workspace: Path) -> str:
+    from rag_core.evaluate.sets import folders, read_set
+
+    counts = {name: len(read_set(folder).cases) for name, folder in folders(workspace).items()}
+    return ", ".join(f"{name} ({count} queries)" for name, count in counts.items())
+
+
+def _pipelines() -> str:
+    from rag_core.spec import read_pipeline, shipped_names
+
+    return ", ".join(read_pipeline(name).label for name in shipped_names())
+
+
+def _model() -> str:
+    """The bundled embedding model answers, and is the file it should be."""
+    from rag_core.index.embed import BundledEmbedder
+
+    embedder = BundledEmbedder()
+    embedder.embed(["a question"])
+    return f"{embedder.name}, {embedder.dimension} dimensions"
+
+
+def _collections(workspace: Path) -> str:
+    """Every collection read whole."""
+    from rag_core.index.handles import check_collections
+
+    found = check_collections(workspace)
+    broken = next(((name, problem) for name, problem in found.items() if problem), None)
+    if broken is not None:
+        raise SurroundingsError(f"{broken[0]}: {broken[1]}")
+    return ", ".join(found) or f"none yet in {workspace}"
+
+
+def _result_cache(workspace: Path) -> str:
+    """How often the app over this workspace had a result at hand."""
+    from rag_core.cache import noted_counts
+
+    counts = noted_counts(workspace)
+    if counts.hit_rate is None:
+        return "nothing was asked yet"
+    return f"hit rate {counts.hit_rate:.3f} ({counts.hits} hits, {counts.misses} misses, {counts.entries} entries)"
+
+
+def _labels(workspace: Path) -> str:
+    """Opening the store runs SQLite's own check; a workspace without labels is whole too."""
+    from rag_core.store.database import has_store, open_store
+    from rag_core.store.labels import LabelStore
+
+    if not has_store(workspace):
+        return f"none yet in {workspace}"
+    with open_store(workspace) as store:
+        if store.unwritable:
+            raise SurroundingsError(store.unwritable)
+        labels = LabelStore(store)
+        counts = {name: labels.stats(name).labels for name in labels.eval_sets()}
+    return ", ".join(f"{name} ({count})" for name, count in counts.items()) or f"none yet in {workspace}"
+
+
+def _endpoint(workspace: Path) -> str:
+    """Where a judge would be asked; nothing is sent."""
+    from rag_core.llm.named import endpoints
+    from rag_core.settings import model_settings
+
+    named = model_settings()
+    first = f"{named.model} at {named.base_url}" if named else "none in the environment"
+    others = ", ".join(endpoints(workspace))
+    return f"{first}; by name: {others}" if others else first
+
+
+def _database(workspace: Path) -> str:
+    """Which database keeps labels, runs and history, its schema and how many rows; a server must keep its commits."""
+    from sqlalchemy import text
+
+    from rag_core.store.database import has_store, open_store
+    from rag_core.store.dump import count_rows
+    from rag_core.store.migrate import revision
+
+    if not has_store(workspace):
+        return f"none yet in {workspace}"
+    with open_store(workspace) as store, store.reading() as connection:
+        rows = ", ".join(f"{name} {count:,}" for name, count in count_rows(connection).items())
+        found = f"{store.server or store.path.name}, schema {revision(connection)}: {rows}"
+        if store.server and connection.execute(text("SHOW fsync")).scalar() != "on":
+            raise SurroundingsError(f"{store.server} runs with fsync off, expected on: a power cut loses labels")
+    return found
+
+
+def _disk(workspace: Path) -> str:
+    """Free space where the workspace is, and what it holds."""
+    place = next(one for one in (workspace.absolute(), *workspace.absolute().parents) if one.is_dir())
+    free = shutil.disk_usage(place).free
+    held = sum(file.stat().st_size for file in workspace.rglob("*") if file.is_file()) if workspace.is_dir() else 0
+    if free < LITTLE_ROOM:
+        raise SurroundingsError(f"{free / 1e6:,.0f} MB are free for {workspace}, expected {LITTLE_ROOM / 1e6:,.0f} MB")
+    return f"{free / 1e9:,.1f} GB free; the workspace holds {held / 1e6:,.1f} MB"
