@@ -18,7 +18,7 @@ from rag_core.errors import EndpointError, WinnowError
 from rag_core.llm import answers, ladder
 from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.retry import Fault, RetryBudget, fault_of
-from rag_core.llm.secret import NO_KEY, redact
+from rag_core.llm.secret import NO_KEY, redact, redact_logs_of_libraries
 
 T = TypeVar("T")
 
@@ -169,6 +169,7 @@ class Client:
 
                 from rag_core.llm.transport import http_client
 
+                redact_logs_of_libraries()
                 self._library = openai.AsyncOpenAI(
                     api_key="set by the HTTP layer",
                     base_url=self.endpoint.base_url,

@@ -62,3 +62,14 @@ class RedactingFilter(logging.Filter):
         """Redact the message; never drops the record."""
         record.msg, record.args = redact(record.getMessage()), None
         return True
+
+
+_LIBRARIES = ("openai", "httpx2", "httpcore2")
+_filter = RedactingFilter()
+
+
+def redact_logs_of_libraries() -> None:
+    """Put the filter on every logger of the HTTP libraries: at debug they log headers, and a server may echo a key."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in _LIBRARIES:
+            logging.getLogger(name).addFilter(_filter)  # adding it again changes nothing

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.flaky(reruns=2)
 KEY = "sk-canary-0123456789abcdefXYZ9"
 CHAT = "/v1/chat/completions"
 COUNT = 18
+DEADLINE = 0.5  # seconds for the whole step
 
 
 def body(content="", reason="stop", **message):
@@ -119,7 +120,20 @@ def batches():
 def stage_of(server, judge=None, **settings):
     endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(KEY), deadline=5.0)
     judge = judge or EndpointJudge(endpoint, budget=RetryBudget(20))
-    return replace(LLMFilter(timeout_ms=500, concurrency=8, max_chunks=COUNT, **settings), judge=judge)
+    return replace(LLMFilter(timeout_ms=int(DEADLINE * 1000), concurrency=8, max_chunks=COUNT, **settings), judge=judge)
+
+
+class Timed:
+    """An endpoint's judge; how long each of its answers to the filter took, on a clock that only goes forward."""
+
+    def __init__(self, judge):
+        self.judge, self.name, self.seconds = judge, judge.name, []
+
+    def ask(self, prompts, **settings):
+        started = time.monotonic()
+        answers = self.judge.ask(prompts, **settings)
+        self.seconds.append(time.monotonic() - started)
+        return answers
 
 
 def numbers(text):
@@ -152,13 +166,13 @@ def test_a_fault_in_one_prompt(server, fault, where, caplog):
     caplog.set_level(logging.DEBUG, logger="rag_core")
     handler, sentence, retried = FAULTS[fault]
     before, stage = batches(), stage_of(server)
+    timed = Timed(stage.judge)
+    stage = replace(stage, judge=timed)
     prompts = stage.prompts(before)
     assert len(prompts) >= 3
     broken = prompts[{"first": 0, "middle": len(prompts) // 2, "last": -1}[where]]
     asked = serve(server, handler, f"MARK{broken.positions[0]} ")
-    started = time.monotonic()
     after = stage(before)
-    elapsed = time.monotonic() - started
     facts = after.steps[-1].facts
     assert sorted([hit.key for hit in after.hits] + [drop.hit.key for drop in after.drops]) == sorted(
         hit.key for hit in before.hits
@@ -177,7 +191,7 @@ def test_a_fault_in_one_prompt(server, fault, where, caplog):
         assert facts["retries"] >= len(asked) - forms
     assert not any(request.path == "/elsewhere" for request, _ in server.log)
     assert KEY not in str(after) + repr(after) + caplog.text
-    assert elapsed < 0.5 + 1 + 4  # a second is promised; four more for a busy machine
+    assert max(timed.seconds) <= DEADLINE + 1  # the promise: whatever the endpoint does, at most a second late
 
 
 @pytest.mark.parametrize("fault", FAULTS)

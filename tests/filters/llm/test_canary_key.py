@@ -1,0 +1,122 @@
+"""A key with a mark in it goes through every fault of an endpoint: nowhere does it stand afterwards.
+
+Looked at are logs of all libraries at their most talkative, the stored answers, exports, kept answers, what a logging
+handler that records spans would get, and what the page shows and has in its address.
+"""
+
+import json
+import logging
+import sqlite3
+from dataclasses import replace
+
+import pytest
+from pytest_httpserver import HTTPServer
+from test_endpoint_faults import CHAT, COUNT, FAULTS, batches, body, serve
+from werkzeug import Response
+
+from rag_core.errors import EndpointError
+from rag_core.evaluate.experiment import run
+from rag_core.evaluate.report import report_json
+from rag_core.filters.llm import LLMFilter
+from rag_core.judged import answering
+from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, RecordedJudge, RetryBudget, ladder
+from rag_core.llm import client as client_module
+from rag_core.stage import Pipeline
+from rag_core.types import Case
+
+CANARY = "sk-canary-7f3a9c51e2d84b60ZZtop"
+SECRET = CANARY[10:-4]  # what must not stand anywhere; the last four characters are shown on purpose
+
+
+class Spans(logging.Handler):
+    """Keeps every record with all its attributes, as a tracing exporter that hangs on logging would send them."""
+
+    def __init__(self):
+        super().__init__(logging.NOTSET)
+        self.kept = []
+
+    def emit(self, record):
+        self.kept.append({**record.__dict__, "message": record.getMessage()})
+
+
+@pytest.fixture
+def watched():
+    """All loggers at debug, with a handler that keeps everything."""
+    spans, root = Spans(), logging.getLogger()
+    before = root.level
+    root.addHandler(spans)
+    root.setLevel(logging.DEBUG)
+    for name in ("openai", "httpx2", "httpcore2", "httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    yield spans
+    root.removeHandler(spans)
+    root.setLevel(before)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with HTTPServer(threaded=True) as started:
+        yield started
+
+
+def echo_in_answer(request):
+    """A server that puts the key it was sent into an otherwise good answer."""
+    key = request.headers["Authorization"]
+    said = f'[{{"id": 1, "action": "KEEP", "reason": "you sent {key}"}}, {{"id": 2, "action": "DISCARD"}}]'
+    return Response(body(said), content_type="application/json")
+
+
+def echo_as_body(request):
+    return Response(request.headers["Authorization"], 500, {"x-request-id": request.headers["Authorization"]})
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "28 key in a good answer", "29 key as body and header"])
+def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
+    ladder.forget()
+    server.clear()
+    own = {"28 key in a good answer": echo_in_answer, "29 key as body and header": echo_as_body}
+    serve(server, own[fault] if fault in own else FAULTS[fault][0], "Question")
+    endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(CANARY), deadline=1.0)
+    store = AnswerStore(tmp_path / "answers.sqlite")
+    judge = RecordedJudge(store, EndpointJudge(endpoint, budget=RetryBudget(5)), "small")
+    stage = replace(LLMFilter(timeout_ms=1000, concurrency=8, max_chunks=COUNT, variant="reasons"), judge=judge)
+    case = Case(batches().query, {"c1": 1}, batches())
+    report = run([case], Pipeline((stage,)))
+    exported = json.dumps(report_json([report]), default=str)
+    kept = answering.keep(tmp_path, answering.answer(case, stage, [judge], seconds=1.0)).read_text()
+    told = ""
+    try:
+        Client(endpoint).models()
+    except EndpointError as error:
+        told = f"{error} {error.__cause__} {error.__context__}"
+    store.close()
+    rows = sqlite3.connect(tmp_path / "answers.sqlite").execute("SELECT * FROM answer").fetchall()
+    ours = [span for span in watched.kept if not span["name"].startswith("werkzeug")]  # that is the server under test
+    places = {
+        "report": repr(report) + str(report),
+        "export": exported,
+        "kept answer": kept,
+        "errors": told,
+        "logs and spans": repr(ours),
+        "answers": repr(rows),
+        "files": "".join(path.read_bytes().decode("latin-1") for path in tmp_path.iterdir() if path.is_file()),
+        "endpoint": repr(endpoint) + str(endpoint),
+    }
+    assert {name for name, text in places.items() if SECRET in text} == set()
+    assert watched.kept  # the handler did see what was logged
+
+
+def test_the_server_did_get_the_key_so_that_the_test_can_fail(server, monkeypatch):
+    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
+    server.clear()
+    seen = []
+
+    def handler(request):
+        seen.append(request.headers["Authorization"])
+        return Response(body("1 -> KEEP"), content_type="application/json")
+
+    server.expect_request(CHAT).respond_with_handler(handler)
+    endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(CANARY), deadline=5.0)
+    replace(LLMFilter(max_chunks=COUNT), judge=EndpointJudge(endpoint))(batches())
+    assert f"Bearer {CANARY}" in seen
