@@ -1,4 +1,4 @@
-"""`collections`: what exists; `connect`, `found`, `delete`: Chroma collections made elsewhere, and deletion."""
+"""`collections`: what exists; `found`, `connect`: Chroma collections made elsewhere; `recut`; `delete`."""
 
 from __future__ import annotations
 
@@ -114,6 +114,57 @@ def delete(
         emit({"deleted": collection})
     else:
         typer.echo(f"{collection} is deleted")
+
+
+@collections_app.command("recut")
+def recut(
+    collection: str = typer.Option(..., "--collection", help="The collection's name."),
+    header_level: int = typer.Option(..., "--header-level", min=2, max=4, help="The deepest header that splits."),
+    look: bool = typer.Option(False, "--look", help="Only say what would happen."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Cut a collection's Markdown at another header level, and say of every label where its text went."""
+    from rag_core import rechunk
+    from rag_core.cli.live import Bar
+    from rag_core.index.embed import BundledEmbedder
+
+    place = resolve_workspace(workspace)
+    labels = _labels(place)
+    if look:
+        done = rechunk.look(place, collection, header_level, labels)
+    else:
+        done = rechunk.recut(place, collection, header_level, BundledEmbedder(), labels, Bar("embedded"))
+    if json:
+        moves = [
+            {
+                "eval_set": one.label.eval_set,
+                "query": one.label.query_id,
+                "chunk": one.label.chunk_id,
+                "outcome": one.outcome,
+                "now": list(one.chunk_ids),
+            }
+            for one in done.labels
+        ]
+        emit(
+            {"before": done.before, "after": done.after, "unchanged": done.unchanged, **done.outcomes, "labels": moves}
+        )
+        return
+    would = "would be" if look else "are"
+    typer.echo(f"{done.before} chunks {would} {done.after}, {done.unchanged} of them with a text as before")
+    typer.echo("labels: " + ", ".join(f"{count} {outcome}" for outcome, count in done.outcomes.items()))
+
+
+def _labels(workspace: Path) -> list[Any]:
+    """The labels that count now, of every eval set."""
+    from rag_core.store.database import has_store, open_store
+    from rag_core.store.labels import LabelStore
+
+    if not has_store(workspace):
+        return []
+    with open_store(workspace) as store:
+        kept = LabelStore(store)
+        return [label for name in kept.eval_sets() for label in kept.labels(name)]
 
 
 def place_of(path: Path | None, url: str, cloud: bool, in_place: bool) -> Any:
