@@ -11,6 +11,7 @@ import typer
 from rag_core.cli.agreement import label_agreement
 from rag_core.cli.label_judge import judge_agreement, judge_labels
 from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
+from rag_core.cli.label_texts import remap_labels, write_run_file
 from rag_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 labels_app = typer.Typer(help="Labels: export, import, undo an import, stats, agreement.", no_args_is_help=False)
 
 Raw = typer.Option(False, "--raw", help="CSV without the apostrophe that keeps a cell from running as a formula.")
-Format = typer.Option(None, "--format", help="jsonl, trec, beir, csv, quepid or srw; else told by the file's ending.")
+Format = typer.Option(
+    None, "--format", help="jsonl, trec, beir, csv, quepid, srw or ragas; else told by the file's ending."
+)
+ByText = typer.Option(False, "--query-texts", help="quepid, srw: queries by their text instead of their id.")
+Collection = typer.Option(None, "--collection", help="ragas: where the chunks' texts are; else the eval set's own.")
 
 
 @labels_app.command("export")
@@ -28,6 +33,8 @@ def export_labels(
     format_name: str | None = Format,
     out: Path | None = typer.Option(None, "--out", help="File to write whole; stdout without it."),
     annotator: str | None = typer.Option(None, "--annotator", help="Only this person's labels."),
+    query_texts: bool = ByText,
+    collection: str | None = Collection,
     raw: bool = Raw,
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -36,15 +43,22 @@ def export_labels(
 
     Example: python -m rag_core labels export --eval-set demo --format trec --out demo.qrels
     """
+    from rag_core.cli import label_texts
     from rag_core.files import write_whole
     from rag_core.store.exchange.formats import format_of, known_format, lines_to_export, write_labels
 
     if json and out is None:
         raise InputError("--json and the labels both want stdout, expected --out FILE with --json")
-    chosen = known_format(format_name or (format_of(out.name) if out else "jsonl"))
+    by_text = format_name == label_texts.RAGAS
+    chosen = format_name if by_text else known_format(format_name or (format_of(out.name) if out else "jsonl"))
     with opened(workspace) as labels:
-        lines, left_out = lines_to_export(labels, existing(labels, eval_set), annotator, chosen)
-    text = write_labels(lines, chosen, raw)
+        plain = "trec" if by_text else str(chosen)
+        lines, left_out = lines_to_export(labels, existing(labels, eval_set), annotator, plain)
+    if by_text or query_texts:
+        texts = label_texts.texts_of(eval_set, workspace, collection)
+        text = texts.write_ragas(lines) if by_text else write_labels(texts.by_query_text(lines), plain, raw)
+    else:
+        text = write_labels(lines, plain, raw)
     if out is None:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
@@ -63,6 +77,8 @@ def import_labels(
     annotator: str = typer.Option("import", "--annotator", help="Whose labels these are where the file does not say."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is new, equal and conflicting."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Let conflicting labels take the file's grade."),
+    query_texts: bool = ByText,
+    collection: str | None = Collection,
     raw: bool = Raw,
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -71,16 +87,24 @@ def import_labels(
 
     Example: python -m rag_core labels import demo.qrels --eval-set demo --annotator expert --dry-run
     """
+    from rag_core.cli import label_texts
     from rag_core.files import read_text
     from rag_core.store.exchange.formats import format_of, known_format, read_labels
     from rag_core.store.exchange.planning import Imported, apply_import, plan_import
 
-    chosen = known_format(format_name or format_of(file.name))
-    lines = read_labels(read_text(file), chosen, file.name, raw)
+    strangers = 0
+    if format_name == label_texts.RAGAS:
+        lines, strangers = label_texts.texts_of(eval_set, workspace, collection).read_ragas(read_text(file), file.name)
+    else:
+        chosen = known_format(format_name or format_of(file.name))
+        lines = read_labels(read_text(file), chosen, file.name, raw)
+    if query_texts:
+        lines = label_texts.texts_of(eval_set, workspace, collection).by_query_id(lines)
     with opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
         plan = plan_import(labels, eval_set, lines, annotator)
         done = Imported("", 0, "") if dry_run else apply_import(labels, plan, overwrite)
-    say(_import_facts(plan, done, dry_run), json, _import_words(plan, done))
+    unknown = f"; {strangers} lines ask what the eval set does not" if strangers else ""
+    say(_import_facts(plan, done, dry_run) | {"left_out": strangers}, json, _import_words(plan, done) + unknown)
 
 
 @labels_app.command("undo")
@@ -153,3 +177,5 @@ def _import_words(plan: ImportPlan, done: Imported) -> str:
 labels_app.command("agreement")(label_agreement)
 labels_app.command("judge")(judge_labels)
 labels_app.command("judge-agreement")(judge_agreement)
+labels_app.command("remap")(remap_labels)
+labels_app.command("run-file")(write_run_file)

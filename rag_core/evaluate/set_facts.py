@@ -134,6 +134,11 @@ def _differing(one: Query, other: Query) -> tuple[str, ...]:
     return tuple(name for name, (old, new) in pairs.items() if old != new)
 
 
+def chunk_texts(found: EvalSet) -> dict[str, str]:
+    """Chunk id → text of all chunks that come with a set, in its corpus or its lists."""
+    return {chunk_id: text for chunk_id, (_, text) in _chunks(found).items()}
+
+
 def _chunks(found: EvalSet) -> dict[str, tuple[str, str]]:
     """Chunk id → title and text, of the corpus, else of the recorded lists."""
     if found.corpus is not None:
