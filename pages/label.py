@@ -35,7 +35,7 @@ grades; keys typed into a box are text.
 
 **unsaved** counts labels that are not on the server’s disk yet. They are kept in the browser, through a reload too.
 
-**Percent by pipeline** is Judged@depth: how much of what the pipeline keeps has a label.
+**Judged@15** by pipeline: how much of the first 15 that it keeps has a label; the depth is set in the sidebar.
 
 **Settled** is a proof about the labels that are open, not a test of significance.
 """
@@ -95,7 +95,7 @@ def answered() -> tuple[str, int, str, Sequence[str]]:
 
 
 @st.fragment
-def draw_queue(queue: PairQueue, store: Store, guidelines: str) -> None:
+def draw_queue(queue: PairQueue, store: Store, guidelines: str, depth: int) -> None:
     """The component; its labels are stored before this runs, or, in a session that is new to them, right after."""
     stream, attempt, problem, later = answered()
     data = QueueData(
@@ -103,7 +103,7 @@ def draw_queue(queue: PairQueue, store: Store, guidelines: str) -> None:
         items=queue.window(later),
         total=len(queue.pairs),
         done=len(queue.done),
-        coverage=queue.coverage(),
+        coverage=queue.coverage(depth),
         settled=queue.settled(),
         guidelines=guidelines,
         acks=dict(st.session_state.get(ACKS, {})),
@@ -139,7 +139,7 @@ def draw_labelling(chosen: EvalSet, settings: Settings, store: Store) -> None:
         st.markdown(f"**Every one of the {len(queue.pairs)} pairs in this pool has a label.**")
         st.button("Label them as a second opinion", on_click=ask_again, icon=":material/group:")
     else:
-        draw_queue(queue, store, guidelines_of(chosen.name))
+        draw_queue(queue, store, guidelines_of(chosen.name), settings.depth)
 
 
 def draw() -> None:

@@ -33,7 +33,7 @@ def show(chosen: EvalSet, store: LabelStore, annotator: str) -> None:
     if len(graded) < 2:
         st.markdown(
             f"**{len(graded)} person has labelled this eval set.** Agreement needs two: let another label it under "
-            "their own name, with *Pairs: I have not judged*."
+            "their own name, with *Pairs: not by me*."
         )
         return
     _figures(graded)

@@ -12,8 +12,8 @@ from rag_core.spec import shipped_names
 from rag_core.store.events import ADJUDICATED
 
 FIRST_PIPELINES = ("unfiltered", "query-must", "adaptive-default")
-NOBODY, NOT_ME = "nobody judged", "I have not judged"
-RANDOM, DECIDE = "random", "what decides A or B first"
+NOBODY, NOT_ME = "nobody judged", "not by me"
+RANDOM, DECIDE = "random", "settles A or B"
 WHICH_KEY = "label.which"
 SET_KEY = "label.set"
 VIEW_KEY = "label.view"
@@ -53,7 +53,7 @@ def choose() -> Settings:
         )  # fmt: skip
         order = st.segmented_control(
             "Order", (RANDOM, DECIDE), default=RANDOM, required=True, key="label.order", persist_state="session",
-            help="A and B are the first two pipelines chosen above.",
+            help="What can still change which of two pipelines is better comes first: the first two chosen above.",
         )  # fmt: skip
         near = st.toggle(
             "Label near-duplicates as one", key="label.near", persist_state="session",
@@ -102,8 +102,10 @@ def annotator() -> str:
 
 def _pool() -> tuple[tuple[str, ...], int, int]:
     names = shipped_names()
-    chosen = st.multiselect(
-        "Pool from pipelines", names, default=[name for name in FIRST_PIPELINES if name in names],
+    # No multiselect: its tags are white on the primary colour, which a dark theme cannot make legible.
+    chosen = st.pills(
+        "Pool from pipelines", names, selection_mode="multi",
+        default=[name for name in FIRST_PIPELINES if name in names],
         key="label.pipelines", persist_state="session", help="Whatever any of them keeps is labelled once.",
     )  # fmt: skip
     deep, shuffled = st.columns(2)

@@ -158,9 +158,10 @@ class PairQueue:
             return "No open label can change which of the two pipelines is better; the rest of the pool follows."
         return f"Its label can change which of the two pipelines is better on query {pair.query.id}."
 
-    def coverage(self) -> tuple[str, ...]:
-        """Judged share of each pipeline's part of the pool, in words."""
-        return tuple(f"{name} {self._covered[name] / self._total[name]:.0%}" for name in sorted(self._total))
+    def coverage(self, depth: int) -> tuple[str, ...]:
+        """Judged@depth: the judged share of each pipeline's part of the pool, in words."""
+        shares = [f"{name} {self._covered[name] / self._total[name]:.0%}" for name in sorted(self._total)]
+        return (f"Judged@{depth}: {', '.join(shares)}",) if shares else ()
 
     def settled(self) -> str:
         """What can be said of the comparison by now, '' without one."""

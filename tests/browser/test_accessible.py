@@ -4,6 +4,7 @@ import pytest
 
 VIEWS = {
     "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
+    "label": ("/label?set=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
     "start": ("/start", ".picture .card"),
 }
 

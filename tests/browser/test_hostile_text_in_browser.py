@@ -126,7 +126,7 @@ def explore_problems(page, world):
 def label_queue(page, world):
     address = world.link("label", set=RECORDED, annotator=world.texts[0][:80])
     open_place(page, address, "[data-testid=stSidebar]")
-    view(page, "I have not judged")
+    view(page, "not by me")
     page.locator(CARD).wait_for()
     page.get_by_text("Guidelines", exact=True).click()
     page.get_by_text("Show distance, place and pipeline").click()

@@ -50,7 +50,7 @@ def test_a_pool_that_is_judged_offers_a_second_opinion(label_page, words):
     app = sane(label_page())
     assert "in this pool has a label" in words(app)
     next(button for button in app.button if "second opinion" in button.label).click()
-    assert sane(app.run()).segmented_control(key="label.which").value == "I have not judged"
+    assert sane(app.run()).segmented_control(key="label.which").value == "not by me"
     assert "in this pool has a label" not in words(app)
 
 
@@ -168,7 +168,8 @@ def test_a_live_set_is_searched_once_and_pooled(live_page, label_page):
     queue = queue_of(live_page)
     assert len(queue.pairs) == 16
     assert len(queue.judged) == 1
-    assert any(line.startswith("unfiltered 6%") for line in queue.coverage())
+    assert queue.coverage(15)[0].startswith("Judged@15: adaptive-default ")
+    assert queue.coverage(15)[0].endswith("unfiltered 6%")
     first = jobs.current("label")
     again = sane(label_page(set="small", annotator="bob"))
     assert queue_of(again).annotator == "bob"
@@ -176,8 +177,8 @@ def test_a_live_set_is_searched_once_and_pooled(live_page, label_page):
 
 
 def test_labels_of_a_live_set_meet_its_chunks_and_settle_the_comparison(live_page, workspace):
-    live_page.segmented_control(key="label.order").set_value("what decides A or B first")
-    live_page.multiselect(key="label.pipelines").set_value(["unfiltered", "adaptive-default"])
+    live_page.segmented_control(key="label.order").set_value("settles A or B")
+    live_page.pills(key="label.pipelines").set_value(["unfiltered", "adaptive-default"])
     sane(live_page.run())
     jobs.current("label").over.wait(60)
     sane(live_page.run())
@@ -195,7 +196,7 @@ def test_labels_of_a_live_set_meet_its_chunks_and_settle_the_comparison(live_pag
     live_page.session_state["label.version"] = 1
     sane(live_page.run())
     assert queue_of(live_page).settled().startswith("Settled")
-    assert all(line.endswith("100%") for line in queue_of(live_page).coverage())
+    assert queue_of(live_page).coverage(15) == ("Judged@15: adaptive-default 100%, unfiltered 100%",)
 
 
 def test_a_search_that_fails_says_so_and_is_tried_again(label_page, workspace, words):

@@ -86,7 +86,7 @@ def test_judged_by_anybody_or_only_by_me():
     mine = {("q", chunk_key("c1", text_hash(pairs[1].chunk.text)))}
     assert ids(queue(pairs, grades, mine)) == ["c2"]
     assert ids(queue(pairs, grades, mine, unjudged_only=False)) == ["c0", "c2"]
-    assert queue(pairs, grades, mine).coverage() == ("a 67%",)
+    assert queue(pairs, grades, mine).coverage(15) == ("Judged@15: a 67%",)
 
 
 def test_nothing_in_an_item_tells_where_it_came_from_unless_asked():
