@@ -55,6 +55,7 @@ def _register() -> None:
         backups,
         caching,
         collections,
+        comparing,
         entities,
         eval_sets,
         evaluating,
@@ -84,6 +85,8 @@ def _register() -> None:
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
     app.command()(exporting.export)
+    app.command()(comparing.compare)
+    app.command()(comparing.attribute)
     app.command()(gating.gate)
     app.command()(reporting.report)
     app.add_typer(caching.cache_app, name="cache")
