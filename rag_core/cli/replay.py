@@ -130,6 +130,12 @@ def show_traces(reports: list[Any]) -> None:
             sys.stderr.write("\n".join(trace_text(outcome.result)) + "\n")
 
 
+def candidates(outcome: Any) -> int:
+    """How many different chunks a pipeline saw: those of the list, or what its source and its refill brought."""
+    result = outcome.result
+    return len({hit.chunk.id for hit in (*result.hits, *(drop.hit for drop in result.drops))})
+
+
 def show(reports: list[Any], comparison: list[dict[str, Any]], as_json: bool, notices: Sequence[str] = ()) -> None:
     """The reports as JSON or as a short table; `notices` are what whoever reads the figures must know."""
     from rag_core.evaluate.report import report_json
@@ -152,7 +158,7 @@ def table(report: Any) -> list[str]:
         scores = outcome.scores
         figures = "  ".join(f"{name} {shown(scores.values[name])}" for name in ("SetP", "SetR", "SetF"))
         lines.append(
-            f"  {outcome.case.query.id:<20.40} kept {scores.kept:>3} of {len(outcome.start.hits):>3}  {figures}"
+            f"  {outcome.case.query.id:<20.40} kept {scores.kept:>3} of {candidates(outcome):>3}  {figures}"
         )
         lines.extend(f"    warning: {notice.text}" for notice in outcome.result.notices)
     summary = report.summary
