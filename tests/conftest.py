@@ -1,0 +1,61 @@
+"""For every test: a socket that would leave this machine is refused, and the test that tried it fails."""
+
+import socket
+from ipaddress import ip_address
+
+import pytest
+
+REFUSED = []
+
+
+class NetworkRefused(OSError):
+    """A test tried to reach another machine."""
+
+
+def leaves(family, address):
+    """Whether a connection to that address would leave this machine; a name counts unless it is localhost."""
+    if family not in (socket.AF_INET, socket.AF_INET6) or not isinstance(address, tuple):
+        return False
+    host = str(address[0])
+    if host in ("", "localhost"):
+        return False
+    try:
+        return not ip_address(host.split("%")[0]).is_loopback
+    except ValueError:
+        return True
+
+
+def guarded(deed, place):
+    """The socket's method, refusing addresses elsewhere; `place` is which argument holds the address."""
+
+    def method(self, *arguments):
+        address = arguments[place] if len(arguments) > abs(place) - (place < 0) else None
+        if leaves(self.family, address):
+            REFUSED.append(address)
+            raise NetworkRefused(101, f"a test tried to reach {address}")
+        return deed(self, *arguments)
+
+    return method
+
+
+class LoopbackSocket(socket.socket):
+    """A socket for this machine only."""
+
+    connect = guarded(socket.socket.connect, 0)
+    connect_ex = guarded(socket.socket.connect_ex, 0)
+    sendto = guarded(socket.socket.sendto, -1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loopback_only():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "socket", LoopbackSocket)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def reaches_nobody(loopback_only):
+    """Fail where code swallowed the refusal: to have tried is the fault."""
+    del REFUSED[:]
+    yield
+    assert REFUSED == [], f"tried to reach {REFUSED}"
