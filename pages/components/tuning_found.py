@@ -26,7 +26,8 @@ def sought(
     dev: Sequence[Case], plan: Plan, workspace: Path, min_grade: int, progress: Progress | None, trials: int = 0
 ) -> Search:
     """The study of a plan with as many trials as it asks for, or as `trials` says."""
-    from rag_core.evaluate.search import search, shared_storage
+    from rag_core.evaluate.search import search
+    from rag_core.evaluate.studies import shared_storage
     from rag_core.resources import with_entities, with_judge
 
     return search(
@@ -54,7 +55,7 @@ def draw(key: str, chosen: EvalSet, dev: list[Case], test: list[Case], plan: Pla
     """The finished trials of this study, whoever made them."""
     if jobs.running():
         return
-    from rag_core.evaluate.search import kept_trials, shared_storage
+    from rag_core.evaluate.studies import kept_trials, shared_storage
 
     workspace = resources.workspace()
     trials = kept_trials(shared_storage(workspace), plan.study) if shared_storage(workspace).is_file() else 0

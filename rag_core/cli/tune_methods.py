@@ -152,6 +152,7 @@ def conformal(asked: Asked) -> Answer:
 def search(asked: Asked) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
     from rag_core.evaluate import search as searching
+    from rag_core.evaluate.studies import shared_storage
     from rag_core.resources import with_entities, with_judge
 
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, most=None)
@@ -166,7 +167,7 @@ def search(asked: Asked) -> Answer:
         floor=asked.floor,
         sampler=sampler,
         trials=asked.own.get("trials", TRIALS),
-        storage=searching.shared_storage(asked.workspace) if study else None,
+        storage=shared_storage(asked.workspace) if study else None,
         name=study or "search",
         min_grade=asked.min_grade,
         seed=asked.seed,

@@ -165,7 +165,7 @@ def _plain(captures: Captures, pipeline: Pipeline, inner: Sequence[Axis]) -> tup
 
 def _lengths(chain: Chain) -> Floats:
     """Means (4,) of lists cut to lengths only."""
-    return means_at(chain.captured.ordered, chain.front)
+    return means_at(chain.ordered or chain.captured.ordered, chain.front)
 
 
 def means_at(lists: Lists, lengths: Whole) -> Floats:

@@ -21,13 +21,13 @@ from rag_core.evaluate.chain import QUANTITIES, means_of
 from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.evaluate.objectives import OBJECTIVES, Row, best_row, measured, pareto_front
 from rag_core.evaluate.sets import labels_fingerprint
+from rag_core.evaluate.studies import SAMPLERS, finished, labels, sampler_of, storage_at, suggested
 from rag_core.evaluate.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.evaluate.variants import Captures
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 
-SAMPLERS = ("tpe", "random", "grid", "nsga2")
 MOST_CELLS = 100_000  # sampler grid lists them all
 Progress = Callable[[int, int], None]
 
@@ -105,7 +105,7 @@ def search(
     study = _study(task, sampler, storage, name, seed)
     with suppress(Cancelled):
         _run(study, task, sampler, trials, progress)
-    rows = tuple(_row(trial, task) for trial in _finished(study))
+    rows = tuple(_row(trial, task) for trial in finished(study))
     baseline, fixed = _baseline(task, cases, min_grade)
     return Search(task.objectives, baseline, rows, pareto_front(rows), fixed)
 
@@ -128,13 +128,13 @@ def _study(task: _Task, sampler: str, storage: Path | None, name: str, seed: int
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    kept = None if storage is None else _storage(storage)
+    kept = None if storage is None else storage_at(storage)
     directions: Any = [OBJECTIVES[one] for one in task.objectives]
     study = optuna.create_study(
         storage=kept,
         study_name=name,
         directions=directions,
-        sampler=_sampler(task, sampler, None if storage is not None else seed),
+        sampler=sampler_of(task.axes, sampler, None if storage is not None else seed),
         load_if_exists=True,
     )
     held = study.user_attrs.get("task")
@@ -146,26 +146,13 @@ def _study(task: _Task, sampler: str, storage: Path | None, name: str, seed: int
     return study
 
 
-def _sampler(task: _Task, sampler: str, seed: int | None) -> Any:
-    """The sampler; shared studies get no seed, or every process would propose the same."""
-    from optuna import samplers
-
-    if sampler == "grid":
-        return samplers.GridSampler({axis.name: list(axis.values) for axis in task.axes}, seed=seed)
-    if sampler == "random":
-        return samplers.RandomSampler(seed=seed)
-    if sampler == "nsga2":
-        return samplers.NSGAIISampler(seed=seed, population_size=20)
-    return samplers.TPESampler(seed=seed)
-
-
 def _run(study: Any, task: _Task, sampler: str, trials: int, progress: Progress | None) -> None:
     """Trials until the study has enough; possible settings only, an impossible one counts as pruned."""
     from optuna import TrialPruned
     from optuna.trial import TrialState
 
     def objective(trial: Any) -> tuple[float, ...]:
-        settings = {axis.name: _suggested(trial, axis, sampler == "grid") for axis in task.axes}
+        settings = {axis.name: suggested(trial, axis, sampler == "grid") for axis in task.axes}
         try:
             pipeline = pipeline_at(task.pipeline, [(axis, settings[axis.name]) for axis in task.axes])
         except InputError as error:
@@ -183,41 +170,14 @@ def _run(study: Any, task: _Task, sampler: str, trials: int, progress: Progress 
         if done >= trials:
             study.stop()
 
-    missing = trials - len(_finished(study))
+    missing = trials - len(finished(study))
     if missing > 0:
         study.optimize(objective, n_trials=20 * missing, callbacks=[after])
 
 
-def _suggested(trial: Any, axis: Axis, listed: bool) -> Any:
-    """A value of one axis: between the ends of a range of numbers, among the values of a choice."""
-    values = axis.values
-    if not listed and len(values) > 2 and all(isinstance(value, float) for value in values):
-        return trial.suggest_float(axis.name, min(values), max(values))
-    if not listed and len(values) > 2 and list(values) == list(range(values[0], values[0] + len(values))):
-        return trial.suggest_int(axis.name, values[0], values[-1])
-    labels = _labels(axis)
-    return (
-        labels[trial.suggest_categorical(axis.name, list(labels))]
-        if labels
-        else trial.suggest_categorical(axis.name, list(values))
-    )
-
-
-def _labels(axis: Axis) -> dict[str, Any]:
-    """Words for values that a study cannot store, such as two weights; empty where it can."""
-    several = any(isinstance(value, tuple) for value in axis.values)
-    return {"/".join(f"{one:g}" for one in value): value for value in axis.values} if several else {}
-
-
-def _finished(study: Any) -> list[Any]:
-    from optuna.trial import TrialState
-
-    return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-
-
 def _row(trial: Any, task: _Task) -> Row:
     values = dict(zip(task.objectives, trial.values, strict=True))
-    settings = {axis.name: _labels(axis).get(held := trial.params[axis.name], held) for axis in task.axes}
+    settings = {axis.name: labels(axis).get(held := trial.params[axis.name], held) for axis in task.axes}
     return Row(f"trial {trial.number}", settings, values, bool(trial.user_attrs.get("feasible", True)))
 
 
@@ -242,29 +202,3 @@ def choice_of(
     by, captures = QUANTITIES.index(measure_of(found.objectives)), Captures(cases, min_grade)
     value, fixed = (float(means_of(captures, one)[by]) for one in (chosen, found.baseline_pipeline))
     return Choice(chosen, row.settings, value, found.baseline_pipeline, int(found.baseline.settings["k"]), fixed)
-
-
-def shared_storage(workspace: Path) -> Path:
-    """Where the studies of a workspace live."""
-    return workspace / "studies.db"
-
-
-def kept_trials(storage: Path, name: str) -> int:
-    """How many finished trials the study of that name holds; 0 where there is no such study."""
-    import optuna
-
-    if not storage.is_file():
-        return 0
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        return len(_finished(optuna.load_study(study_name=name, storage=_storage(storage))))
-    except KeyError:
-        return 0
-
-
-def _storage(path: Path) -> Any:
-    """The studies' file, waited for while another process writes to it."""
-    import optuna
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})

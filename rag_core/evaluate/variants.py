@@ -16,11 +16,13 @@ import numpy as np
 
 from rag_core.errors import InputError
 from rag_core.evaluate.experiment import start_of
+from rag_core.evaluate.fusion import Ranks, fused_lists, ranks_in
 from rag_core.evaluate.lists import Lists, Whole, lists_of, make_lists
 from rag_core.evaluate.scores import score
 from rag_core.evaluate.view import Floats
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
+from rag_core.retrieve.hybrid import Hybrid
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case, Order
@@ -125,6 +127,7 @@ class Chain:
     front: Whole
     cut: AdaptiveGap | None
     back: Whole
+    ordered: Lists | None = None  # the lists in another order than the captured one, for a chain without a cut
 
 
 class Captures:
@@ -136,6 +139,7 @@ class Captures:
             raise InputError("a sweep got no query, expected at least one")
         self.cases, self.min_grade = tuple(cases), min_grade
         self._known: dict[str, Captured] = {}
+        self._ranks: list[Ranks | None] = []
 
     def after(self, stages: Sequence[Stage]) -> Captured:
         """What these stages give of every case's list; the longest beginning that is known is not run again."""
@@ -158,6 +162,8 @@ class Captures:
         cuts = [at for at, stage in enumerate(pipeline.stages) if isinstance(stage, AdaptiveGap)]
         if len(cuts) > 1:
             return None
+        if not cuts and (fused := self._fused(pipeline.stages)) is not None:
+            return fused
         at = cuts[0] if cuts else len(pipeline.stages)
         head, tail = pipeline.stages[:at], pipeline.stages[at + 1 :]
         first = _first_cutoff(head)
@@ -170,6 +176,17 @@ class Captures:
         if front is None or not captured.distinct or not cuts:
             return None if front is None or not captured.distinct else Chain(captured, front, None, front)
         return self._with_cut(captured, front, pipeline.stages[at], tail)
+
+    def _fused(self, stages: Sequence[Stage]) -> Chain | None:
+        """Hybrid and then TopK over recorded ranks as arrays; None where that is not what the stages are."""
+        if not stages or not isinstance(stages[0], Hybrid) or not all(isinstance(one, TopK) for one in stages[1:]):
+            return None
+        captured = self.after(())
+        self._ranks = self._ranks or [ranks_in(captured.starts)]
+        ranks, front = self._ranks[0], captured.limits(stages[1:])
+        if ranks is None or front is None:
+            return None
+        return Chain(captured, front, None, front, fused_lists(captured.ordered, ranks.order(stages[0])))
 
     def _with_cut(self, captured: Captured, front: Whole, cut: Stage, tail: Sequence[Stage]) -> Chain | None:
         """The chain around a cut, once it is known that the cut refuses none of the lists."""

@@ -13,7 +13,8 @@ import pytest
 from rag_core.errors import Cancelled, InputError
 from rag_core.evaluate.chain import best_of_plane
 from rag_core.evaluate.grid import parse_grid, pipeline_at
-from rag_core.evaluate.search import SAMPLERS, choice_of, search
+from rag_core.evaluate.search import choice_of, search
+from rag_core.evaluate.studies import SAMPLERS
 from rag_core.evaluate.tune import values_of
 from rag_core.spec import parse_pipeline
 
@@ -162,3 +163,10 @@ def test_a_row_as_a_choice_has_the_values_of_its_pipelines():
         assert value == pytest.approx(sum(plain) / len(plain))
     assert choice.value == found.best.values["SetP"]
     assert choice.baseline_k == found.baseline.settings["k"]
+
+
+def test_a_choice_of_words_and_a_whole_range_are_sought():
+    axes = parse_grid("gap_policy=largest|first|relative,max_results=3:9:7,gap_threshold=0.1", "AdaptiveGap")
+    found = search(CASES, CUT, axes, sampler="random", trials=30)
+    assert {row.settings["gap_policy"] for row in found.rows} == {"largest", "first", "relative"}
+    assert all(row.settings["max_results"] in range(3, 10) for row in found.rows)

@@ -1,0 +1,79 @@
+"""Studies of Optuna: the file of a workspace that processes share, samplers, and how an axis becomes a suggestion.
+
+What is sought and how a trial is judged is in search.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_core.evaluate.grid import Axis
+
+SAMPLERS = ("tpe", "random", "grid", "nsga2")
+
+
+def sampler_of(axes: Sequence[Axis], sampler: str, seed: int | None) -> Any:
+    """The sampler; shared studies get no seed, or every process would propose the same."""
+    from optuna import samplers
+
+    if sampler == "grid":
+        return samplers.GridSampler({axis.name: list(labels(axis) or axis.values) for axis in axes}, seed=seed)
+    if sampler == "random":
+        return samplers.RandomSampler(seed=seed)
+    if sampler == "nsga2":
+        return samplers.NSGAIISampler(seed=seed, population_size=20)
+    return samplers.TPESampler(seed=seed)
+
+
+def suggested(trial: Any, axis: Axis, listed: bool) -> Any:
+    """A value of one axis: between the ends of a range of numbers, among the values of a choice."""
+    values = axis.values
+    if not listed and len(values) > 2 and all(isinstance(value, float) for value in values):
+        return trial.suggest_float(axis.name, min(values), max(values))
+    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    if not listed and whole and len(values) > 2 and list(values) == list(range(values[0], values[0] + len(values))):
+        return trial.suggest_int(axis.name, values[0], values[-1])
+    words = labels(axis)
+    told = trial.suggest_categorical(axis.name, list(words or values))
+    return words.get(told, told)
+
+
+def labels(axis: Axis) -> dict[str, Any]:
+    """Words for values that a study cannot store, such as two weights; empty where it can."""
+    several = any(isinstance(value, tuple) for value in axis.values)
+    return {"/".join(f"{one:g}" for one in value): value for value in axis.values} if several else {}
+
+
+def finished(study: Any) -> list[Any]:
+    """The finished trials of a study, in order."""
+    from optuna.trial import TrialState
+
+    return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+
+
+def shared_storage(workspace: Path) -> Path:
+    """Where the studies of a workspace live."""
+    return workspace / "studies.db"
+
+
+def kept_trials(storage: Path, name: str) -> int:
+    """How many finished trials the study of that name holds; 0 where there is no such study."""
+    import optuna
+
+    if not storage.is_file():
+        return 0
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        return len(finished(optuna.load_study(study_name=name, storage=storage_at(storage))))
+    except KeyError:
+        return 0
+
+
+def storage_at(path: Path) -> Any:
+    """The studies' file, waited for while another process writes to it."""
+    import optuna
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})
