@@ -111,9 +111,8 @@ def show_way_in(way: str) -> None:
 
 def draw_below(chosen: Summary) -> None:
     """Chunks, numbers, or the way in: only the one that is chosen runs."""
-    below = st.segmented_control(
-        "Below", BELOW, default=BELOW[0], required=True, key="corpus.below", label_visibility="collapsed"
-    )
+    st.session_state.setdefault(corpus_state.BELOW, BELOW[0])
+    below = st.segmented_control("Below", BELOW, required=True, key=corpus_state.BELOW, label_visibility="collapsed")
     if below in WAYS_IN:
         show_way_in(str(below))
         return
@@ -123,9 +122,10 @@ def draw_below(chosen: Summary) -> None:
         return
     numbers = corpus_state.numbers(chosen.name)
     if below == "Numbers":
-        from pages.components import corpus_numbers
+        from pages.components import corpus_numbers, corpus_recut
 
         corpus_numbers.show(numbers)
+        corpus_recut.show(chosen.name)
         draw_deletion(chosen)
     else:
         from pages.components import chunk_browser
@@ -168,6 +168,7 @@ def delete(name: str) -> None:
 def draw() -> None:
     header.show("Corpus", "What is in my collections, and how do documents get there?", HELP)
     known = corpus_state.collections()
+    corpus_state.read_address([one.name for one in known], BELOW)
     chosen = choose_collection(known)
     jobs.show()
     corpus_add.show_report()
@@ -183,6 +184,7 @@ def draw() -> None:
         return
     draw_collections(known, chosen)
     draw_below(chosen)
+    corpus_state.write_address(chosen.name)
 
 
 draw()

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import corpus_connect, corpus_state, jobs, say, who
+from pages.components import corpus_connect, corpus_recut, corpus_state, jobs, say, who
 from pages.components.corpus_state import Order, Preview
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
 from rag_core.index.foreign import Connected
 from rag_core.index.ingest import IngestReport
+from rag_core.rechunk import Recut
 from rag_core.roles import CHANGE
 
 NOT_THERE = ""
@@ -174,6 +175,9 @@ def show_report() -> None:
         _report(job.report)
     elif isinstance(job.report, Connected):
         corpus_connect.report(job.report)
+    elif isinstance(job.report, Recut):
+        with st.container(border=True):
+            corpus_recut.report(job.report)
     else:
         st.markdown(":material/check: **The collection is up to date already**: nothing was embedded.")
     st.button("Close this report", key="corpus.close", on_click=jobs.put_away, type="tertiary")

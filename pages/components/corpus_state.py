@@ -26,6 +26,8 @@ from rag_core.roles import CHANGE
 COLLECTION = "corpus.collection"
 CHUNK = "corpus.chunk"
 PAGE = "corpus.page"
+BELOW = "corpus.below"
+ADDRESS = "corpus.address"
 DROPS = "dropped"
 STORED = "corpus.stored"
 SUFFIXES = ("md", "markdown", "jsonl", "ndjson", "csv", "tsv", "parquet", "json", "yaml", "yml")
@@ -48,6 +50,26 @@ def choose(name: str) -> None:
     st.session_state[COLLECTION] = name
     st.session_state[CHUNK] = ""
     st.session_state[PAGE] = 1
+
+
+def read_address(known: Sequence[str], views: Sequence[str]) -> None:
+    """Take collection and view from a link, once; what it names and is not there is passed over."""
+    address = st.query_params.to_dict()
+    if address == st.session_state.get(ADDRESS):
+        return
+    st.session_state[ADDRESS] = address
+    if address.get("collection") in known:
+        choose(address["collection"])
+    if address.get("view") in views:
+        st.session_state[BELOW] = address["view"]
+
+
+def write_address(name: str) -> None:
+    """Put collection and view into the address; a link copied from there opens them."""
+    address = {"collection": name, "view": str(st.session_state.get(BELOW) or "")}
+    if st.query_params.to_dict() != address:
+        st.query_params.from_dict(address)
+    st.session_state[ADDRESS] = address
 
 
 def numbers(name: str) -> Overview:

@@ -233,3 +233,44 @@ def test_a_folder_that_is_no_store_is_said_and_nothing_is_listed(corpus, tmp_pat
     corpus.text_input(key="corpus.chroma_path").set_value(str(tmp_path)).run()
     app = sane(button(corpus, "Look what is there").click().run())
     assert any("holds no chroma.sqlite3" in one.value for one in app.text)
+
+
+def test_a_look_at_another_header_level_says_where_labels_go_and_cutting_does_it(corpus, folder, workspace, words):
+    from rag_core.index.collection import open_collection
+    from rag_core.store.database import open_store
+    from rag_core.store.events import Event
+    from rag_core.store.keys import text_hash
+    from rag_core.store.labels import LabelStore
+
+    (folder / "one.md").write_text(
+        "## Climbing\nA climb costs the climber two moves.\n\n### Ropes\nA rope halves it all.\n"
+    )
+    app = ingest(corpus, "mine", folder)
+    (chunk,) = [one for one in open_collection(workspace, "mine").chunks if one.title == "Ropes"]
+    label = Event(
+        session="s", seq=1, eval_set="e", query_id="q", chunk_id=chunk.id, annotator="me", grade=2,
+        text_hash=text_hash(chunk.text),
+    )  # fmt: skip
+    with open_store(workspace) as store:
+        LabelStore(store).append([label])
+    app.segmented_control(key="corpus.below").set_value("Numbers").run()
+    app.segmented_control(key="corpus.recut_level").set_value(2).run()
+    sane(button(app, "Look first").click().run())
+    assert "**Chunks: 3 would be 2**" in words(app)
+    assert list(frame(app, "become")["become"]) == ["split"]
+    finished(sane(button(app, "Cut anew").click().run()))
+    assert "**Chunks: 3 are 2**" in words(app)
+    assert len(open_collection(workspace, "mine").chunks) == 2
+
+
+def test_a_link_opens_collection_and_view(corpus, folder, open_app):
+    ingest(corpus, "mine", folder)
+    ingest(corpus, "other", folder)
+    app = open_app()
+    app.query_params["collection"] = "other"
+    app.query_params["view"] = "Numbers"
+    app.switch_page("pages/corpus.py").run()
+    assert app.session_state["corpus.choice"] == "other"
+    assert app.segmented_control(key="corpus.below").value == "Numbers"
+    app.segmented_control(key="corpus.below").set_value("Chunks").run()
+    assert sane(app).query_params["view"] == "Chunks"
