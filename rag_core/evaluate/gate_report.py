@@ -73,7 +73,7 @@ def _row(one: GateResult) -> str:
     found = one.comparison
     delta = "-" if found is None or found.delta is None else f"{found.delta:+.3f}"
     interval = "-" if found is None or found.low is None else f"{found.low:+.3f} … {found.high:+.3f}"
-    p = "-" if one.p is None else f"{one.p:.3f}"
+    p = "-" if one.p is None else "< 0.001" if one.p < 0.001 else f"{one.p:.3f}"
     count = "-" if found is None else str(found.queries)
     cells = (_code(one.pipeline), _code(one.baseline), delta, interval, p, count, MARKS[one.outcome])
     return f"| {' | '.join(cells)} |"

@@ -19,6 +19,7 @@ def report_html(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["figure"] = figure
+    environment.filters["chance"] = lambda p: "-" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
     environment.filters["signed"] = lambda value: "-" if value is None else f"{value:+.3f}"
     template = environment.from_string(read_text(TEMPLATE))
     content = content_of(run, notes)
