@@ -19,7 +19,7 @@ from rag_core.store.labels import LabelStore
 
 KEY = "label.component"
 QUEUE, ACKS, ANSWERED, VERSION = "label.queue", "label.acks", "label.answered", "label.version"
-VIEWS = ("Queue", "Agreement", "Import and export", "Audit")
+VIEWS = ("Queue", "Agreement", "Import and export", "Audit", "Model")
 NO_GUIDELINES = (
     "Judge the chunk for this query alone.\n\n"
     "- **0 irrelevant**: says nothing about what is asked\n"
@@ -168,10 +168,13 @@ def draw() -> None:
 
 def draw_other(view: str, chosen: EvalSet, settings: Settings, store: Store) -> None:
     """The views beside the queue; only the one that is chosen is loaded."""
-    from pages.components import label_agreement, label_audit, label_exchange
+    from pages.components import label_agreement, label_audit, label_exchange, label_model
 
     if view == "Import and export":
         label_exchange.show(chosen.name, LabelStore(store), settings.annotator)
+        return
+    if view == "Model":
+        label_model.show(chosen, LabelStore(store), settings.annotator)
         return
     lists = label_pool.lists_of(chosen, settings.pipelines, settings.captured)
     if lists is None:

@@ -1,0 +1,78 @@
+"""What models say, on Label: their agreement with people, and their grades of the chunks this person has labelled.
+
+A model's grade of a chunk without the person's own label is not shown, so that nothing leads the label. Reasons are
+foreign text and stand in cells only.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rag_core.evaluate.judge_agreement import JudgeAgreement, judge_agreement
+from rag_core.evaluate.sets import EvalSet
+from rag_core.store.events import GRADES
+from rag_core.store.labels import LabelStore
+from rag_core.store.model_labels import after_own_label, models, peoples_grades, runs_of
+
+MOST_SHOWN = 500
+HOW = "python -m rag_core labels judge --eval-set {name} --only labelled --repeats 2"
+
+
+def show(chosen: EvalSet, store: LabelStore, annotator: str) -> None:
+    """Draw the view."""
+    names = models(store, chosen.name)
+    if not names:
+        st.markdown(
+            "**No model has graded this eval set.** One proposes labels that count nowhere until it has proved:"
+        )
+        st.code(HOW.format(name=chosen.name), language=None, wrap_lines=True)
+        return
+    for name in names:
+        _agreement(_measured(chosen, store, name))
+    _grades(chosen, store, annotator)
+
+
+def _measured(chosen: EvalSet, store: LabelStore, name: str) -> JudgeAgreement:
+    files = {case.query.id: case.grades for case in chosen.cases}
+    people = peoples_grades(store, chosen.name, store.labels(chosen.name, name), files)
+    return judge_agreement(name, people, runs_of(store, chosen.name, name), chosen.min_grade)
+
+
+def _agreement(found: JudgeAgreement) -> None:
+    with st.container(border=True):
+        st.text(found.words)
+        with st.container(horizontal=True):
+            st.metric("Cohen’s kappa, relevant or not", _digits(found.kappa))
+            st.metric("95 % interval", f"{_digits(found.low)} to {_digits(found.high)}")
+            st.metric("kappa of the grades", _digits(found.grade_kappa))
+            flips = "asked once" if found.flip_rate is None else f"{found.flip_rate:.0%}"
+            st.metric("grades that flip over runs", flips)
+        rows = {"people say": [f"{grade} {word}" for grade, word in GRADES.items()]}
+        for grade in GRADES:
+            rows[f"model says {grade}"] = [str(row[grade]) for row in found.confusion]
+        st.dataframe(rows, hide_index=True, width="stretch", alt="How often each grade of people met each of the model")
+
+
+def _digits(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _grades(chosen: EvalSet, store: LabelStore, annotator: str) -> None:
+    own = {(event.query_id, event.chunk_key): event.grade for event in store.labels(chosen.name, annotator)}
+    rows = [
+        {"query": event.query_id, "chunk": event.chunk_id, "you": _said(own[item]), "model": _said(event.grade),
+         "differ": "≠" if own[item] != event.grade else "", "reason": event.note, "which model": event.annotator}
+        for item, events in after_own_label(store, chosen.name, annotator).items()
+        for event in events
+    ]  # fmt: skip
+    differing = sum(bool(row["differ"]) for row in rows)
+    st.markdown(f"**Chunks you and a model graded: {len(rows):,}**, otherwise: {differing:,}")
+    if not rows:
+        st.markdown(":gray[What a model says of a chunk is shown once you have labelled it yourself.]")
+        return
+    rows.sort(key=lambda row: not row["differ"])
+    st.dataframe(rows[:MOST_SHOWN], hide_index=True, width="stretch", alt="Your grades beside the model’s")
+
+
+def _said(grade: int | None) -> str:
+    return "unsure" if grade is None else str(grade)
