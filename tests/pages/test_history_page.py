@@ -119,3 +119,11 @@ def test_deleting_everything(wear, page, words):
     app.button(key="history.delete_all").click().run()
     assert "No question is kept yet." in words(sane(app))
     assert questions(wear) == []
+
+
+def test_a_question_is_opened_in_explore_as_it_was(wear, page):
+    append(wear, "a soft cap")
+    app = tick(page(), 0)
+    sane(app.button(key="history.open").click().run())
+    view = app.session_state["explore"]
+    assert (view.collection, view.question, view.depth, view.k) == ("wear", "a soft cap", 15, 1)

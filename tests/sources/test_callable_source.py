@@ -176,3 +176,29 @@ def test_a_source_and_a_collection_together_or_neither_is_wrong_usage(capsys):
     assert main(["query", "a", "--json"]) == 2
     assert main(["query", "a", "--collection", "x", "--source", "a:b", "--json"]) == 2
     assert "expected one of --collection NAME and --source" in capsys.readouterr().err
+
+
+def test_an_interrupted_capture_of_a_source_resumes_with_what_is_missing(documented, capsysbinary, monkeypatch):
+    own = documented / "set"
+    own.mkdir()
+    (own / "meta.yaml").write_text("version: 1\nname: rules\n")
+    (own / "queries.jsonl").write_text("".join(f'{{"id": "q{n}", "query": "rule {n}"}}\n' for n in range(6)))
+    asked, nearest = [], FakeTable.nearest
+
+    def failing(table, text, limit):
+        asked.append(text)
+        if len(asked) == 4:
+            raise ConnectionError("the line broke")
+        return nearest(table, text, limit)
+
+    monkeypatch.setattr(FakeTable, "nearest", failing)
+    out = documented / "lists.jsonl"
+    arguments = ["capture", "--eval-set", str(own), "--out", str(out), "--source", "my_source:search", "--json"]
+    assert main([*arguments, "--workspace", str(documented / "ws")]) == 3
+    assert b"my_source:search failed (ConnectionError)" in capsysbinary.readouterr()[1]
+    assert not out.exists()
+    assert main([*arguments, "--workspace", str(documented / "ws")]) == 0
+    done = json.loads(capsysbinary.readouterr()[0])
+    assert (done["asked"], done["queries"], done["depth"]) == (3, 6, 200)
+    assert asked == ["rule 0", "rule 1", "rule 2", "rule 3", "rule 3", "rule 4", "rule 5"]
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == [f"q{n}" for n in range(6)]
