@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from rag_core.errors import Cancelled, WinnowError
+from rag_core.journal import running as logged
 
 Progress = Callable[[int, int], None]
 Work = Callable[[Progress], Any]
@@ -52,7 +53,8 @@ class Job:
     def run(self, work: Work) -> None:
         """Do the work and keep its report or its one sentence."""
         try:
-            self.report = work(self.progress)
+            with logged("job"):
+                self.report = work(self.progress)
         except Cancelled as error:
             self.stopped = str(error)
         except (WinnowError, OSError) as error:
