@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components import labels, resources, sources, who
 from rag_core.evaluate.pooling import NEAR
 from rag_core.spec import shipped_names
-from rag_core.store.events import ADJUDICATED
+from rag_core.store.events import is_reserved
 
 FIRST_PIPELINES = ("unfiltered", "query-must", "adaptive-default")
 NOBODY, NOT_ME = "nobody judged", "not by me"
@@ -95,8 +95,8 @@ def annotator() -> str:
         "Your name", max_chars=labels.LONGEST_NAME, key=labels.NAME_KEY, persist_state="session",
         help="Each person’s labels are kept apart; agreement is measured between names.",
     )  # fmt: skip
-    if (typed or "").strip() == ADJUDICATED:
-        st.text(f"The name {ADJUDICATED} is kept for decisions between people; you label as {who.ME}.")
+    if is_reserved((typed or "").strip()):
+        st.text(f"This name is kept for decisions between people, or for models; you label as {who.ME}.")
     return labels.annotator()
 
 

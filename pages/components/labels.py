@@ -14,7 +14,7 @@ import streamlit as st
 from pages.components import who
 from rag_core.evaluate.experiment import with_labels
 from rag_core.store.database import Store
-from rag_core.store.events import ADJUDICATED, Event, undo_of
+from rag_core.store.events import Event, is_reserved, undo_of
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Hit
@@ -37,12 +37,12 @@ CHOICES: tuple[tuple[str, int | None], ...] = (
 def annotator() -> str:
     """In whose name this session labels: who logged in, else the name typed on Label, else `me`.
 
-    The name under which decisions between people are kept is nobody's.
+    The names under which decisions between people and models' labels are kept are nobody's.
     """
     if who.shared():
         return who.person().name
     typed = str(st.session_state.get(NAME_KEY) or "").strip()[:LONGEST_NAME]
-    return who.ME if typed in ("", ADJUDICATED) else typed
+    return who.ME if not typed or is_reserved(typed) else typed
 
 
 def overlaid(store: Store, eval_set: str, cases: Sequence[Case]) -> list[Case]:

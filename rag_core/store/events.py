@@ -66,6 +66,11 @@ def is_model(annotator: str) -> bool:
     return annotator.startswith(MODEL)
 
 
+def is_reserved(name: str) -> bool:
+    """Whether no person may label under this name: it stands for a decision between people, or for a model."""
+    return name == ADJUDICATED or is_model(name)
+
+
 def undo_of(target: Event, session: str, seq: int, batch: str = "") -> Event:
     """The event that takes `target` back."""
     taken_back = replace(target, kind=UNDO, grade=None, note="", undoes=target.key, at="")

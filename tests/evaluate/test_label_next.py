@@ -135,6 +135,7 @@ def test_half_the_labels_of_random_order_settle_a_comparison_that_shares_most_ch
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_label_next_over_two_hundred_comparisons_and_its_curve():
     curve = {overlap: simulated(200, overlap) for overlap in (0.2, 0.4, 0.6, 0.8)}
     print("median share of random order's labels, by share of common chunks:", curve)

@@ -78,7 +78,11 @@ def test_pasted_queries_are_looked_at_and_made_a_set(sets_page, workspace, words
     assert "1 ask what another one asks" in words(app)
     app.text_input(key="sets.new.name").set_value("table-talk")
     app = press(app, "sets.new.make")
-    assert [case.query.text for case in load_set("table-talk", workspace).cases] == ["How far?", "How high?", "how far?"]
+    assert [case.query.text for case in load_set("table-talk", workspace).cases] == [
+        "How far?",
+        "How high?",
+        "how far?",
+    ]
     assert app.selectbox(key="sets.chosen").value == "table-talk"
 
 

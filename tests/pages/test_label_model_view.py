@@ -65,3 +65,11 @@ def test_a_models_grade_is_hidden_until_the_person_labelled_the_chunk(model_view
     row = app.dataframe[-1].value.iloc[0]
     assert (row["chunk"], row["you"], row["model"], row["reason"]) == (one, "0", "3", SECRET)
     assert SECRET not in words(app)
+
+
+def test_nobody_labels_under_the_name_of_a_model(model_view, words):
+    app = model_view()
+    app.text_input(key="label.annotator").set_value("model:me")
+    app.run()
+    assert not app.exception
+    assert "you label as me" in words(app)
