@@ -1,0 +1,55 @@
+"""History in Chromium: foreign words stay text, a ticked question opens in Explore, and deleted ones are gone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from rag_core.index.embed import BundledEmbedder
+from rag_core.index.ingest import ingest
+from rag_core.store.database import open_store
+from rag_core.store.history import Asked, History
+
+HOSTILE = "![x](http://foreign.invalid/a.png) <img src=http://foreign.invalid/b.png>"
+
+
+@pytest.fixture
+def asked(own_app, tmp_path):
+    """Two questions to a collection of the app's workspace."""
+    workspace = tmp_path / "workspace"
+    (tmp_path / "hats.md").write_text("## Bowler\nA hard round hat.\n\n## Beret\nA soft flat cap.\n")
+    ingest([tmp_path / "hats.md"], "wear", workspace, BundledEmbedder())
+    with open_store(workspace) as store:
+        for query in ("a soft cap", HOSTILE):
+            kept = {"kept": [{"id": HOSTILE, "title": HOSTILE, "distance": 0.5}], "dropped": {"TopK": 1}}
+            History(store).append(Asked(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], kept))
+    return own_app
+
+
+def click_row(page, row):
+    """Tick a row; its cells are drawn, so they are found by their place."""
+    table = page.get_by_test_id("stDataFrame").first
+    table.click(position={"x": 20, "y": 36 + 35 * row + 17})
+
+
+def test_foreign_words_stay_text_and_a_question_opens_again(page, asked):
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(asked + "/history")
+    expect(page.get_by_text("Questions: 2.")).to_be_visible()
+    click_row(page, 0)
+    expect(page.get_by_text("Kept: 1")).to_be_visible()
+    click_row(page, 0)
+    click_row(page, 1)
+    page.get_by_role("button", name="Open in Explore").click()
+    expect(page.get_by_text("a soft cap").first).to_be_visible()
+    page.wait_for_url(lambda url: "collection=wear" in url and "question=" in url)
+    assert not [url for url in requests if "foreign.invalid" in url]
+
+
+def test_deleted_questions_are_gone_from_page_and_file(page, asked, tmp_path):
+    page.goto(asked + "/history")
+    expect(page.get_by_text("Questions: 2.")).to_be_visible()
+    page.get_by_role("button", name="Delete the whole history").click()
+    page.get_by_role("button", name="Delete everything").click()
+    expect(page.get_by_text("No question is kept yet.")).to_be_visible()
+    files = (tmp_path / "workspace").glob("winnow.db*")
+    assert not any(b"a soft cap" in path.read_bytes() for path in files)
