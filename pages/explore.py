@@ -35,6 +35,7 @@ from rag_core.types import Case
 
 BELOW = ("Chunks", "Context", "All queries")
 FUSION, HOPS = "Fusion", "Hops"
+FACTOR = "explore.factor"
 TABLE_WIDTH = 590  # pixels: rank, distance, verdict, label and the start of the title
 
 HELP = """
@@ -96,6 +97,8 @@ def moved(event: cut_chart.ChartEvent) -> None:
         for name, value in event.limits.items()
         if name in ADAPTIVE and math.isfinite(value) and value >= 0
     }
+    if "gap_threshold" in limits:  # the chart shows that of this question's form
+        limits["gap_threshold"] /= st.session_state.get(FACTOR, 1.0)
     if limits:
         session.change(**limits)
 
@@ -250,6 +253,7 @@ def draw_asked(asked: Asked) -> None:
     outcome = run_view(asked, view)
     rows = rows_of(outcome, least)
     data = chart_data(outcome, rows, view, session.selected())
+    st.session_state[FACTOR] = view.factor(outcome.case.query.text)
     above, charts = st.container(), st.container()
     with charts:  # sent first: what a person looks at while a setting moves
         draw_chart(data)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +64,36 @@ APPS = (
 )
 
 
+MANY = (
+    App(
+        "winnow Tune",
+        [*STREAMLIT, str(ROOT / "app.py"), *QUIET, "--server.port"],
+        "/tune",
+        "/_stcore/health",
+        ".plane .marker",
+        ".plane .marker",
+        "aria-valuenow",
+    ),
+    App(
+        "stock Streamlit + Plotly",
+        [*STREAMLIT, str(PEERS / "many_streamlit.py"), *QUIET, "--server.port"],
+        "/",
+        "/_stcore/health",
+        ".annotation-text",
+        ".annotation-text",
+    ),
+    App(
+        "Dash",
+        [sys.executable, str(PEERS / "many_dash.py")],
+        "/",
+        "/",
+        ".annotation-text",
+        ".annotation-text",
+    ),
+)
+"""The comparison of Tune's marker on 500 queries × 200 candidates."""
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -71,10 +101,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(app: App) -> Iterator[tuple[str, float]]:
-    """The app running: its address, and the seconds from start to healthy."""
+def served(app: App, fill: Callable[[Path], None] | None = None) -> Iterator[tuple[str, float]]:
+    """The app running on a workspace that `fill` prepared: its address, and the seconds from start to healthy."""
     port = free_port()
     with tempfile.TemporaryDirectory() as workspace:
+        if fill is not None:
+            fill(Path(workspace))
         environment = {**os.environ, "WINNOW_WORKSPACE": workspace}
         started = time.perf_counter()
         process = subprocess.Popen(

@@ -123,12 +123,18 @@ def _adaptive(view: View, limit_maximum: Mapping[str, float], step: Mapping[str,
         st.toggle(
             "offset as a share too", key="explore.share", value=view.relative_offset is not None, on_change=_share
         )
+    st.toggle("query_specific", help=FORM_HELP, **session.bind("query_specific"))
     low, high = st.columns(2)
     low.number_input("Min results", min_value=0, max_value=view.max_results, step=1, **session.bind("min_results"))
     high.number_input(
         "Max results", min_value=max(1, view.min_results), max_value=1000, step=1, **session.bind("max_results")
     )
 
+
+FORM_HELP = (
+    "Half the gap threshold for a specific question (What is a …?), 1.5 times for a broad one (Tell me about …). "
+    "The chart shows the threshold of this question."
+)
 
 POLICY_HELP = (
     "Which gap of at least the threshold ends the list: the largest, or the first. "

@@ -165,7 +165,7 @@ def chart_data(outcome: Outcome, rows: Sequence[Row], view: View, selected: str)
         gap_range=gap_top(gaps, metric),
         limit_maximum=largest,
         step=steps,
-        adaptive=view.adaptive if adaptive_ran else None,
+        adaptive=view.adaptive_for(outcome.case.query.text) if adaptive_ran else None,
         keep_at_most=view.k if view.top_on else None,
         dropped_later=tuple(row.hit.chunk.id for row in drawn if row.drop and row.drop.stage == "LLMFilter"),
         kept_elsewhere=sum(row.kept for row in rows) - sum(row.kept for row in drawn),

@@ -16,6 +16,7 @@ from pages.components import llm_view, search_view
 from rag_core.errors import InputError
 from rag_core.files import parse_json
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_RELATIVE_THRESHOLD, DEFAULT_THRESHOLD
+from rag_core.filters.query_form import threshold_factor
 from rag_core.retrieve.question import check_question
 from rag_core.settings import chunk_filtering
 from rag_core.spec import make_stage, parse_pipeline
@@ -47,7 +48,7 @@ class View:
     depth: int = 15
     where: str = ""
     file_filter: str = ""
-    engine: str = "vectors"
+    engine: str = "vector"
     rrf_k: float = 60.0
     dense_weight: float = 1.0
     lexical_weight: float = 1.0
@@ -67,6 +68,7 @@ class View:
     max_results: int = 15
     gap_policy: str = "largest"
     relative_offset: float | None = None
+    query_specific: bool = False
     llm_on: bool = False
     judge: str = llm_view.SIMULATED
     error_rate: float = 0.1
@@ -83,7 +85,18 @@ class View:
     @property
     def adaptive(self) -> dict[str, Any]:
         """The settings of AdaptiveGap."""
-        return {name: getattr(self, name) for name in ADAPTIVE}
+        return {name: getattr(self, name) for name in (*ADAPTIVE, "query_specific")}
+
+    def adaptive_for(self, question: str) -> dict[str, Any]:
+        """The rule's numbers for one question, whose form may move the threshold: what the chart cuts by."""
+        return {
+            **{name: getattr(self, name) for name in ADAPTIVE},
+            "gap_threshold": self.gap_threshold * self.factor(question),
+        }
+
+    def factor(self, question: str) -> float:
+        """What the question's form makes of the threshold; 1 unless query_specific is on."""
+        return threshold_factor(question) if self.query_specific else 1.0
 
     @property
     def refilled(self) -> bool:
