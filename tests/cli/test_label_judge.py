@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
 from rag_core.cli import main
 from rag_core.cli.label_judge import with_judge_labels
@@ -137,3 +139,41 @@ def test_an_unknown_judge_is_one_sentence(run):
     code, _, err = run("judge-agreement", "--judge", "model:nobody")
     assert code == 2
     assert "expected one of: model:simulated judge" in err
+
+
+@pytest.fixture
+def endpoint(workspace, monkeypatch):
+    """A server that grades every passage 2, and answers nonsense for the chunks whose text ends in 9."""
+    with HTTPServer(threaded=True) as server:
+
+        def handler(request):
+            asked = request.get_json()["messages"][-1]["content"]
+            nonsense = any(line.startswith("| text") and line.endswith(" 9") for line in asked.split("\n"))
+            text = "I would keep it" if nonsense else '{"reason": "part of it", "grade": 2}'
+            usage = {"prompt_tokens": 100, "completion_tokens": 10}
+            body = {"choices": [{"finish_reason": "stop", "message": {"content": text}}], "usage": usage}
+            return Response(json.dumps(body), content_type="application/json")
+
+        server.expect_request("/v1/chat/completions").respond_with_handler(handler)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url_for("/v1"))
+        monkeypatch.setenv("OPENAI_MODEL", "small")
+        monkeypatch.setenv("WINNOW_PRICE_IN", "1000")
+        monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
+        yield server
+
+
+def test_an_endpoint_is_asked_within_the_budget_and_goes_on_where_it_stopped(run, workspace, endpoint):
+    first = document(run("judge", "-n", "2", "--budget", "1", "--json"))
+    assert "budget" in first["run"]["stopped"]
+    stopped_at = len(endpoint.log)
+    assert 0 < stopped_at < 20
+    assert first["written"] == first["grades"]["2"] <= stopped_at
+    second = document(run("judge", "-n", "2", "--json"))
+    assert len(endpoint.log) == 20
+    assert second["preview"]["stored"] == stopped_at
+    assert second["grades"] == {"0": 0, "1": 0, "2": 18, "3": 0}
+    assert second["without_grade"] == {"the answer holds no grade of 0 to 3": 2}
+    assert second["annotator"] == "model:small"
+    with open_store(workspace) as store:
+        assert len(LabelStore(store).labels("mine", "model:small")) == 18
+    assert document(run("judge", "-n", "2", "--json"))["preview"]["calls"] == 0
