@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rag_core.cli.agreement import label_agreement
+from rag_core.cli.label_audit import audit_labels
 from rag_core.cli.label_judge import judge_agreement, judge_labels
 from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
 from rag_core.cli.label_texts import remap_labels, write_run_file
@@ -179,3 +180,4 @@ labels_app.command("judge")(judge_labels)
 labels_app.command("judge-agreement")(judge_agreement)
 labels_app.command("remap")(remap_labels)
 labels_app.command("run-file")(write_run_file)
+labels_app.command("audit")(audit_labels)

@@ -1,0 +1,44 @@
+"""`labels audit`: the most suspect labels, people's laid over the files', and a blind sample without grades."""
+
+import json
+
+import pytest
+
+from rag_core.cli import main
+
+
+@pytest.fixture
+def audited(capfdbinary, tmp_path):
+    def run(*arguments):
+        usual = ["--eval-set", "recorded-combat", "--workspace", str(tmp_path / "workspace"), "--json"]
+        assert main(["labels", "audit", *arguments, *usual]) == 0
+        return json.loads(capfdbinary.readouterr().out)
+
+    return run
+
+
+def test_the_most_suspect_come_first_and_nothing_is_made(audited, tmp_path):
+    found = audited("--top", "5")
+    assert found["labels"] == 45
+    suspicions = [row["suspicion"] for row in found["rows"]]
+    assert suspicions == sorted(suspicions, reverse=True)
+    assert len(suspicions) == 5
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_a_persons_label_is_audited_in_place_of_the_files(audited, tmp_path, capfdbinary):
+    worst = audited("--top", "1")["rows"][0]
+    usual = ["--eval-set", "recorded-combat", "--workspace", str(tmp_path / "workspace")]
+    other = 0 if worst["grade"] else 3
+    qrels = tmp_path / "again.qrels"
+    qrels.write_text(f"{worst['query_id']} 0 {worst['chunk_id']} {other}\n")
+    assert main(["labels", "import", str(qrels), *usual]) == 0
+    capfdbinary.readouterr()
+    grades = {(row["query_id"], row["chunk_id"]): row["grade"] for row in audited("--top", "100")["rows"]}
+    assert grades[worst["query_id"], worst["chunk_id"]] == other
+
+
+def test_a_blind_sample_tells_no_grade(audited):
+    rows = audited("--sample", "4")["rows"]
+    assert len(rows) == 4
+    assert set(rows[0]) == {"query_id", "chunk_id"}
