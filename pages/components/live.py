@@ -34,7 +34,7 @@ BASELINE = 15
 DEEP = 200
 """What “all queries” reads at least: enough for every shipped pipeline."""
 
-FUSED = ("both (hybrid)",)
+FUSED = ("hybrid",)
 """The searches whose list is that of two rankings."""
 
 Progress = Callable[[int, int], None]

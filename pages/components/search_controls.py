@@ -23,7 +23,8 @@ SIDES = {"dense_query": "Embedded as", "lexical_query": "Searched by words as"}
 def choose() -> None:
     """Source, fusion, rewriting and hops."""
     view = session.current()
-    st.segmented_control("Search by", list(ENGINES), required=True, help=ENGINE_HELP, **session.bind("engine"))
+    key = session.bind("engine")["key"]
+    st.segmented_control("Search by", list(ENGINES), required=True, help=ENGINE_HELP, key=key, on_change=_switched)
     if ENGINES[view.engine] == "Hybrid":
         _fusion()
     st.toggle("normalise keywords", help=NORMALISE_HELP, **session.bind("normalise"))
@@ -32,8 +33,8 @@ def choose() -> None:
 
 
 ENGINE_HELP = (
-    "Vectors: nearest by meaning. Words: highest BM25 score of chunks that share a word. Both: the two rankings fused "
-    "by rank; each side reads the depth, the list is all of both."
+    "vector: nearest by meaning. BM25: highest score of chunks that share a word. hybrid: the two rankings fused by "
+    "rank; each side reads the depth, the list is all of both."
 )
 NORMALISE_HELP = (
     "Known keywords take the capitals of the documents’ headers in the query that is embedded. The bundled model reads "
@@ -46,10 +47,22 @@ HOP_HELP = (
 )
 
 
+def _switched() -> None:
+    """Take the choice over; a search by words starts with both rewrites on."""
+    engine = st.session_state[f"{session.VIEW}.engine"]
+    rewrites = {"normalise": True, "synonyms": True} if ENGINES[engine] != "Dense" else {}
+    session.change(engine=engine, **rewrites)
+
+
 def _fusion() -> None:
     left, middle, right = st.columns(3)
-    left.number_input("Vector weight", 0.0, 100.0, step=0.1, format="%.2f", **session.bind("dense_weight"))
-    middle.number_input("Word weight", 0.0, 100.0, step=0.1, format="%.2f", **session.bind("lexical_weight"))
+    weight = "Weight of the ranking by {} in the fused score."
+    left.number_input(
+        "Vectors", 0.0, 100.0, step=0.1, format="%.2f", help=weight.format("vectors"), **session.bind("dense_weight")
+    )
+    middle.number_input(
+        "Words", 0.0, 100.0, step=0.1, format="%.2f", help=weight.format("words"), **session.bind("lexical_weight")
+    )
     right.number_input(
         "rrf_k", 0.0, 10_000.0, step=5.0, format="%.0f",
         help="Score = Σ weight / (rrf_k + rank). The larger, the less the first ranks stand out.",

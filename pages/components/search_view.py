@@ -13,7 +13,7 @@ from pages.components.where import read_where, write_where
 if TYPE_CHECKING:
     from pages.components.view import View
 
-ENGINES = {"vectors": "Dense", "words (BM25)": "Lexical", "both (hybrid)": "Hybrid"}
+ENGINES = {"vector": "Dense", "BM25": "Lexical", "hybrid": "Hybrid"}
 """What the page calls a source, and the stage it is."""
 
 REWRITES = {"NormaliseKeywords": "normalise", "ExpandSynonyms": "synonyms"}
