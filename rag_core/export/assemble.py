@@ -21,8 +21,8 @@ from rag_core.records import read_case
 from rag_core.spec import dump_stages, fingerprint
 from rag_core.stage import Pipeline
 
-PARTS = ("words", "rule_reading", "rule_matching", "cutting", "running")
-CARRIED = ("QueryMust", "AdaptiveGap", "MinSimilarity", "TopK")
+PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "running")
+CARRIED = ("QueryMust", "Requery", "AdaptiveGap", "MinSimilarity", "TopK")
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors.jsonl"
 _OWN = "rag_core.export.carried"
@@ -84,11 +84,20 @@ Exported by Winnow; standard library only, Python 3.9 or later. Copy it into you
     from filter import filter_chunks, explain
     kept = filter_chunks(question, chunks)   # mappings, best first, with "distance" and maybe "query_must"
 
-`python filter.py --self-test` checks that it does what the workbench did when it was exported.
+{_reads_on(pipeline)}`python filter.py --self-test` checks that it does what the workbench did when it was exported.
 {"".join(about)}"""
 
 from __future__ import annotations
 '''
+
+
+def _reads_on(pipeline: Pipeline) -> str:
+    """What a service must know of a pipeline that refills: it can only refill from what it was handed."""
+    for stage in pipeline.stages:
+        if stage.name == "Requery":
+            deep = stage.settings()["k"] * stage.settings()["max_iterations"]
+            return f"It refills what rules drop: hand over a deep list, {deep} chunks or more.\n\n"
+    return ""
 
 
 def _harmless(text: str) -> str:

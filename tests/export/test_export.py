@@ -28,6 +28,8 @@ SPECS = [
     [{"AdaptiveGap": {"query_specific": True, "distance_offset": 0.11}}, {"MinSimilarity": {"min_relevance": 0.3}}],
     [{"MinSimilarity": {"min_relevance": 0.55}}, {"TopK": {"k": 3}}, "QueryMust"],
     [{"TopK": {"k": 20}}, "AdaptiveGap", {"AdaptiveGap": {"min_results": 0, "gap_threshold": 0.01}}],
+    [{"Requery": {"k": 4, "max_iterations": 2}}, "AdaptiveGap"],
+    [{"Requery": {"k": 3, "strategy": "prefilter", "rules": {"mode": "substring"}}}, {"TopK": {"k": 2}}],
     [],
 ]
 
@@ -138,7 +140,7 @@ def test_what_a_user_named_cannot_end_the_docstring():
 # ---------------------------------------------------------------- what can be carried
 
 
-@pytest.mark.parametrize("stage", ["Requery", "LLMFilter", "Deduplicate", "LearnedCut"])
+@pytest.mark.parametrize("stage", ["LLMFilter", "Deduplicate", "LearnedCut", "EntityFilter"])
 def test_a_stage_that_cannot_be_carried_is_named(stage):
     with pytest.raises(SpecError, match=f"the stage {stage}, which an exported file cannot do"):
         export_filter(parse_pipeline(["QueryMust", stage], "mine"))
@@ -189,9 +191,23 @@ def test_kept_ids_equal_the_workbench_on_the_live_demo_sets(exported, name, tmp_
 
     for case in found.cases:
         start = source(Candidates(case.query))
-        record = dump_case(replace(case, candidates=replace(start, recorded=True)))
+        handed = replace(start, recorded=True)
+        record = dump_case(replace(case, candidates=handed))
         for pipeline, names in exported:
-            assert kept_by_file(names, record) == [hit.chunk.id for hit in pipeline(start).hits]
+            assert kept_by_file(names, record) == [hit.chunk.id for hit in pipeline(handed).hits]
+
+
+def test_a_pipeline_that_refills_says_how_deep_a_list_it_wants():
+    text = export_filter(read_pipeline("demo-tuned"))
+    assert "hand over a deep list" in ast.get_docstring(ast.parse(text))
+
+
+def test_what_is_not_refilled_is_explained():
+    names = loaded(parse_pipeline([{"Requery": {"k": 1, "max_iterations": 2}}]))
+    chunks = [{"id": "a", "distance": 0.1, "query_must": [["wolf"]]}, *({"id": one, "distance": 0.2} for one in "bbc")]
+    assert names["filter_chunks"]("bears", chunks) == [chunks[1]]
+    reasons = {chunk["id"]: reason for chunk, _, reason in names["explain"]("bears", chunks)}
+    assert reasons == {"a": "no word of: wolf", "b": "the chunk came before in this list", "c": "not read"}
 
 
 VOCABULARY = [
@@ -286,6 +302,12 @@ def test_the_spec_format_gives_the_same_pipeline_back(tmp_path):
 
 def test_what_cannot_be_exported_is_one_sentence_and_nothing_is_written(tmp_path, capsys):
     out = tmp_path / "filter.py"
-    assert main(["export", '["Requery"]', "--out", str(out)]) == 2
-    assert "has the stage Requery" in capsys.readouterr().err
+    assert main(["export", '["LLMFilter"]', "--out", str(out)]) == 2
+    assert "has the stage LLMFilter" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_no_two_parts_define_the_same_name():
+    tree = ast.parse(export_filter(parse_pipeline(SPECS[0])))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert len(names) == len(set(names))

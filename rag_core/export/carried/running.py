@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rag_core.export.carried.cutting import how_many
-from rag_core.export.carried.rule_matching import lacking
-from rag_core.export.carried.rule_reading import read_rule
+from rag_core.export.carried.refilling import by_rule, refilled
 
 STAGES: list[Any] = []
 SELF_TEST: list[Any] = []
@@ -85,21 +84,12 @@ def _stage(
     if name == "TopK":
         return left, {at: f"behind the first {settings['k']}" for at in left[settings["k"] :]}
     if name == "QueryMust":
-        return left, _by_rule(settings["mode"], query, given, left)
+        return left, by_rule(settings["mode"], query, given, left)
+    if name == "Requery":
+        return refilled(settings, query, given, [distance for distance, _ in scored], left, order)
     if name == "MinSimilarity":
         return left, _below(settings["min_relevance"], scored, left, metric)
     return _cut(settings, query, given, scored, left, metric, order)
-
-
-def _by_rule(mode: str, query: str, given: list[Any], left: list[int]) -> dict[int, str]:
-    """Chunks whose own rule the query does not satisfy; a rule that cannot be read drops nothing."""
-    found = {}
-    for at in left:
-        rule = read_rule(given[at].get("query_must"))
-        missing = lacking(rule, query, mode) if rule is not None else []
-        if missing:
-            found[at] = "; ".join(missing)
-    return found
 
 
 def _below(floor: float, scored: list[Any], left: list[int], metric: str) -> dict[int, str]:
