@@ -1,0 +1,69 @@
+"""Hybrid search, rewriting and hops on the command line."""
+
+import json
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.evaluate.sets import load_set
+from rag_core.workbench import bring_up_to_date
+
+HOPS = '["Hybrid", {"TopK": {"k": 10}}, {"MultiHop": {"max_hops": 2}}]'
+
+
+@pytest.fixture(autouse=True)
+def no_endpoint(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("workspace")
+    bring_up_to_date(load_set("skirmish-rules"), folder)
+    return folder
+
+
+@pytest.fixture
+def run(workspace, capsysbinary):
+    def called(*arguments, code=0):
+        assert main([*arguments, "--workspace", str(workspace), "--json"]) == code
+        out, err = capsysbinary.readouterr()
+        return (json.loads(out) if out else None), err.decode()
+
+    return called
+
+
+def test_two_hop_questions_find_their_second_rule_with_the_simulated_judge(run):
+    arguments = ["evaluate", "--eval-set", "skirmish-rules", "--tag", "two-hop", "--simulated-hops", "-m", "R@100"]
+    document, trace = run(*arguments, "-p", HOPS, "-p", HOPS.replace("2}", "0}"), "--debug")
+    hopped, plain = document["pipelines"]
+    assert hopped["means"]["SetR"] > plain["means"]["SetR"]
+    best = [sum(hit["relevant"] == 3 for hit in query["kept"]) for query in hopped["queries"]]
+    needed = [
+        len(case.query.metadata["needs"]) for case in load_set("skirmish-rules").cases if "needs" in case.query.metadata
+    ]
+    assert best == needed
+    step = hopped["queries"][0]["stages"][-1]
+    assert step["judge"] == "simulated hop judge that knows the labelled titles"
+    assert step["hops"][0].keys() >= {"query", "hop", "can_answer", "reasoning", "missing_query", "ms", "tokens"}
+    assert any(hit.get("origin") == "hop 1" for hit in hopped["queries"][0]["kept"])
+    assert "hop 1: the model misses: " in trace
+    assert "by vectors" in trace
+
+
+def test_without_an_endpoint_the_first_retrieval_stands_and_that_is_counted(run):
+    document, _ = run("query", "Can I heal my operative?", "--collection", "skirmish-rules", "-p", HOPS)
+    (query,) = document["pipelines"][0]["queries"]
+    assert len(query["kept"]) == 10
+    assert "no model endpoint is set" in query["fallbacks"][0]["reason"]
+    assert query["kept"][0]["ranks"].keys() <= {"dense", "lexical"}
+    assert query["kept"][0].keys() >= {"distance", "bm25", "rrf"}
+
+
+def test_max_hops_is_a_short_option_of_a_stage_that_must_be_there(run):
+    text = ("query", "heal", "--collection", "skirmish-rules")
+    document, _ = run(*text, "-p", HOPS, "--max-hops", "0")
+    assert document["pipelines"][0]["queries"][0]["fallbacks"] == []
+    _, said = run(*text, "--max-hops", "2", code=2)
+    assert "has no stage MultiHop" in said
