@@ -99,7 +99,7 @@ def open_sessions(browser: Any, address: str) -> list[tuple[Any, Any]]:
         path = f"/label?set=recorded-combat&annotator=person-{number}" if labelling else "/?pipeline=adaptive-default"
         page.goto(address + path)
         if labelling:
-            page.get_by_text("I have not judged", exact=True).click(timeout=STUCK)
+            page.get_by_role("button", name="Label them as a second opinion").click(timeout=STUCK)
         found.append((page, label if labelling else tune))
     return found
 

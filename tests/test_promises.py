@@ -1,0 +1,25 @@
+"""docs/promises.md names tests that exist, and every promise has one."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = re.findall(
+    r"^\| (T\d+|–) \|.*?`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/promises.md").read_text(), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize(("file", "test"), [row[1:] for row in ROWS], ids=[row[2][:60] for row in ROWS])
+def test_a_named_test_exists(file, test):
+    assert f"def {test}(" in (ROOT / file).read_text()
+
+
+def test_every_promise_has_a_test():
+    assert {name for name, *_ in ROWS} >= {f"T{number}" for number in range(1, 24)}
+
+
+def test_every_row_names_one():
+    lines = [line for line in (ROOT / "docs/promises.md").read_text().splitlines() if line.startswith(("| T", "| –"))]
+    assert len(lines) == len(ROWS)
