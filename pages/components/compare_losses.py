@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -49,7 +50,7 @@ def _waterfall(falls: Waterfall, name: str, queries: int) -> None:
     figure.update_layout(
         height=300,
         margin={"l": 60, "r": 16, "t": 44, "b": 40},
-        title={"text": f"Relevant chunks of {queries} scored queries through {name}", "font": {"size": 14}},
+        title={"text": f"Relevant chunks of {queries} scored queries through {escape(name)}", "font": {"size": 14}},
         yaxis={"title": {"text": "relevant chunks"}, "rangemode": "tozero"},
         showlegend=False,
     )

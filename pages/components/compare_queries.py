@@ -51,14 +51,17 @@ def _strip(found: Sequence[Contrast], view: CompareView, baseline: str, other: s
             x=list(range(len(shown))),
             y=values,
             marker_color=[BLUE if value > 0 else ORANGE if value < 0 else GREY for value in values],
-            customdata=[escape(one.query_id)[:60] for one in shown],
+            customdata=[escape(one.query_id[:60]) for one in shown],
             hovertemplate="%{customdata}: %{y:+.3f}<extra></extra>",
         )
     )
     figure.update_layout(
         height=220,
         margin={"l": 60, "r": 16, "t": 34, "b": 36},
-        title={"text": f"Difference in {view.measure}: {other} − {baseline} (below 0 is worse)", "font": {"size": 14}},
+        title={
+            "text": f"Difference in {view.measure}: {escape(other)} − {escape(baseline)} (below 0 is worse)",
+            "font": {"size": 14},
+        },
         xaxis={"title": {"text": f"query, {ORDERS[view.order].lower()}"}, "showticklabels": False},
         yaxis={"range": [-1.05, 1.05], "zeroline": True},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -166,8 +167,8 @@ def show_matrix(tallies: Sequence[PipelineTally], view: CompareView) -> str:
     figure = go.Figure(
         go.Heatmap(
             z=[[found.values[at][column] for at in order] for column in range(len(found.pipelines))],
-            y=list(found.pipelines),
-            customdata=[[found.queries[at] for at in order]] * len(found.pipelines),
+            y=[escape(name[:80]) for name in found.pipelines],  # Plotly reads tags in what it shows
+            customdata=[[escape(found.queries[at][:80]) for at in order]] * len(found.pipelines),
             colorscale="Cividis",
             zmin=0,
             zmax=1,

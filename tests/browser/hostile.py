@@ -21,6 +21,7 @@ from rag_core.store.labels import LabelStore
 
 MARK = "zqmark"  # the word that markup of ours would set apart
 ICON = "skull"  # an icon no page uses
+SAVED = f"{MARK}-1"
 RECORDED, LIVE = "hostile", "hostile-live"
 FAMILY = "ATTACK MATRIX FOR CLERICS, DRUIDS AND MONKS - Opponent Armor Class {}"
 PEOPLE = (0, 9)  # the payloads that are also names of people
@@ -173,6 +174,14 @@ def write_live(workspace, texts):
     workbench.bring_up_to_date(load_set(LIVE, workspace), workspace)
 
 
+def write_pipelines(workspace, texts):
+    """Saved pipelines whose names are payloads; one whose file name is one cannot be read, which is said."""
+    (workspace / "pipelines").mkdir()
+    for number, name in enumerate((SAVED, f"{MARK}-2", for_a_file(texts[0]))):
+        named = json.dumps({"name": texts[number], "stages": [{"TopK": {"k": 5 + number}}]})
+        (workspace / "pipelines" / f"{name}.yaml").write_text(named)
+
+
 def label_all(workspace, texts):
     """Two people, named by payloads, who differ on every chunk of the first query."""
     with open_store(workspace) as store:
@@ -231,6 +240,7 @@ def build(workspace, folder, url):
     write_recorded(workspace, texts)
     (workspace / "eval_sets" / RECORDED / "guidelines.md").write_text("\n\n".join(texts))
     write_live(workspace, texts)
+    write_pipelines(workspace, texts)
     label_all(workspace, texts)
     write_files(folder, texts)
     return texts

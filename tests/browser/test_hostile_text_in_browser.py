@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import start_app
-from tests.browser.hostile import LIVE, RECORDED, Watch, World, beacon, build
+from tests.browser.hostile import LIVE, RECORDED, SAVED, Watch, World, beacon, build
 
 POINT = "g.point[data-id]"
 CARD = ".label-queue .card"
@@ -309,6 +309,86 @@ def corpus_add(page, world):
     yield
 
 
+def eval_sets(page, world):
+    open_place(page, world.link("eval_sets", set=RECORDED), "[data-testid=stDataFrame]")
+    yield
+    for name in ("New set", "Compare", "Sets"):
+        view(page, name)
+        yield
+    for table in page.get_by_test_id("stDataFrame").all():
+        click_row(page, 0, table)
+        yield
+
+
+def history(page, world):
+    address = world.link("", set=LIVE, collection=LIVE, question=world.texts[0], pipeline='["Dense","QueryMust"]')
+    open_place(page, address, POINT)
+    open_place(page, world.link("history"), "[data-testid=stDataFrame]")
+    click_row(page)
+    page.get_by_text("Settings", exact=True).wait_for()
+    yield
+    page.get_by_role("button", name="Make an eval set").click()
+    fill(page, "Holds", world.texts[0])
+    yield
+
+
+def evaluate(page, world):
+    open_tuned(page, world, "evaluate", 0, "[data-testid=stDataFrame]")
+    choose_saved(page, "Pipelines")
+    yield
+    fill(page, "Name of the run", world.texts[0][:200])
+    page.get_by_role("button", name="Keep as a run").click()
+    page.get_by_text("Kept as run").wait_for()
+    yield
+    for name in ("Per query", "Runs"):
+        view(page, name)
+        click_row(page)
+        yield
+
+
+def choose_saved(page, label, name=SAVED):
+    """Add a saved pipeline whose name is a payload."""
+    page.get_by_role("combobox", name=re.compile(label)).first.click()
+    page.get_by_role("option", name=name).first.click()
+    page.keyboard.press("Escape")
+    settle(page)
+
+
+def compare(page, world):
+    open_tuned(page, world, "compare", 0, "[data-testid=stDataFrame]")
+    choose_saved(page, "Pipelines")
+    yield
+    for name in ("Queries", "Slices", "Heat map", "Where relevant chunks die"):
+        view(page, name)
+        yield
+        plots = page.locator(".js-plotly-plot .nsewdrag:visible")
+        if plots.count():
+            plots.first.hover(force=True)
+            yield
+        if name == "Queries":
+            click_row(page, 0, page.get_by_test_id("stDataFrame").first)
+            yield
+    choose_saved(page, "Pipelines", "![zqmark]")
+    page.get_by_text("This comparison cannot be run.").wait_for()
+    yield
+
+
+def llm_filter(page, world):
+    open_place(page, world.link("llm_filter"), "[data-testid=stSidebar]")
+    page.get_by_role("combobox", name=re.compile("Eval set")).click()
+    page.get_by_role("option", name=world.texts[0][:12]).first.click()
+    settle(page)
+    yield
+    for name in ("Decisions", "Repeat", "How good?", "Depth", "Answer"):
+        view(page, name)
+        yield
+
+
+def status(page, world):
+    open_place(page, world.link("status"), "[data-testid=stDataFrame]")
+    yield
+
+
 PLACES = {
     "Explore: chart, table, panel": explore_chunks,
     "Explore: lists, context, all queries": explore_lists,
@@ -326,6 +406,12 @@ PLACES = {
     "Entities": entities,
     "Corpus: chunks": corpus_chunks,
     "Corpus: add documents": corpus_add,
+    "Eval sets": eval_sets,
+    "History": history,
+    "Evaluate": evaluate,
+    "Compare": compare,
+    "LLM filter": llm_filter,
+    "Status": status,
 }
 
 
