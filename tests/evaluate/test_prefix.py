@@ -1,3 +1,4 @@
+import gc
 import importlib.util
 import random
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 from rag_core.errors import SpecError
 from rag_core.evaluate.experiment import run, run_all, stream
 from rag_core.evaluate.prefix import same_step, tree_of
+from rag_core.evaluate.tally import measure_all
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
 from rag_core.retrieve.dense import Dense
 from rag_core.stage import Filter, Judgement, Pipeline, resource
-from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
+from rag_core.types import Candidates, Case, Chunk, Drop, Hit, Metric, Query
 
 _spec = importlib.util.spec_from_file_location("random_pipelines", Path(__file__).with_name("random_pipelines.py"))
 made = importlib.util.module_from_spec(_spec)
@@ -128,6 +130,18 @@ def test_cases_are_read_one_at_a_time():
     rows = stream(cases(), [Pipeline((TopK(1),))])
     next(rows)
     assert read == ["q0"]
+
+
+def test_no_trace_is_held_once_its_query_is_counted():
+    cases, alive = made.random_cases(3, 30), []
+
+    def watch(outcomes):
+        alive.append(sum(isinstance(one, Drop) for one in gc.get_objects()))
+
+    measure_all(cases, [Pipeline((TopK(k),)) for k in (1, 2, 3)], watch=watch)
+    most = 3 * max(len(case.candidates.hits) for case in cases)  # what one query can drop in three pipelines
+    before = min(alive)
+    assert max(alive) - before <= 2 * most
 
 
 def test_an_error_of_a_stage_names_its_query():

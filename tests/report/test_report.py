@@ -25,7 +25,7 @@ made = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(made)
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
-HOSTILE = '</summary><script>fetch("//evil.example/")</script><img src=x onerror=alert(1)>{{ 7*7 }}'
+HOSTILE = '</summary><script>fetch("//evil.example/")</script><img src=x onerror=alert(1)>{{ 1234567 * 3 }}'
 PIPELINES = [Pipeline((TopK(9),), label="nine"), Pipeline((QueryMust(), TopK(4)), label="rules")]
 
 
@@ -86,7 +86,7 @@ def test_hostile_text_is_shown_as_text():
     assert not {"script", "img"} & set(found.tags)
     assert found.handlers == []
     assert "".join(found.text).count(HOSTILE) > 8
-    assert "49" not in "".join(found.text).split("What this depends on")[0].split("Settings")[0]
+    assert "3703701" not in report_html(run)
 
 
 def test_the_table_holds_the_means_and_the_difference():
