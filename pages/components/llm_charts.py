@@ -10,7 +10,7 @@ from typing import Any
 from rag_core.judged.depths import Depth
 
 BLUE, GREY, SKY, ORANGE = "#0072B2", "#8A9199", "#56B4E9", "#D55E00"
-NAME = 44  # characters of a name in a figure
+NAME = 56  # characters of a name in a figure
 
 
 def _layout(figure: Any, title: str, x_title: str, y_title: str, **axes: Any) -> Any:

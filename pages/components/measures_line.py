@@ -20,8 +20,9 @@ def show(outcome: Outcome, before: Outcome, baseline: str = "") -> None:
         for name, text in HELP.items():
             now, was = figure(outcome.scores.values, name), figure(before.scores.values, name)
             _metric(name, now, _compared(now, was, baseline), text)
-        dropped = len(outcome.result.drops)
-        total = len(outcome.result.hits) + dropped
+        kept = {hit.chunk.id for hit in outcome.result.hits}
+        dropped = len({drop.hit.chunk.id for drop in outcome.result.drops} - kept)  # references may bring one again
+        total = len(kept) + dropped
         _metric("kept", f"{outcome.scores.kept} of {total}", f"{dropped} dropped", "Chunks that are left.")
         judged = f"{outcome.scores.judged_kept} of {outcome.scores.kept}"
         _metric("judged", judged, "of the kept chunks", "Kept chunks that have a label.")
