@@ -141,6 +141,8 @@ def _draw_row(
             f"{choice.baseline.label} on the dev queries it was chosen on, of {len(found.rows):,} trials. "
             "Select another row of the table to take that one."
         )
+        if choice.value <= choice.baseline_value + 1e-12:
+            st.markdown(f"By {measure} it does not beat {choice.baseline.label}, not even on these queries.")
         mark = f"{key} {plan.study} {row.name}"
         kept: Any = st.session_state.get(JUDGED)
         judged = kept[1] if kept is not None and kept[0] == mark else None
