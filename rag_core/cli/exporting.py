@@ -40,4 +40,6 @@ def export(
         return
     write_whole(out, text)
     facts = {"out": str(out), "format": format, "pipeline": pipeline.label, "fingerprint": fingerprint(pipeline)}
-    say(facts, json, f"{pipeline.label} → {out}" + (f"; try it: python {out} --self-test" if format == "python" else ""))
+    say(
+        facts, json, f"{pipeline.label} → {out}" + (f"; try it: python {out} --self-test" if format == "python" else "")
+    )
