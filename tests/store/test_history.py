@@ -15,7 +15,7 @@ def asked(query="Can I heal?", collection="rules", **fields):
 
 
 @pytest.fixture
-def history(tmp_path):
+def history(tmp_path, database):
     with open_store(tmp_path) as store:
         yield History(store)
 
@@ -51,6 +51,7 @@ def files_of(workspace):
     return b"".join(path.read_bytes() for path in workspace.glob("winnow.db*"))
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_deletion_leaves_no_text_in_any_file_of_the_store(tmp_path, history):
     for number in range(300):
         history.append(asked(f"canary question {number}", hops=[{"missing_query": f"canary title {number}"}] * 20))
