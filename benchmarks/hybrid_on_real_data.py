@@ -1,6 +1,6 @@
 """Vector, word and hybrid search on public sets with the bundled model, and hops with a judge that knows the titles.
 
-    python -m benchmarks.hybrid_on_real_data [--seed 0] [--json]
+    python -m benchmarks.hybrid_on_real_data [--sets NAME ...] [--seed 0] [--json]
 
 Needs the folder WINNOW_SHARED (else ../shared). Per set the mean over queries with a relevant document of nDCG@10 and
 R@10 with a 95 % bootstrap interval, and hybrid against each side by a paired permutation test. Both sides read 200;
@@ -47,7 +47,8 @@ def opened(corpus: Corpus) -> tuple[CollectionIndex, list[Case]]:
     """The set as a collection in memory, and its queries that have a relevant document."""
     ids = sorted(corpus.documents)
     model = BundledEmbedder()
-    vectors = real_lists.vectors([corpus.documents[one] for one in ids])
+    made = dict(zip(corpus.documents, real_lists.vectors(list(corpus.documents.values())), strict=True))
+    vectors = np.stack([made[one] for one in ids])
     chunks = tuple(Chunk(one, text=corpus.documents[one]) for one in ids)  # titles stand in the texts
     index = CollectionIndex(Snapshot(corpus.name, chunks, vectors, model.name, model.dimension, "f", "r"), model)
     queries = [(one, " ".join(text.split())) for one, text in corpus.queries.items()]
@@ -118,9 +119,10 @@ def table(results: list[dict[str, Any]]) -> str:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
-    results = [one_set(name, chosen.seed) for name in SETS]
+    results = [one_set(name, chosen.seed) for name in chosen.sets]
     found = hops(chosen.seed)
     if chosen.json:
         print(json.dumps({"version": 1, "sets": results, "hops": found}, indent=1))
