@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run test test-all lint bench lock llm-server clean
+.PHONY: run test test-all test-peers soak lint bench lock llm-server clean
 
 run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -13,6 +13,14 @@ test: .venv/dev.stamp
 
 test-all: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 2 --timeout=1800
+
+# Other people's libraries that results are held against, in an environment of their own.
+test-peers: .venv-peers/peers.stamp
+	.venv-peers/bin/python -m pytest tests/peers
+
+# Four browser sessions for twenty minutes: memory, errors, stuck sessions.
+soak: .venv/dev.stamp
+	$(BIN)/python scripts/soak.py
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -31,6 +39,11 @@ bench: .venv/dev.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
 
+.venv-peers/peers.stamp: requirements-peers.txt
+	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r requirements-peers.txt
+	touch $@
+
 # A real OpenAI-compatible server with a small model, for development; its judgement is near chance.
 llm-server: .venv/dev.stamp
 	$(BIN)/python scripts/llm_server.py
@@ -42,4 +55,4 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-dev.txt -o requirements-dev.lock
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis

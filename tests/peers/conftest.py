@@ -5,10 +5,6 @@ from pathlib import Path
 import pytest
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "peers: needs the libraries of requirements-peers.txt")
-
-
 def pytest_collection_modifyitems(items):
     for item in items:
         if Path(item.path).parent == Path(__file__).parent:
