@@ -182,9 +182,11 @@ def rules_families(page, world):
     for row in range(5):
         click_row(page, row, page.get_by_test_id("stDataFrame").first)
         yield
+        page.wait_for_timeout(1000)
+        settle(page)
         if apply.count():
             break
-    apply.click()
+    apply.click(timeout=60_000)
     settle(page)
     yield
     view(page, "Batches")
@@ -304,7 +306,7 @@ def corpus_add(page, world):
         box.click()
     yield
     page.get_by_role("button", name="Ingest").click()
-    page.get_by_text("Chunks in the collection").wait_for()
+    page.get_by_text("Chunks in the collection").wait_for(timeout=90_000)
     settle(page)
     yield
 
