@@ -157,9 +157,7 @@ def table(report: Any) -> list[str]:
     for outcome in report.outcomes:
         scores = outcome.scores
         figures = "  ".join(f"{name} {shown(scores.values[name])}" for name in ("SetP", "SetR", "SetF"))
-        lines.append(
-            f"  {outcome.case.query.id:<20.40} kept {scores.kept:>3} of {candidates(outcome):>3}  {figures}"
-        )
+        lines.append(f"  {outcome.case.query.id:<20.40} kept {scores.kept:>3} of {candidates(outcome):>3}  {figures}")
         lines.extend(f"    warning: {notice.text}" for notice in outcome.result.notices)
     summary = report.summary
     figures = "  ".join(f"{name} {shown(value)}" for name, value in summary.means.items())

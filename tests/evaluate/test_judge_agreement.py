@@ -54,7 +54,7 @@ def test_the_interval_covers_the_true_kappa_about_as_often_as_it_says():
         model = [one != (dice.random() < 0.15) for one in people]
         found = judge_agreement("m", items(map(int, people)), [items(map(int, model))], seed=seed)
         covered += found.low <= 0.7 <= found.high  # observed .85, by chance .5: kappa .7
-    print('covered', covered)
+    print("covered", covered)
     assert covered >= 85
 
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+
 from pages.components import compare_run
 from pages.components.compare_view import CompareView, from_address, read_entry, settled, title_of, to_address
-
 from rag_core.errors import InputError
 
 PAIR = '["unfiltered","query-must"]'

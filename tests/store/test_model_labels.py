@@ -77,7 +77,9 @@ def test_peoples_grades_are_the_stores_else_the_files(labels):
 
 def test_a_label_meets_by_text_whatever_the_id(store):
     kept = LabelStore(store)
-    kept.append([make_event(0, query_id="q", chunk_id="old", annotator="ann", grade=2, text_hash=text_hash("same words"))])
+    kept.append(
+        [make_event(0, query_id="q", chunk_id="old", annotator="ann", grade=2, text_hash=text_hash("same words"))]
+    )
     store_model_labels(kept, "demo", MODEL, [("q", "far?", "new", "Same  words", 2, "")])
     assert peoples_grades(kept, "demo", kept.labels("demo", MODEL), {}) == {
         ("q", chunk_key("new", text_hash("same words"))): 2
