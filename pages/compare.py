@@ -10,6 +10,7 @@ from pages.components import (
     compare_state,
     compare_table,
     header,
+    label_settings,
     resources,
     say,
     tuning_set,
@@ -89,7 +90,7 @@ def draw_view(found: Material, tallies: list[PipelineTally], view: CompareView) 
     st.segmented_control("View", SHOWN, required=True, label_visibility="collapsed", **compare_state.bind("shown"))
     if view.shown == "Table":
         compare_table.show(found, tallies, view)
-        draw_to_decide(tallies, view)
+        draw_to_decide(found, tallies, view)
     elif view.shown == "Queries":
         compare_queries.show(tallies, view)
         compare_beside.show(found, view)
@@ -104,7 +105,7 @@ def draw_view(found: Material, tallies: list[PipelineTally], view: CompareView) 
         compare_losses.show(found, view)
 
 
-def draw_to_decide(tallies: list[PipelineTally], view: CompareView) -> None:
+def draw_to_decide(found: Material, tallies: list[PipelineTally], view: CompareView) -> None:
     """Whether open labels could still turn the comparison, and the way to give them."""
     baseline, other = tallies[view.baseline], tallies[view.other]
     asked = compare.to_decide(baseline, other)
@@ -114,9 +115,11 @@ def draw_to_decide(tallies: list[PipelineTally], view: CompareView) -> None:
     ranked = asked.ranked()[:12]
     st.text(f"Open labels can still change which of {baseline.name} and {other.name} has the higher mean SetF.")
     if ranked and st.button(f"Label these {len(ranked)} to decide", icon=":material/new_label:"):
-        _, query_id, chunk_id = ranked[0]
-        compare_state.change(shown="Queries", query_id=query_id, chunk=chunk_id)
-        st.rerun()
+        st.session_state[label_settings.SET_KEY] = view.eval_set
+        pairs = compare_run.pairs(found, [(query_id, chunk_id) for _, query_id, chunk_id in ranked])
+        st.session_state[label_settings.WANTED] = (pairs, f"can decide between {baseline.name} and {other.name}")
+        st.session_state[label_settings.VIEW_KEY] = "Queue"
+        st.switch_page("pages/label.py")
 
 
 def draw() -> None:

@@ -21,6 +21,7 @@ from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.compare import SHOWN
 from rag_core.evaluate.experiment import Outcome, run_all, stream
 from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure, parse_measure
+from rag_core.evaluate.pooling import Pair
 from rag_core.evaluate.run_file import Run
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.evaluate.snapshot import About, Recorder
@@ -164,6 +165,18 @@ def outcomes(found: Material, query_id: str) -> list[Outcome] | None:
         return None
     reports = run_all([case], found.pipelines, found.chosen.min_grade, measures())
     return [report.outcomes[0] for report in reports]
+
+
+def pairs(found: Material, wanted: Sequence[tuple[str, str]]) -> list[Pair]:
+    """What the queue of Label takes: (query id, chunk id) with their texts; chunks that no list holds are left out."""
+    taken = []
+    for query_id, chunk_id in wanted:
+        ran = outcomes(found, query_id) or []
+        hits = (hit for one in ran for hit in (*one.result.hits, *(drop.hit for drop in one.result.drops)))
+        hit = next((hit for hit in hits if hit.chunk.id == chunk_id), None)
+        if hit is not None:
+            taken.append(Pair(ran[0].case.query, hit.chunk, distance=hit.distance))
+    return taken
 
 
 @st.cache_resource(max_entries=30, show_spinner="Intervals and tests")

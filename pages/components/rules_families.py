@@ -36,7 +36,10 @@ def _table(found: Families, listed: bool, k: int) -> None:
     names = [one.name for one in found.crowds]
     if st.session_state.get(FAMILY) not in names:
         st.session_state[FAMILY] = names[0]
-    st.session_state[TABLE] = {"selection": {"rows": [names.index(st.session_state[FAMILY])], "columns": []}}
+    # A table of its own for each family: one that is kept would send its old selection after the pick list was used.
+    at = names.index(st.session_state[FAMILY])
+    key = f"{TABLE}.{at}"
+    st.session_state[key] = {"selection": {"rows": [at], "columns": []}}
     columns: dict[str, list[object]] = {
         "family": list(names),
         "template": [one.template or "none fits" for one in found.crowds],
@@ -53,8 +56,8 @@ def _table(found: Families, listed: bool, k: int) -> None:
     st.dataframe(
         columns,
         hide_index=True,
-        key=TABLE,
-        on_select=lambda: _taken(names),
+        key=key,
+        on_select=lambda: _taken(key, names),
         selection_mode="single-row",
         height=min(38 + 35 * len(names), 290),
         column_config={
@@ -82,8 +85,8 @@ def _now(found: Families, one: Crowd) -> float:
     return 100 * now.crowding if now else 0.0
 
 
-def _taken(names: Sequence[str]) -> None:
-    rows = st.session_state[TABLE]["selection"]["rows"]
+def _taken(key: str, names: Sequence[str]) -> None:
+    rows = st.session_state[key]["selection"]["rows"]
     if rows and rows[0] < len(names):
         st.session_state[FAMILY] = names[rows[0]]
 

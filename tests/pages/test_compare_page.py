@@ -86,6 +86,31 @@ def test_a_run_that_was_measured_once_is_not_run_again(compare, monkeypatch):
     assert not compare(show="Slices").exception
 
 
+@pytest.fixture
+def half_judged(workspace, jsonl):
+    """An eval set of one's own in which the second chunk of each list has no label."""
+    folder = workspace / "eval_sets" / "half"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: half\ntitle: Half judged\n", encoding="utf-8")
+    chunks = [{"distance": 0.1, "relevant": 1}, {"distance": 0.2}, {"distance": 0.3, "relevant": 0}]
+    listed = [
+        {"id": f"q{n}", "query": f"question {n}", "candidates": [{**c, "id": f"{n}{i}"} for i, c in enumerate(chunks)]}
+        for n in range(4)
+    ]
+    (folder / "lists.jsonl").write_bytes(jsonl(*listed))
+    return "half"
+
+
+def test_what_could_still_decide_goes_to_the_labelling_queue(compare, half_judged):
+    inline = [json.dumps({"name": f"first {k}", "stages": [{"TopK": {"k": k}}]}) for k in (1, 2)]
+    app = compare(set=half_judged, pipelines=json.dumps(inline))
+    next(button for button in app.button if button.label == "Label these 4 to decide").click()
+    with pytest.raises(KeyError):  # the queue took them: nothing is left waiting
+        app.run(timeout=60).session_state["label.wanted"]
+    assert not app.exception
+    assert app.session_state["label.set"] == half_judged
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
