@@ -19,7 +19,7 @@ from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Case
 
-COSTLY = ("LLMFilter",)
+COSTLY = ("LLMFilter", "MultiHop")
 """Stages whose work costs; another list in front of them would ask anew, so it is not tried."""
 
 

@@ -10,6 +10,7 @@ from rag_core.evaluate.tally import measure_all
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
 from rag_core.filters.query_must import QueryMust
+from rag_core.spec import make_stage
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
@@ -130,10 +131,9 @@ def test_gains_are_differences_of_separate_runs():
         assert share.gain == pytest.approx(mean - run(cases, rest).summary.means["SetF"], abs=1e-12)
 
 
-def test_what_stands_before_a_model_is_not_left_out():
-    from rag_core.filters.llm import LLMFilter
-
-    found = attribute([WORKED], Pipeline((TopK(3), LLMFilter())))
+@pytest.mark.parametrize("costly", ["LLMFilter", "MultiHop"])
+def test_what_stands_before_a_model_is_not_left_out(costly):
+    found = attribute([WORKED], Pipeline((TopK(3), make_stage(costly, {}))))
     assert found.stages[0].gain is None
     assert "ask anew" in found.stages[0].not_tried
     assert found.stages[1].gain is not None
