@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, select, true
 
 from rag_core.errors import StoreError
 from rag_core.settings import history_days
@@ -139,24 +139,23 @@ class History:
 
     def delete(self, numbers: Sequence[int] | None = None) -> int:
         """Delete questions (all, without numbers) for good; how many there were. No text stays in the file."""
-        chosen = delete(query_history)
-        if numbers is not None:
-            chosen = chosen.where(query_history.c.position.in_(list(numbers)))
-        with self.store.writing() as connection:
-            _overwrite(connection, self.store)
-            gone = connection.execute(chosen).rowcount
-        if gone:
-            _rewrite(self.store)
-        return int(gone)
+        return self._delete(true() if numbers is None else query_history.c.position.in_(list(numbers)))
 
     def prune(self, days: int, now: datetime) -> int:
         """Delete what is older than some days, for good; how many there were."""
         oldest = (now - timedelta(days=days)).isoformat(timespec="milliseconds")
+        old = query_history.c.at < oldest
         with self.store.reading() as connection:
-            old = (
-                connection.execute(select(query_history.c.position).where(query_history.c.at < oldest)).scalars().all()
-            )
-        return self.delete([int(number) for number in old]) if old else 0
+            found = connection.execute(select(query_history.c.position).where(old).limit(1)).first()
+        return self._delete(old) if found else 0
+
+    def _delete(self, which: ColumnElement[bool]) -> int:
+        with self.store.writing() as connection:
+            _overwrite(connection, self.store)
+            gone = connection.execute(delete(query_history).where(which)).rowcount
+        if gone:
+            _rewrite(self.store)
+        return int(gone)
 
 
 def remember(workspace: Path, asked: Asked) -> str:
@@ -181,7 +180,9 @@ def _filters(collection: str, holds: str, since: str, until: str) -> Any:
     if collection:
         found.append(columns.collection == collection)
     if holds:
-        found.append(func.lower(columns.query).contains(holds.lower(), autoescape=True))
+        escaped = holds.replace("/", "//").replace("%", "/%").replace("_", "/_")
+        # both sides lowered by the database: SQLite lowers ASCII only, Python would lower more
+        found.append(func.lower(columns.query).like(func.lower(f"%{escaped}%"), escape="/"))
     if since:
         found.append(columns.at >= since)
     if until:

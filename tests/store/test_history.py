@@ -7,6 +7,7 @@ import pytest
 from rag_core.errors import StoreError
 from rag_core.store.database import open_store
 from rag_core.store.history import Asked, History, asked_of, remember
+from rag_core.store.schema import query_history
 from rag_core.types import Candidates, Chunk, Drop, Fallback, Hit, Metric, Query, Reason, Step
 
 
@@ -40,6 +41,22 @@ def test_filters_narrow_by_collection_words_and_time(history):
     assert (history.count(), history.count(holds="%")) == (2, 1)
     assert history.collections() == ["other", "rules"]
     assert [one.query for one in history.find(limit=1, offset=1)] == ["100 % Heal"]
+
+
+@pytest.mark.parametrize("holds", ["Über", "Über d", "ÜBER DIE"])
+def test_words_beyond_ascii_are_found_as_they_were_asked(history, holds):
+    history.append(asked(holds))
+    assert [one.query for one in history.find(holds=holds)] == [holds]
+
+
+def test_signs_of_a_pattern_stand_for_themselves(history):
+    for query in ("a_b", "a/b", "axb", r"a\b"):
+        history.append(asked(query))
+    assert {holds: [one.query for one in history.find(holds=holds)] for holds in ("_", "/", "\\")} == {
+        "_": ["a_b"],
+        "/": ["a/b"],
+        "\\": [r"a\b"],
+    }
 
 
 def test_a_question_that_is_not_there_is_said(history):
@@ -79,6 +96,15 @@ def test_what_is_older_than_the_setting_goes_for_good(tmp_path, history):
     history.append(asked("of today"), days=7)
     assert [one.query for one in history.find()] == ["of today"]
     assert b"canary" not in files_of(tmp_path)
+
+
+def test_more_old_questions_than_a_statement_has_variables_go_at_once(history):
+    values = {name: "[]" for name in ("pipeline", "result", "hops")} | {"milliseconds": 0.0, "asked_by": ""}
+    row = {"at": "2020-01-01T00:00:00.000+00:00", "collection": "rules", "query": "old", **values}
+    with history.store.writing() as connection:
+        connection.execute(query_history.insert(), [row] * 260_000)
+    history.append(asked("of today"), days=7)
+    assert [one.query for one in history.find()] == ["of today"]
 
 
 def test_nothing_is_kept_where_the_setting_says_so(tmp_path, monkeypatch):
