@@ -118,8 +118,10 @@ class MultiHop(Stage):
                 walk.stop = "the model gave no usable answer"
             elif said.can_answer:
                 walk.stop = "the model can answer"
-            elif not self._hop(candidates, walk, said):
+            elif not self._hop(candidates, walk, said) and not walk.failed:
                 walk.stop = "the hop added nothing"
+            elif walk.failed:
+                walk.stop = "the search for what is missing failed"
             if walk.stop:
                 return walk
         walk.stop = f"max_hops {self.max_hops} reached"
@@ -151,7 +153,7 @@ class MultiHop(Stage):
     def _hop(self, candidates: Candidates, walk: _Walk, said: Evaluation) -> int:
         """Fetch what is missing, header hits first, no chunk twice; how many it added."""
         known = {hit.chunk.id for hit in (*candidates.hits, *walk.hits)}
-        by_header, searched = self._fetched(candidates.query, said.missing_query)
+        by_header, searched = self._fetched(candidates.query, said, walk)
         fresh: list[tuple[Hit, str]] = []
         for hit, how in chain(by_header, searched):
             if hit.chunk.id not in known and len(fresh) < self.hop_chunk_limit:
@@ -165,22 +167,25 @@ class MultiHop(Stage):
         walk.brought.append({"hop": said.hop, "missing_query": said.missing_query, "chunks": ids})
         return len(fresh)
 
-    def _fetched(self, query: Query, missing: str) -> tuple[list[tuple[Hit, str]], Iterable[tuple[Hit, str]]]:
-        """(hits of headers, hits of searches in turn), each with how it was found."""
-        titles: Sequence[tuple[str, Any]] = [(missing, None)]
+    def _fetched(
+        self, query: Query, said: Evaluation, walk: _Walk
+    ) -> tuple[list[tuple[Hit, str]], Iterable[tuple[Hit, str]]]:
+        """(hits of headers, hits of searches in turn), each with how it was found; a failed search is noted."""
+        titles: Sequence[tuple[str, Any]] = [(said.missing_query, None)]
         if self.headers is not None:
-            titles = self.headers.titles_in(missing, self.header_match * 100)
+            titles = self.headers.titles_in(said.missing_query, self.header_match * 100)
         by_header = [
             (hit, f"header of {title!r:.80} ({match.score:.2f})")
             for title, match in titles
             if match is not None and self.headers is not None
             for hit in self.headers.hits_of(match)
         ]
-        lists = [
-            [(hit, f"search for {title!r:.80}") for hit in self._searched(query, title)]
-            for title, match in titles
-            if match is None
-        ]
+        lists = []
+        try:
+            for title in (title for title, match in titles if match is None):
+                lists.append([(hit, f"search for {title!r:.80}") for hit in self._searched(query, title)])
+        except WinnowError as error:
+            walk.failed = f"hop {said.hop}: {error}; the chunks found so far stand"
         return by_header, (one for row in zip_longest(*lists) for one in row if one is not None)
 
     def _searched(self, query: Query, title: str) -> Sequence[Hit]:

@@ -156,6 +156,17 @@ def test_a_failure_ends_hopping_with_what_is_there_and_says_so(answer, message):
     assert facts(after)["stop"] == "the model gave no usable answer"
 
 
+def test_a_search_that_fails_ends_hopping_with_what_is_there_and_says_so():
+    def away(query, count):
+        raise EndpointError("endpoint e cannot be reached")
+
+    before = start(CHUNKS[0])
+    after = stage(Scripted([missing("No header of this collection at all")]), away)(before)
+    assert after.hits == before.hits
+    assert "cannot be reached" in after.fallbacks[0].reason
+    assert facts(after)["stop"] == "the search for what is missing failed"
+
+
 def test_without_a_model_the_first_retrieval_stands():
     before = start(CHUNKS[0])
     after = MultiHop(max_hops=2)(before)
