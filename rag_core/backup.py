@@ -51,6 +51,8 @@ def make(workspace: Path, path: Path) -> Report:
     """Write a back-up to `path`; it appears under that name only when it is whole. StoreError: there is nothing."""
     if path.exists():
         raise InputError(f"{path} is there already, expected a new name")
+    if not path.parent.is_dir() or path.resolve().is_relative_to(workspace.resolve()):
+        raise InputError(f"{path} is in no folder, or in the workspace itself; expected a place beside it")
     if not workspace.is_dir() and not has_store(workspace):
         raise StoreError(f"there is no workspace {workspace}, expected one to back up")
     partial = path.with_name(path.name + ".partial")
@@ -127,6 +129,9 @@ def restore(path: Path, workspace: Path, *, force: bool = False) -> Report:
     What is there is never overwritten without `force`; with it, the folder is set aside under a name of its own and the
     rows of a PostgreSQL database are copied into its `backups` first. Nothing is changed by a back-up that is damaged.
     """
+    workspace = workspace.absolute()
+    if not path.is_file():
+        raise InputError(f"there is no file {path}, expected one made by backup")
     if not force and workspace.is_dir() and any(workspace.iterdir()):
         raise StoreError(f"workspace {workspace} is not empty, expected a new one or --force")
     fresh = workspace.with_name(f"{workspace.name}.restoring")

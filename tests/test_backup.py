@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,23 @@ def absolute(parts):
 
 def other_kind(parts):
     parts["manifest.json"] = b'{"kind": "other"}'
+
+
+@pytest.mark.parametrize("place", ["first/copy.zip", "first/collections/copy.zip", "nowhere/copy.zip"])
+def test_a_copy_goes_beside_the_workspace_and_into_a_folder_that_is_there(filled, tmp_path, place):
+    before = sorted(filled.rglob("*"))
+    with pytest.raises(InputError, match="expected a place beside it"):
+        make(filled, tmp_path / place)
+    assert sorted(filled.rglob("*")) == before
+
+
+def test_a_workspace_named_by_a_dot_is_the_folder_one_stands_in(filled, tmp_path, database, monkeypatch):  # noqa: F811
+    make(filled, tmp_path / "copy.zip")
+    emptied(tmp_path, database)
+    (tmp_path / "second").mkdir()
+    monkeypatch.chdir(tmp_path / "second")
+    restore(tmp_path / "copy.zip", Path("."))
+    assert (tmp_path / "second" / "roles.yaml").is_file()
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)

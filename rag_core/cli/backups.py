@@ -37,10 +37,7 @@ def restore(
 ) -> None:
     """Bring a back-up into a new workspace and an empty database."""
     from rag_core.backup import restore as bring_back
-    from rag_core.errors import InputError
 
-    if not path.is_file():
-        raise InputError(f"there is no file {path}, expected one made by backup")
     _say(bring_back(path, resolve_workspace(workspace), force=force), json, "Restored")
 
 
