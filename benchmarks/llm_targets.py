@@ -123,7 +123,8 @@ def main() -> None:
             after = report.summary.means
             added = sorted(outcome.result.steps[-1].milliseconds / 1000 for outcome in report.outcomes)
             print(
-                f"  oversample {multiplier:<4} SetP {after['SetP']:.3f}  SetR {after['SetR']:.3f}  SetF {after['SetF']:.3f}"
+                f"  oversample {multiplier:<4} SetP {after['SetP']:.3f}  SetR {after['SetR']:.3f}"
+                f"  SetF {after['SetF']:.3f}"
                 f"  irrelevant removed {shown['irrelevant_removed']:.0%}  agreement {shown['agreement']:.0%}"
                 f"  added median {added[len(added) // 2]:.2f} s, most {added[-1]:.2f} s"
                 f"  fallbacks {report.summary.queries_fallback}"
