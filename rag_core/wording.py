@@ -7,16 +7,26 @@ keywords also hold what the last ingest took from the headers. What the lists do
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rag_core.corpus.keywords import header_keywords
-from rag_core.errors import InputError
+from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import folders
-from rag_core.files import write_whole
-from rag_core.index.collection import folder_of, keywords_of
-from rag_core.retrieve.word_lists import Keywords, Synonyms, read_keywords, read_synonyms
+from rag_core.files import parse_yaml, read_text, write_whole
+from rag_core.index.collection import folder_of, keywords_of, list_collections, open_collection
+from rag_core.index.store import FILE as STORE
+from rag_core.retrieve.word_lists import (
+    LARGEST,
+    Keywords,
+    Synonyms,
+    parse_keywords,
+    parse_synonyms,
+    read_keywords,
+    read_synonyms,
+)
 from rag_core.stage import Stage, flatten
 from rag_core.workspace import resolve_workspace
 
@@ -66,24 +76,78 @@ def own_file(workspace: Path, collection: str, kind: str) -> Path:
     )
 
 
+def parse_list(kind: str, text: str) -> Keywords | Synonyms:
+    """A list from the text of its file, YAML or JSON; an InputError says what is wrong with it."""
+    where = f"the {kind} list"
+    if len(text.encode("utf-8", "replace")) > LARGEST:
+        raise InputError(f"{where} is longer than {LARGEST:,} bytes, expected at most so many")
+    value = parse_yaml(text, where) or {}
+    return parse_keywords(value, where) if kind == "keywords" else parse_synonyms(value, where)
+
+
 def save_list(workspace: Path, collection: str, kind: str, text: str) -> Path:
     """Check a list's text as its reader does and make it the collection's own file; an InputError says what is wrong.
 
     What stood in the file before is kept beside it.
     """
     path = own_file(workspace, collection, kind).with_suffix(".yaml")
-    trial = path.with_name(f".{path.name}.trial.yaml")
-    write_whole(trial, text)
-    try:
-        (read_keywords if kind == "keywords" else read_synonyms)(trial)
-    except InputError as error:
-        raise InputError(str(error).replace(str(trial), f"the {kind} list")) from None
-    finally:
-        trial.unlink(missing_ok=True)
+    parse_list(kind, text)
     if path.is_file():
         write_whole(path.with_suffix(".before"), path.read_bytes())
     write_whole(path, text)
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One list of a collection as it stands: where it comes from, its text, and how many entries it has."""
+
+    kind: str
+    origin: str  # "collection", "workspace" or "eval set NAME"; nothing where there is no file
+    file: Path | None
+    text: str
+    entries: int
+    problem: str = ""
+
+
+def listed(workspace: Path, collection: str, kind: str) -> Listed:
+    """The list that a collection's questions are rewritten with; a file that cannot be read is listed with why."""
+    own = own_file(workspace, collection, kind)
+    path = word_file(workspace, collection, kind)
+    if path is None:
+        return Listed(kind, "", None, "", 0)
+    origin = {own.parent: "collection", workspace: "workspace"}.get(path.parent, f"eval set {path.parent.name}")
+    try:
+        text = read_text(path, limit=LARGEST)
+        return Listed(kind, origin, path, text, _entries(parse_list(kind, text)))
+    except InputError as error:
+        return Listed(kind, origin, path, _raw(path), 0, str(error))
+
+
+def _entries(found: Keywords | Synonyms) -> int:
+    return len(found.names) if isinstance(found, Keywords) else len(found.terms)
+
+
+def _raw(path: Path) -> str:
+    """What a broken file holds, to be mended; nothing where it is far too large or gone."""
+    return path.read_bytes()[:LARGEST].decode("utf-8", "replace") if path.is_file() else ""
+
+
+def header_words(workspace: Path, collection: str) -> tuple[str, ...]:
+    """The keywords of a collection's headers: those the last ingest took, else taken now."""
+    if not (folder_of(workspace, collection) / STORE).is_file():
+        known = ", ".join(one.name for one in list_collections(workspace)) or "none yet"
+        raise StoreError(f"there is no collection {collection[:80]!r}, expected one of {known}")
+    taken = keywords_of(workspace, collection)
+    return header_keywords(open_collection(workspace, collection).chunks) if taken is None else taken
+
+
+def words_of(workspace: Path, collection: str, eval_set: str = "") -> tuple[Keywords, Synonyms]:
+    """Both lists as a search of the collection gets them; an InputError names a file that cannot be read."""
+    taken = header_words(workspace, collection)
+    path = word_file(workspace, collection, "keywords", eval_set)
+    keywords = _keywords(path, _changed(path), taken)
+    return keywords, synonyms_in(word_file(workspace, collection, "synonyms", eval_set))
 
 
 def keywords_for(index: Any, path: Path | None) -> Keywords:

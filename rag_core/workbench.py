@@ -13,7 +13,8 @@ from typing import Any
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.capture import capture_to_file
 from rag_core.evaluate.set_writing import existing_own, take_lists
-from rag_core.evaluate.sets import EvalSet, read_set
+from rag_core.evaluate.sets import EvalSet, load_set, read_set
+from rag_core.evaluate.tally import PipelineTally
 from rag_core.index.collection import list_collections, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
 from rag_core.index.handles import open_index
@@ -27,7 +28,7 @@ from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case, Hit, Query
-from rag_core.wording import word_resources
+from rag_core.wording import word_resources, words_of
 
 Progress = Callable[[int, int], None]
 
@@ -148,3 +149,18 @@ def capture_into(
 def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
     """One question through a pipeline on an index, with its trace."""
     return live(pipeline, index)(Candidates(Query("query", check_question(text))))
+
+
+def measure_words(
+    workspace: Path, collection: str, eval_set: str, search: str, progress: Callable[[int], None] | None = None
+) -> list[PipelineTally]:
+    """A search without and with a collection's word lists over the queries of an eval set, in this order."""
+    from rag_core.evaluate.rewrites import measure_rewrites
+
+    words = words_of(workspace, collection, eval_set)
+    found = load_set(eval_set, workspace)
+    index = opened(workspace, collection)
+    try:
+        return measure_rewrites(index, found.cases, words, search, found.min_grade, progress)
+    finally:
+        getattr(index, "close", lambda: None)()

@@ -111,3 +111,24 @@ def test_the_command_line_evaluates_with_and_without_rewriting(tmp_path, capsysb
     steps = rewritten["queries"][0]["stages"]
     assert [step["stage"] for step in steps[:2]] == ["NormaliseKeywords", "ExpandSynonyms"]
     assert steps[1]["lexical_query"].endswith("regain wounds")
+
+
+def test_players_words_find_the_rule_by_bm25_alone_only_once_they_are_expanded(tmp_path):
+    workbench.bring_up_to_date(load_set("skirmish-rules"), tmp_path)
+    index = workbench.opened(tmp_path, "skirmish-rules")
+
+    def first(stages):
+        hits = workbench.run_query("Can I heal my operative?", parse_pipeline(stages), index).hits
+        return [hit.chunk.title for hit in hits[:5]]
+
+    assert "Regain wounds" not in first(["Lexical"])
+    assert "Regain wounds" in first(["ExpandSynonyms", "Lexical"])
+
+
+def test_a_keyword_in_any_case_embeds_as_one_text_and_gives_one_dense_list(tmp_path):
+    workbench.bring_up_to_date(load_set("skirmish-rules"), tmp_path)
+    index = workbench.opened(tmp_path, "skirmish-rules")
+    dense = parse_pipeline(["NormaliseKeywords", "Dense"])
+    low, high = (workbench.run_query(text, dense, index) for text in ("accurate 1", "ACCURATE 1"))
+    assert low.query.dense_text == high.query.dense_text == "Accurate 1"
+    assert [(hit.chunk.id, hit.distance) for hit in low.hits] == [(hit.chunk.id, hit.distance) for hit in high.hits]

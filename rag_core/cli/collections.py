@@ -1,4 +1,7 @@
-"""`collections`: what exists; `found`, `connect`: Chroma collections made elsewhere; `recut`; `delete`."""
+"""`collections`: what exists; `found`, `connect`: Chroma collections made elsewhere; `recut`; `delete`.
+
+`collections words` is in words.py.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.output import emit
+from rag_core.cli.words import words_app
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -24,6 +28,7 @@ collections_app = typer.Typer(
     invoke_without_command=True,
     rich_markup_mode=None,
 )
+collections_app.add_typer(words_app, name="words")
 
 
 @collections_app.callback()

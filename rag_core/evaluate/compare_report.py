@@ -31,7 +31,7 @@ def compare_json(
         "baseline": base.name,
         "measure": measure,
         "seed": seed,
-        "table": [_row(row) for row in rows],
+        "table": [row_json(row) for row in rows],
         "sentences": [
             sentence for one in compared if one is not None for sentence in (verdict_words(one), detectable_words(one))
         ]
@@ -51,7 +51,8 @@ def compare_json(
     }
 
 
-def _row(row: Any) -> dict[str, Any]:
+def row_json(row: Any) -> dict[str, Any]:
+    """One row of the table in JSON's own types: cells with their difference, economy and counts."""
     counts = ("kept_mean", "unjudged", "queries_total", "queries_scored", "queries_empty", "queries_fallback")
     return {
         "name": row.name,

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from rag_core.retrieve.question import check_question
 from rag_core.retrieve.word_lists import Keywords, Synonyms
 from rag_core.stage import Stage, resource
-from rag_core.types import Candidates
+from rag_core.types import Candidates, Query
 
 _RECORDED = {"skipped": "recorded list: the source was not asked"}
 
@@ -56,3 +57,22 @@ class ExpandSynonyms(Stage):
         said = ", ".join(f"{word} → {term}" for term, word in added)
         facts = {"lexical_query": expanded, "added": said, "known": len(known.terms)}
         return replace(candidates, query=replace(query, lexical_text=expanded)), facts
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A question as it was asked, and as each side of the search gets it."""
+
+    asked: str
+    dense_text: str
+    lexical_text: str
+    found: tuple[str, ...]  # keywords, as they stand in the dense text
+    added: tuple[tuple[str, str], ...]  # (official term, the user's word that stands for it)
+
+
+def rewritten(text: str, keywords: Keywords, synonyms: Synonyms) -> Rewritten:
+    """What the two stages make of a question, with nothing searched; an InputError where it is no question."""
+    asked = check_question(text)
+    query = ExpandSynonyms(synonyms)(NormaliseKeywords(keywords)(Candidates(Query("query", asked)))).query
+    dense, lexical = query.dense_text or asked, query.lexical_text or asked
+    return Rewritten(asked, dense, lexical, keywords.normalised(asked)[1], synonyms.expansions(asked))

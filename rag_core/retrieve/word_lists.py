@@ -168,9 +168,13 @@ def _parts(name: str) -> Iterator[tuple[Phrase, tuple[str, ...]]]:
 
 def read_keywords(path: Path) -> Keywords:
     """The keywords of a YAML or JSON file: `keywords: [...]` or a bare list; an InputError names what is wrong."""
-    value = _read(path)
+    return parse_keywords(_read(path), str(path))
+
+
+def parse_keywords(value: Any, where: str) -> Keywords:
+    """Keywords from plain values."""
     listed = value.get("keywords") if isinstance(value, Mapping) and set(value) <= {"keywords", "version"} else value
-    return Keywords(tuple(dict.fromkeys(_texts(listed, f"{path} keywords"))))
+    return Keywords(tuple(dict.fromkeys(_texts([] if listed is None else listed, f"{where} keywords"))))
 
 
 def read_synonyms(path: Path) -> Synonyms:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rag_core.errors import InputError, SpecError
 from rag_core.evaluate.sets import SHIPPED
-from rag_core.retrieve.rewrite import ExpandSynonyms, NormaliseKeywords
+from rag_core.retrieve.rewrite import ExpandSynonyms, NormaliseKeywords, rewritten
 from rag_core.retrieve.word_lists import (
     Keywords,
     Synonyms,
@@ -178,3 +178,21 @@ def test_a_malformed_list_is_refused_in_a_sentence(tmp_path, text, message):
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         read_synonyms(tmp_path / "s.yaml")
+
+
+def test_a_question_is_rewritten_for_both_sides_at_once_with_nothing_searched():
+    found = rewritten("heal with ACCURATE 1", KEYWORDS, SPEC)
+    assert found.asked == "heal with ACCURATE 1"
+    assert (found.dense_text, found.lexical_text) == ("heal with Accurate 1", "heal with ACCURATE 1 regain wounds")
+    assert (found.found, found.added) == (("Accurate 1",), (("regain wounds", "heal"),))
+
+
+@pytest.mark.parametrize("text", ["", " ", "x" * 2001, "a\x00b"])
+def test_what_is_no_question_is_not_rewritten(text):
+    with pytest.raises(InputError):
+        rewritten(text, KEYWORDS, SPEC)
+
+
+def test_names_with_inner_or_leading_apostrophes_keep_them():
+    """The original removes apostrophes, which breaks such names."""
+    assert normalised("do kommandos with 'ERE WE GO hit t'au sept?") == "do KOMMANDOS with 'Ere We Go hit T'au Sept?"
