@@ -210,10 +210,14 @@ def _parsed(value: Any) -> Any:
 def _store(
     folder: Path, chunks: list[Chunk], vectors: Vectors, model: str, metric: Metric, facts: Mapping[str, str]
 ) -> None:
-    """Make the mirror hold exactly these records. A vector's key is its own: two records may share a text."""
+    """Make the mirror hold exactly these records. A vector's key is its own, as two records may share a text; the text
+    is in it too, since rankings by words depend on that.
+    """
+    texts = [embedded_text(chunk) for chunk in chunks]
     space = str(metric).encode()
-    hashes = [hashlib.sha256(space + vector.tobytes()).hexdigest() for vector in vectors]
-    window, tokens = _tokens(model, [embedded_text(chunk) for chunk in chunks])
+    pairs = zip(vectors, texts, strict=True)
+    hashes = [hashlib.sha256(space + vector.tobytes() + text.encode()).hexdigest() for vector, text in pairs]
+    window, tokens = _tokens(model, texts)
     rows = [Row(chunk, "", key, count) for chunk, key, count in zip(chunks, hashes, tokens, strict=True)]
     with writing(folder), opened(folder, write=True) as file:
         before = {row.chunk.id for row in file.rows()}

@@ -42,6 +42,16 @@ def make_store(folder, collections=SPACES):
     return {name: rest for name, *rest in answers}
 
 
+def rewrite(folder, collection, identity, text):
+    """Give a record another document, its vector as it was, by a process of its own."""
+    code = (
+        "import sys, chromadb; c = chromadb.PersistentClient(sys.argv[1]).get_collection(sys.argv[2]);"
+        "v = c.get(ids=[sys.argv[3]], include=['embeddings'])['embeddings'];"
+        "c.update(ids=[sys.argv[3]], documents=[sys.argv[4]], embeddings=v)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder), collection, identity, text], check=True)
+
+
 def checksums(folder):
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

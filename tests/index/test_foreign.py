@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 from fakes import HashEmbedder
-from plain_chroma import SPACES, checksums, make_store
+from plain_chroma import SPACES, checksums, make_store, rewrite
 
 from rag_core.errors import InputError, StoreError, exit_code
 from rag_core.index import foreign, foreign_place
@@ -126,6 +126,19 @@ def test_documents_do_not_go_into_a_mirror_nor_a_mirror_over_documents(store, wo
     ingest_chunks([Chunk("a", text="b")], "own", tmp_path, HashEmbedder())
     with pytest.raises(InputError, match="own was ingested here"):
         connect(Place(path=store[0]), "cosine", "own", tmp_path, model="hash-16")
+
+
+def test_a_text_that_changed_beside_the_same_vector_is_found_by_its_new_words(tmp_path):
+    folder, workspace = tmp_path / "theirs", tmp_path / "ws"
+    make_store(folder, {"plain": None})
+    found = []
+    for _ in range(2):
+        connect(Place(path=folder), "plain", "mine", workspace, model="hash-16")
+        index = open_index(workspace, "mine", HashEmbedder())
+        found.append(([hit.chunk.id for hit in index.lexical_reader("zeppelin").read(0, 5)], index.fingerprint))
+        rewrite(folder, "plain", "d07", "a zeppelin")
+    assert [ids for ids, _ in found] == [[], ["d07"]]
+    assert found[0][1] != found[1][1]
 
 
 def test_rules_set_here_outlive_connecting_again_and_the_store_is_not_written(store, tmp_path):
