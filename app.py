@@ -11,6 +11,9 @@ ICON = Path(__file__).parent / "pages" / "components" / "icon.svg"
 
 st.set_page_config(page_title="Winnow", page_icon=str(ICON), layout="wide")
 st.session_state["app"] = True  # pages/components/header.py asks for it
+# Chosen values and main buttons are white on the primary colour, which no dark theme can make legible.
+WHITE_ON = "[data-tag], [data-testid=stBaseButton-primary]:enabled {background-color: light-dark(#005E94, #1B6FA3)}"
+st.html(f"<style>{WHITE_ON}</style>")
 page = st.navigation(contents.pages(), position="top")
 who.gate()
 page.run()

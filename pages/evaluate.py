@@ -23,7 +23,7 @@ from rag_core.spec import saved_names, shipped_names
 
 SHOWN = ("Measures", "Per query", "Runs")
 PIPELINES = "evaluate.pipelines"
-KEPT, PROBLEM = "evaluate.kept", "evaluate.problem"
+NAME, KEPT, PROBLEM = "evaluate.name", "evaluate.kept", "evaluate.problem"
 MOST = 8
 
 HELP = """
@@ -46,13 +46,13 @@ def choose_pipelines(chosen: EvalSet) -> list[str]:
         return st.multiselect("Pipelines", known, max_selections=MOST, key=key, persist_state="session")
 
 
-def keep(found: Material, name: str) -> None:
-    """Run once more with reasons, and store the run."""
+def keep(found: Material) -> None:
+    """Run once more with reasons, and store the run under the name that stands in the field by now."""
     try:
         who.require(LABEL)
         from rag_core.store.runs import RunStore
 
-        run = compare_run.recorded(found, name)
+        run = compare_run.recorded(found, st.session_state.get(NAME, ""))
         st.session_state[KEPT] = RunStore(resources.label_store()).save(run.document, summary_of(run))
         st.session_state[evaluate_runs.RUN] = st.session_state[KEPT]
     except (InputError, StoreError) as error:
@@ -62,8 +62,8 @@ def keep(found: Material, name: str) -> None:
 def draw_keep(found: Material) -> None:
     """Name and button; what became of it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input("Name of the run", key="evaluate.name", max_chars=200, placeholder="what was tried") or ""
-        st.button("Keep as a run", icon=":material/bookmark_add:", on_click=keep, args=(found, name))
+        st.text_input("Name of the run", key=NAME, max_chars=200, placeholder="what was tried")
+        st.button("Keep as a run", icon=":material/bookmark_add:", on_click=keep, args=(found,))
     kept, problem = st.session_state.pop(KEPT, ""), st.session_state.pop(PROBLEM, "")
     if kept:
         st.success(f"Kept as run {kept}; it is listed under Runs.")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.components import header, history_state, jobs, resources, say
 from pages.components.history_state import Filters
+from pages.components.trace import counted
 from rag_core.errors import WinnowError
 from rag_core.settings import history_days
 from rag_core.store.history import Asked, History
@@ -109,13 +110,13 @@ def make_set(name: str, chosen: Sequence[Asked], lists: bool, go_label: bool) ->
         st.rerun()
     if go_label:
         st.switch_page("pages/label.py", query_params={"set": name})
-    st.session_state[DONE] = f"eval set {name} holds {count} queries"
+    st.session_state[DONE] = f"eval set {name} holds {counted(count, 'query', 'queries')}"
     st.rerun()
 
 
 def delete(chosen: list[int] | None) -> None:
     try:
-        st.session_state[DONE] = f"{history_state.delete(chosen)} questions are deleted"
+        st.session_state[DONE] = f"{counted(history_state.delete(chosen), 'question is', 'questions are')} deleted"
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
 
@@ -179,6 +180,10 @@ def draw() -> None:
     if found is None or not total:
         off = " Nothing is being kept: WINNOW_HISTORY_DAYS is 0." if not history_days() else ""
         st.markdown(f"**No question is kept yet.** Ask one of a collection on *Explore*, or with `query`.{off}")
+        st.page_link(
+            "pages/explore.py", label="Ask the demo rulebook", icon=":material/filter_alt:",
+            query_params={"set": "rulebook"},
+        )  # fmt: skip
         return
     filters = choose_filters(found)
     matching = found.count(filters.collection, filters.holds, filters.since)

@@ -193,8 +193,7 @@ def draw_entrants(plan: llm_page.Plan, picked: str) -> None:
 
 def draw() -> None:
     header.show("LLM filter", "Which prompt and model, at what cost, with what harm?", HELP)
-    st.session_state.setdefault(tuning_set.SET, USUAL)
-    chosen = tuning_set.choose()
+    chosen = tuning_set.choose((USUAL, *tuning_set.PREFERRED))
     cases = None if chosen is None else tuning_set.cases_of(chosen)
     if chosen is None or not cases:
         return

@@ -10,7 +10,7 @@ from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 
 EXAMPLE = "combat-1"
-DOOR_WIDTH = 316  # pixels
+DOOR_WIDTH = 308  # pixels
 DEMO = {"set": DEFAULT_SET, "query": EXAMPLE, "pipeline": '["QueryMust"]'}
 
 HELP = """
@@ -49,7 +49,7 @@ def opened() -> None:
 def draw_doors() -> None:
     """The ways in, side by side."""
     doors = st.container(horizontal=True)  # wraps where the window is narrow
-    demo, mine, shell = (doors.container(border=True, width=DOOR_WIDTH) for _ in range(3))
+    demo, mine, own, shell = (doors.container(border=True, width=DOOR_WIDTH) for _ in range(4))
     with demo:
         st.markdown("**Try the example queries**")
         st.markdown("Recorded lists of a rulebook index with labels. No key and no model needed.")
@@ -73,6 +73,10 @@ def draw_doors() -> None:
         with st.expander("What a line holds"):
             st.code(LINE, language=None, wrap_lines=True)
             st.markdown("Only `query` and one score per candidate are required. `relevant` is a grade from 0, or null.")
+    with own:
+        st.markdown("**Connect my collection**")
+        st.markdown("A folder of documents, or a Chroma collection, which is only read.")
+        st.page_link("pages/corpus.py", label="Open Corpus", icon=":material/folder_open:")
     with shell:
         st.markdown("**Measure from the command line**")
         st.markdown("The same filters and figures, for scripts and checks.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components.trace import counted
 from pages.components.tuning_set import quiet
 from rag_core.evaluate.measures import SET_MEASURES
 from rag_core.evaluate.tally import PipelineTally
@@ -42,10 +43,11 @@ def show_means(tallies: Sequence[PipelineTally]) -> None:
         column_config={"measure": st.column_config.TextColumn("measure", width=90)},
         alt="Per measure and pipeline the macro mean; set measures with bounds over unjudged chunks",
     )  # fmt: skip
-    quiet(
-        "In brackets: the least and greatest value the set measures could have if the unjudged kept chunks were all "
-        "irrelevant or all relevant."
-    )
+    if any("(" in cell for tally in tallies for cell in columns[tally.name]):
+        quiet(
+            "In brackets: the least and greatest value the set measures could have if the unjudged kept chunks were "
+            "all irrelevant or all relevant."
+        )
     _counts(tallies)
 
 
@@ -112,7 +114,7 @@ def show_queries(tallies: Sequence[PipelineTally]) -> None:
         column_config={name: st.column_config.NumberColumn(format="%.3f") for name in tally.queries[0].scores.values},
         alt=f"Per query of {picked}: kept, relevant kept, every measure, unjudged",
     )
-    quiet(f"{len(rows)} queries; an empty measure means the query is not scored.")
+    quiet(f"{counted(len(rows), 'query', 'queries')}; an empty measure means the query is not scored.")
 
 
 def _note(scored: bool, empty: bool, fallback: bool) -> str:

@@ -17,6 +17,8 @@ OWN = (QUERIES, SPLIT, GUIDELINES, LISTS, COPY, DELETE)
 SHIPPED = (QUERIES, GUIDELINES, COPY)
 FIND, TAG = "sets.find", "sets.tag"
 
+SHARE, SEED = "sets.share", "sets.seed"
+
 
 def show(facts: SetFacts) -> None:
     """The chosen part of the set."""
@@ -66,18 +68,20 @@ def _tagging(facts: SetFacts, shown: Sequence[Case], total: int) -> None:
     ids = [case.query.id for case in shown]
     which = "all queries" if len(ids) == total else f"these {len(ids):,}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        tag = st.text_input("Tag", key=TAG, max_chars=60, placeholder="movement", width=260)
+        st.text_input("Tag", key=TAG, max_chars=60, placeholder="movement", width=260)
         for word, how in (("Add to", "add"), ("Remove from", "remove")):
             st.button(
                 f"{word} {which}",
                 key=f"sets.{how}",
                 disabled=not ids,
                 on_click=_change_tags,
-                args=(facts.name, ids, tag or "", how),
+                args=(facts.name, ids, how),
             )
 
 
-def _change_tags(name: str, ids: list[str], tag: str, how: str) -> None:
+def _change_tags(name: str, ids: list[str], how: str) -> None:
+    tag = st.session_state.get(TAG, "")  # what stands there by now: typed, then clicked
+
     def change() -> int:
         if not tag.strip():
             raise InputError("the tag is empty, expected a name")
@@ -95,13 +99,14 @@ def _split(facts: SetFacts) -> None:
     if facts.split:
         st.text(", ".join(f"{side}: {count}" for side, count in facts.split.items()))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        share = st.number_input("Share of test queries", 0.05, 0.95, 0.3, step=0.05, key="sets.share", width=220)
-        seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="sets.seed", width=140)
+        st.number_input("Share of test queries", 0.05, 0.95, 0.3, step=0.05, key=SHARE, width=220)
+        st.number_input("Seed", 0, 2**31 - 1, 0, key=SEED, width=140)
         st.button("Split anew" if facts.split else "Split", type="primary", key="sets.split", on_click=_cut,
-                  args=(facts.name, float(share), int(seed)))  # fmt: skip
+                  args=(facts.name,))  # fmt: skip
 
 
-def _cut(name: str, share: float, seed: int) -> None:
+def _cut(name: str) -> None:
+    share, seed = float(st.session_state[SHARE]), int(st.session_state[SEED])
     sets_state.act(
         lambda: set_writing.split_set(resources.workspace(), name, share, seed),
         lambda split: f"{len(split.dev):,} dev and {len(split.test):,} test queries.",

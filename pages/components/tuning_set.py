@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 
 import streamlit as st
 
 from pages.components import resources, say, sources, tuning_sources, who
+from pages.components.trace import counted
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.roles import CHANGE
@@ -18,14 +20,14 @@ GOING = "tuning.capturing"
 FILE = "tuning.file"
 
 
-def choose() -> EvalSet | None:
-    """The eval set in the sidebar; both pages share it."""
+def choose(preferred: Sequence[str] = PREFERRED) -> EvalSet | None:
+    """The eval set in the sidebar, shared by the pages; `preferred` is shown until one is chosen."""
     titles = tuning_sources.titles()
     if not titles:
         say.problem("There is no eval set.", "The folder eval_sets of the project or of the workspace holds them.")
         return None
     kept = st.session_state.get(SET)
-    first = kept if kept in titles else next((name for name in PREFERRED if name in titles), next(iter(titles)))
+    first = kept if kept in titles else next((name for name in preferred if name in titles), next(iter(titles)))
     st.session_state["tuning.set.widget"] = first
     with st.sidebar:
         name = st.selectbox(
@@ -74,15 +76,15 @@ def cases_of(chosen: EvalSet) -> list[Case] | None:
         return found
     going = st.session_state.pop(GOING, False)
     st.markdown(
-        f"**This eval set has {len(chosen.cases)} queries and no result lists yet.** The page needs one capture: "
-        f"every query is asked once, {tuning_sources.DEPTH} chunks deep, and every setting is computed from the kept "
-        "lists from then on. Nothing leaves this machine."
+        f"**This eval set has {counted(len(chosen.cases), 'query', 'queries')} and no result lists yet.** "
+        f"The page needs one capture: every query is asked once, {tuning_sources.DEPTH} chunks deep, and every setting "
+        "is computed from the kept lists from then on. Nothing leaves this machine."
     )
     place = st.empty()
     if going:
         _capture(chosen, place)
     place.button(
-        f"Capture {len(chosen.cases)} queries", icon=":material/download:", on_click=_start,
+        f"Capture {counted(len(chosen.cases), 'query', 'queries')}", icon=":material/download:", on_click=_start,
         key="tuning.capture",
     )  # fmt: skip
     return None

@@ -6,6 +6,12 @@ VIEWS = {
     "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
     "label": ("/label?set=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
     "start": ("/start", ".picture .card"),
+    "compare": ("/compare?set=recorded-combat", "[data-testid=stDataFrame]"),
+    "evaluate": ("/evaluate", "[data-testid=stDataFrame]"),
+    "eval_sets": ("/eval_sets", "[data-testid=stDataFrame]"),
+    "history": ("/history", "text=No question is kept yet."),
+    "llm_filter": ("/llm_filter", "text=The page needs one capture"),
+    "status": ("/status", "[data-testid=stDataFrame]"),
 }
 
 

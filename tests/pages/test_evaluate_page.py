@@ -32,6 +32,11 @@ def button(app, label):
     return next(one for one in app.button if one.label == label)
 
 
+def test_brackets_are_explained_only_where_there_are_some(evaluate, words):
+    app = evaluate()
+    assert any("(" in cell for cell in table(app, "what it counts").iloc[:, 1]) == ("In brackets" in words(app))
+
+
 def kept(app, name="first"):
     """The page after its figures were kept as a run."""
     next(one for one in app.text_input if one.label == "Name of the run").set_value(name).run()
@@ -108,3 +113,11 @@ def test_a_link_to_a_run_that_is_gone_says_so(evaluate):
     kept(evaluate())
     app = evaluate(run="r0")
     assert any("not kept here" in str(one.value) for one in (*app.error, *app.markdown, *app.warning))
+
+
+def test_a_name_typed_just_before_the_click_is_the_name_of_the_run(evaluate, workspace):
+    app = evaluate()
+    next(one for one in app.text_input if one.label == "Name of the run").set_value("typed last")
+    button(app, "Keep as a run").click().run(timeout=60)
+    with open_store(workspace) as store:
+        assert [one.name for one in RunStore(store).listed()] == ["typed last"]

@@ -59,6 +59,12 @@ def test_an_empty_history_says_where_questions_come_from(page, words):
     assert "No question is kept yet." in words(page())
 
 
+def test_one_question_is_deleted_in_the_singular(wear, page, words):
+    append(wear, "one hat")
+    app = tick(page(), 0)
+    assert "1 question is deleted" in words(sane(app.button(key="history.delete").click().run()))
+
+
 def test_questions_are_listed_newest_first_and_filtered(wear, page):
     append(wear, "one hat", "two caps", HOSTILE)
     app = page()

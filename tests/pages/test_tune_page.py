@@ -226,3 +226,11 @@ def test_headroom_says_that_perfect_cuts_are_all_there_is_to_gain(open_page, wor
 def test_every_part_of_headroom_opens(open_page, workspace, eval_set, view):
     write_set(workspace)
     show(open_page("headroom", eval_set), view, "headroom")
+
+
+def test_the_first_set_of_the_llm_filter_is_not_forced_on_tune(open_app):
+    app = open_app()
+    run(app.switch_page("pages/llm_filter.py"))
+    assert app.selectbox(key="tuning.set.widget").value == "api-docs"
+    run(app.switch_page("pages/tune.py"))
+    assert app.selectbox(key="tuning.set.widget").value == "rulebook"
