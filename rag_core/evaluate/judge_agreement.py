@@ -71,13 +71,16 @@ def judge_agreement(
     bar: float = BAR,
     seed: int = 0,
 ) -> JudgeAgreement:
-    """The agreement of a model's first run with people's grades, and how steady its runs are."""
+    """The agreement of a model's first run with people's grades, and how steady its runs are.
+
+    A file's grade beyond 0 to 3 (other collections go to 4, or have -1) counts as the nearest of these.
+    """
     first = runs[0] if runs else {}
     shared = [item for item in first if item in people]
     by_query: dict[str, Counts] = {}
     for item in shared:
         counts = by_query.setdefault(item[0], np.zeros((len(GRADES), len(GRADES))))
-        counts[people[item], first[item]] += 1
+        counts[min(max(people[item], GRADES[0]), GRADES[-1]), first[item]] += 1
     tables: Counts = np.array(list(by_query.values())) if by_query else np.zeros((0, len(GRADES), len(GRADES)))
     confusion = tables.sum(axis=0)
     sides = _by_side(tables, min_grade)

@@ -35,6 +35,12 @@ def test_kappa_by_hand():
     assert kappa_of([[7, 0], [0, 0]]) is None
 
 
+def test_grades_of_other_collections_count_as_the_nearest():
+    people = {("q", "a"): -1, ("q", "b"): 4}
+    found = judge_agreement("m", people, [{("q", "a"): 0, ("q", "b"): 3}])
+    assert (found.confusion[0][0], found.confusion[3][3], found.observed) == (1, 1, 1.0)
+
+
 def test_rows_are_people_and_columns_the_model():
     found = judge_agreement("m", {("q", "a"): 0, ("q", "b"): 3}, [{("q", "a"): 2, ("q", "b"): 3, ("q", "c"): 1}])
     assert found.confusion == ((0, 0, 1, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1))
