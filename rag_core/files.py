@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ MAX_FILE_BYTES = 150_000_000  # what the command line reads
 def parse_json(text: str, where: str) -> Any:
     """The JSON value, or an InputError naming `where` for bad syntax, duplicate keys, NaN or deep nesting."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels") from None
     except json.JSONDecodeError as error:
@@ -44,6 +45,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return value
 
 
 def parse_yaml(text: str, where: str) -> Any:

@@ -161,7 +161,7 @@ def _regressions(before: RunPipeline, after: RunPipeline, rules: GateRules, cand
         lost = {chunk for chunk in one["kept"] if grades.get(chunk, 0) >= least} - set(two["kept"])
         reasons = [
             f"{reason['id']} ({reason['stage']}: {reason['reason']})"
-            for reason in two["reasons"]
+            for reason in two.get("reasons", ())
             if reason["id"] in lost
         ]
         found.append(Regression(one["id"], x, y, tuple(reasons)))

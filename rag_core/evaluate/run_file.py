@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,8 @@ def read_run(document: Any, where: str) -> Run:
     if not pipelines:
         raise RecordError(f"{where} holds no pipeline, expected at least one")
     first = [query["id"] for query in pipelines[0].queries]
-    if any([query["id"] for query in one.queries] != first for one in pipelines[1:]):
+    asked = [query.get("id") if isinstance(query, Mapping) else None for query in document["queries"]]
+    if asked not in ([], first) or any([query["id"] for query in one.queries] != first for one in pipelines[1:]):
         raise RecordError(f"{where} has pipelines over different queries, expected the same ones")
     return Run(document, pipelines)
 
@@ -139,18 +141,21 @@ def _pipeline(entry: Any, where: str) -> RunPipeline:
         found = RunPipeline(entry["name"], entry["spec"], entry["means"], entry["queries"])
         good = isinstance(found.name, str) and isinstance(found.spec, list) and isinstance(found.means, Mapping)
         good = good and all(_is_query(query) for query in found.queries)
-    except (KeyError, TypeError):
+    except (KeyError, IndexError, TypeError, AttributeError):
         good = False
     if not good:
-        raise RecordError(f"{where} has a pipeline that lacks name, spec, means or queries with id and values")
+        raise RecordError(f"{where} has a pipeline that lacks name, spec, means or queries with id, values and kept")
     return found
 
 
 def _is_query(query: Mapping[str, Any]) -> bool:
-    """Whether a query's entry has what comparing needs."""
+    """Whether a query's entry has what comparing needs; what telling shows may be absent, not of another form."""
     values = query["values"]
-    numbers = all(value is None or (isinstance(value, int | float) and value == value) for value in values.values())
-    return isinstance(query["id"], str) and isinstance(query["kept"], list) and numbers
+    numbers = all(value is None or (isinstance(value, int | float) and isfinite(value)) for value in values.values())
+    told = all({"id", "stage", "reason"} <= set(reason) for reason in query.get("reasons", ()))
+    counted = all(isinstance(query.get(name, 0), int) for name in ("retrieved", "relevant_total"))
+    lost = all(isinstance(counts[0], int) for counts in query.get("dropped", {}).values())
+    return isinstance(query["id"], str) and isinstance(query["kept"], list) and numbers and told and counted and lost
 
 
 def summary_of(run: Run) -> dict[str, Any]:

@@ -122,11 +122,11 @@ def _differences(base: RunPipeline, other: RunPipeline) -> tuple[float, ...]:
 def _fall(one: RunPipeline) -> Fall:
     """The waterfall of a pipeline over its scored queries."""
     scored = [query for query in one.queries if query.get("scored")]
-    relevant = sum(query["relevant_total"] for query in scored)
-    retrieved = sum(query["retrieved"] for query in scored)
+    relevant = sum(query.get("relevant_total", 0) for query in scored)
+    retrieved = sum(query.get("retrieved", 0) for query in scored)
     lost: dict[str, int] = {}
     for query in scored:
-        for stage, counts in query["dropped"].items():
+        for stage, counts in query.get("dropped", {}).items():
             lost[stage] = lost.get(stage, 0) + counts[0]
     kept = retrieved - sum(lost.values())
     steps = [("relevant", relevant), ("lost in retrieval", relevant - retrieved)]

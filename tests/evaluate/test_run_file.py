@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import math
 import platform
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from rag_core import __version__
 from rag_core.errors import InputError, RecordError
 from rag_core.evaluate.experiment import run_all
+from rag_core.evaluate.gate import GateRules, judge
 from rag_core.evaluate.run_file import (
     changed_besides,
     compare_pipelines,
@@ -23,6 +25,7 @@ from rag_core.evaluate.snapshot import About, Recorder, code_fingerprint, run_of
 from rag_core.evaluate.tally import measure_all
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
+from rag_core.report import report_html
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 
@@ -108,7 +111,12 @@ def test_a_changed_file_is_seen_to_be_changed():
         (lambda run: run.update(pipelines=[]), "holds no pipeline"),
         (lambda run: run["pipelines"][0].pop("means"), "has a pipeline that lacks"),
         (lambda run: run["pipelines"][0]["queries"][0].update(values={"SetF": "high"}), "has a pipeline that lacks"),
+        (lambda run: run["pipelines"][0]["queries"][0].update(values={"SetF": math.inf}), "has a pipeline that lacks"),
+        (lambda run: run["pipelines"][0]["queries"][0].update(reasons=[{"id": "c"}]), "has a pipeline that lacks"),
+        (lambda run: run["pipelines"][0]["queries"][0].update(dropped=[1]), "has a pipeline that lacks"),
+        (lambda run: run["pipelines"][0]["queries"][0].update(dropped={"TopK": []}), "has a pipeline that lacks"),
         (lambda run: run["pipelines"][1]["queries"].pop(), "over different queries"),
+        (lambda run: run["queries"].pop(), "over different queries"),
         (lambda run: run.update(pipelines=[7]), "has a pipeline that lacks"),
     ],
 )
@@ -118,6 +126,23 @@ def test_a_file_that_is_no_run_is_refused_in_one_sentence(change, expected):
     with pytest.raises(RecordError, match=expected) as refused:
         read_run(document, "run.json")
     assert str(refused.value).startswith("run.json ")
+
+
+def test_a_number_beyond_every_float_is_refused(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(dump_run(RUN).replace('"seed": 3', '"seed": 3, "more": 1e999'))
+    with pytest.raises(InputError, match="1e999 is too large a number"):
+        load_run(path)
+
+
+def test_what_no_comparison_needs_may_be_absent():
+    document = json.loads(dump_run(RUN))
+    for one in document["pipelines"]:
+        one["means"] = {}
+        one["queries"] = [{name: query[name] for name in ("id", "values", "kept")} for query in one["queries"]]
+    bare = read_run(document, "run.json")
+    assert "Where relevant chunks are lost" in report_html(bare)
+    assert {one.outcome for one in judge(RUN, bare, GateRules(least_queries=2))} <= {"pass", "fail", "inconclusive"}
 
 
 @pytest.mark.parametrize("document", [None, [], 3, "run"])
