@@ -16,8 +16,11 @@ from rag_core.index.collection import folder_of
 from rag_core.llm.named import endpoints
 from rag_core.settings import model_settings
 from rag_core.spec import dump_stages
-from rag_core.stage import Stage
+from rag_core.stage import Stage, flatten
 from rag_core.types import Candidates, Query
+
+WORD_LISTS = ("keywords", "synonyms")
+"""What a rewrite holds besides its settings: an eval set may bring its own, so no file of the workspace tells them."""
 
 
 def remembered(query: Query, pipeline: Stage, index: Any, workspace: Path, ask: Callable[[], Candidates]) -> Candidates:
@@ -29,7 +32,8 @@ def remembered(query: Query, pipeline: Stage, index: Any, workspace: Path, ask: 
     if snapshot is None:
         return ask()
     known = [repr(model_settings()), *sorted(map(repr, _named_endpoints(workspace).values()))]
-    asked = [query.id, query.text, query.dense_text, query.lexical_text, dump_stages(pipeline)]
+    lists = [repr(getattr(stage, kind)) for stage in flatten(pipeline) for kind in WORD_LISTS if hasattr(stage, kind)]
+    asked = [query.id, query.text, query.dense_text, query.lexical_text, dump_stages(pipeline), lists]
     state = f"{index.fingerprint} {snapshot.revision}"
     folders = (workspace, folder_of(workspace, snapshot.name), workspace / "words" / snapshot.name)
     key = key_of([*asked, state, known], workspace, folders)

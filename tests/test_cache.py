@@ -1,6 +1,7 @@
 """The result cache: what is kept and for how long, and that nothing that changes a result is answered from it."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -13,8 +14,9 @@ from rag_core.index.ingest import ingest
 from rag_core.index.rules import apply_rules
 from rag_core.remember import remembered
 from rag_core.retrieve.dense import Dense
+from rag_core.retrieve.word_lists import Synonyms
 from rag_core.rules.model import read_rule
-from rag_core.spec import parse_pipeline
+from rag_core.spec import build, parse_pipeline
 from rag_core.types import Candidates, Fallback, Query
 from rag_core.workbench import live
 
@@ -125,6 +127,16 @@ def test_another_question_or_setting_is_searched(asked):
     assert asked(query=Query("q", "a boot")) == 2
     assert asked([{"Dense": {"depth": 10}}, "QueryMust", {"TopK": {"k": 1}}]) == 3
     assert asked([{"Dense": {"depth": 1}}, "QueryMust", {"TopK": {"k": 5}}]) == 4
+
+
+def test_other_word_lists_are_searched_anew(asked, tmp_path):
+    index, found = open_index(tmp_path, "wear"), []
+    spec = parse_pipeline(["ExpandSynonyms", {"Lexical": {"depth": 10}}])
+    for term in ("boot", "hat"):
+        pipeline = build(spec, {"index": index, "synonyms": Synonyms({term: ("shoe",)})})
+        start = Candidates(Query("own-1", "a shoe"))
+        found.append(remembered(start.query, pipeline, index, tmp_path, partial(pipeline, start)))
+    assert [one.query.lexical_text for one in found] == ["a shoe boot", "a shoe hat"]
 
 
 def test_a_changed_document_is_searched_anew(asked, tmp_path):
