@@ -120,7 +120,7 @@ def database_settings(environment: Mapping[str, str] | None = None) -> DatabaseS
         place, scheme = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}", parts.scheme
     except ValueError:  # a port that is no number, a bracket left open
         place, scheme, parts = "", "", urlsplit("")
-    if scheme not in ("postgresql", "postgres") or not place or not parts.path.strip("/"):
+    if scheme not in ("postgresql", "postgres") or not place or not parts.path.strip("/") or "@" in parts.path:
         raise InputError(f"{DATABASE} is no PostgreSQL address, expected postgresql://user:password@host:5432/database")
     return DatabaseSettings(url, f"postgresql://{place}{parts.path}")
 

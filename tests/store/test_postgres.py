@@ -201,7 +201,14 @@ def test_a_server_that_is_away_is_one_sentence_without_the_password(tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    "url", [f"mysql://u:{SECRET}@h/d", f"postgresql://u:{SECRET}@h", f"postgresql://u:{SECRET}@h:x/d", SECRET]
+    "url",
+    [
+        f"mysql://u:{SECRET}@h/d",
+        f"postgresql://u:{SECRET}@h",
+        f"postgresql://u:{SECRET}@h:x/d",
+        SECRET,
+        f"postgresql://u:12/{SECRET}@h/d",
+    ],
 )
 def test_an_address_that_cannot_be_used_is_refused_without_showing_it(url):
     with pytest.raises(InputError, match="expected postgresql://") as raised:
