@@ -1,6 +1,8 @@
 """For every test: a socket that would leave this machine is refused, and the test that tried it fails."""
 
+import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 
 import pytest
@@ -59,3 +61,9 @@ def reaches_nobody(loopback_only):
     del REFUSED[:]
     yield
     assert REFUSED == [], f"tried to reach {REFUSED}"
+
+
+def run_apart(coroutine):
+    """The result of a coroutine in a thread of its own: a browser driven by the same process keeps a loop running."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

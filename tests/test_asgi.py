@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import run_apart
+
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "X-Forwarded-Email"
 
@@ -115,8 +117,6 @@ def test_with_a_log_in_proxy_the_address_is_free(tmp_path):
 
 def test_started_past_the_check_it_answers_nobody_on_an_open_address():
     """uvicorn itself may be told any address; what the connection came in by counts then."""
-    import asyncio
-
     from asgi import LoginNeeded
 
     answered = []
@@ -131,8 +131,8 @@ def test_started_past_the_check_it_answers_nobody_on_an_open_address():
         scope = {"type": "http", "server": (address, 80), "client": ("192.0.2.9", 1), "headers": [], "path": "/"}
         await LoginNeeded(app)(scope, None, send)
 
-    asyncio.run(ask("127.0.0.1"))
-    asyncio.run(ask("192.0.2.7"))
+    run_apart(ask("127.0.0.1"))
+    run_apart(ask("192.0.2.7"))
     assert answered[:2] == ["127.0.0.1", 403]
 
 

@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from tests.conftest import REFUSED, NetworkRefused, leaves
+from tests.conftest import REFUSED, NetworkRefused, leaves, run_apart
 
 
 @pytest.fixture
@@ -44,9 +44,13 @@ def test_urllib_is_refused(tried):
     assert tried
 
 
+async def connected():
+    return await asyncio.wait_for(asyncio.open_connection("192.0.2.1", 80), 2)
+
+
 def test_asyncio_is_refused(tried):
     with pytest.raises(OSError, match="tried to reach"):
-        asyncio.run(asyncio.wait_for(asyncio.open_connection("192.0.2.1", 80), 2))
+        run_apart(connected())
     assert tried
 
 

@@ -194,6 +194,7 @@ def hostile_file(folder):
     return file
 
 
+@pytest.mark.slow  # test_hostile_text_in_browser.py shows twelve texts in more places
 def test_foreign_text_stays_text_in_every_view(page, app, tmp_path):
     foreign, dialogs = [], []
     page.on(

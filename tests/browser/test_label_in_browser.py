@@ -253,6 +253,7 @@ def watched(page, url):
     return foreign, dialogs
 
 
+@pytest.mark.slow  # test_hostile_text_in_browser.py shows the same texts there
 def test_twelve_hostile_texts_stay_text_in_every_view_of_label(browser, server):
     hits = [
         {"id": f"{i} {text}", "title": text, "text": f"{text} {i}", "distance": 0.1 * i}

@@ -79,6 +79,7 @@ def follow(page):
     expect(page.get_by_text("no word of: armor class 4 / ac 4 / a.c. 4").last).to_be_visible()
 
 
+@pytest.mark.slow  # test_hostile_text_in_browser.py shows twelve texts in more places
 def test_foreign_text_stays_text(page, small_app):
     address, _ = small_app
     asked = []

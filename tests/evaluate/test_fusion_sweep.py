@@ -83,6 +83,7 @@ def test_weights_are_a_share_or_as_they_stand():
         parse_grid("Hybrid.weights=a/b", "Hybrid")
 
 
+@pytest.mark.slow
 def test_a_search_over_weights_finds_no_more_than_the_sweep(cases, tmp_path):
     axes = parse_grid(GRID, "TopK")
     best = max(row["SetF"] for row in sweep(cases, PIPELINE, axes).rows())

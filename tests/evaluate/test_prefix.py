@@ -132,6 +132,7 @@ def test_cases_are_read_one_at_a_time():
     assert read == ["q0"]
 
 
+@pytest.mark.slow
 def test_no_trace_is_held_once_its_query_is_counted():
     cases, alive = made.random_cases(3, 30), []
 

@@ -19,7 +19,7 @@ from tests.store.cluster import Cluster, free_port, programs
 from tests.store.conftest import URL, make_event
 
 FORK = multiprocessing.get_context("fork")
-WRITERS, EACH = 8, 500
+WRITERS = 8
 
 
 @pytest.mark.postgres
@@ -116,19 +116,20 @@ def test_every_older_schema_is_brought_up_after_a_copy(postgres, workspace, numb
     assert copy.name.endswith(f"-schema-{number}.jsonl")
 
 
-def write_all(workspace, writer, start):
+def write_all(workspace, writer, start, each):
     start.wait()
     with open_store(workspace) as store:
         labels = LabelStore(store)
-        for number in range(EACH):
+        for number in range(each):
             chunk = {"chunk_id": f"c{number}", "annotator": f"ann-{writer}"}
             labels.append([make_event(number, number % 4, session=f"tab-{writer}", **chunk)])
 
 
 @pytest.mark.postgres
-def test_eight_writers_on_a_new_database_store_everything(postgres, workspace):
+@pytest.mark.parametrize("each", [100, pytest.param(500, marks=pytest.mark.slow)])
+def test_eight_writers_on_a_new_database_store_everything(postgres, workspace, each):
     start = FORK.Barrier(WRITERS)
-    writers = [FORK.Process(target=write_all, args=(workspace, n, start)) for n in range(WRITERS)]
+    writers = [FORK.Process(target=write_all, args=(workspace, n, start, each)) for n in range(WRITERS)]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -136,7 +137,7 @@ def test_eight_writers_on_a_new_database_store_everything(postgres, workspace):
     assert [writer.exitcode for writer in writers] == [0] * WRITERS
     with open_store(workspace) as store:
         stored = [(e.session, e.seq, e.grade) for e in LabelStore(store).history("demo")]
-    assert sorted(stored) == sorted((f"tab-{n}", k, k % 4) for n in range(WRITERS) for k in range(EACH))
+    assert sorted(stored) == sorted((f"tab-{n}", k, k % 4) for n in range(WRITERS) for k in range(each))
 
 
 def label_through(labels, session, until, acknowledged):
