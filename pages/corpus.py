@@ -9,8 +9,8 @@ from rag_core.errors import WinnowError
 from rag_core.index.collection import Summary
 from rag_core.roles import CHANGE
 
-BELOW = ("Chunks", "Numbers", "Add documents", "Connect Chroma")
-WAYS_IN = BELOW[2:]
+BELOW = ("Chunks", "Numbers", "Words", "Add documents", "Connect Chroma")
+WAYS_IN = BELOW[3:]
 TABLE = "corpus.collections"
 QUICK = "rulebook"  # the demo collection that brings its vectors along: proposed first
 
@@ -110,7 +110,7 @@ def show_way_in(way: str) -> None:
 
 
 def draw_below(chosen: Summary) -> None:
-    """Chunks, numbers, or the way in: only the one that is chosen runs."""
+    """Chunks, numbers, words, or the way in: only the one that is chosen runs."""
     st.session_state.setdefault(corpus_state.BELOW, BELOW[0])
     below = st.segmented_control("Below", BELOW, required=True, key=corpus_state.BELOW, label_visibility="collapsed")
     if below in WAYS_IN:
@@ -119,6 +119,11 @@ def draw_below(chosen: Summary) -> None:
     if chosen.problem or not chosen.chunks:
         say.problem("This collection cannot be shown.", chosen.problem or "it holds no chunk")
         draw_deletion(chosen)
+        return
+    if below == "Words":
+        from pages.components import corpus_words
+
+        corpus_words.show(chosen.name)
         return
     numbers = corpus_state.numbers(chosen.name)
     if below == "Numbers":

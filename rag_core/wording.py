@@ -150,6 +150,11 @@ def words_of(workspace: Path, collection: str, eval_set: str = "") -> tuple[Keyw
     return keywords, synonyms_in(word_file(workspace, collection, "synonyms", eval_set))
 
 
+def with_headers(own: Keywords, taken: Iterable[str]) -> Keywords:
+    """A list's keywords, then those of the headers, each once."""
+    return Keywords(tuple(dict.fromkeys((*own.names, *taken))))
+
+
 def keywords_for(index: Any, path: Path | None) -> Keywords:
     """The file's keywords, then those of the index's headers as the last ingest took them."""
     taken: tuple[str, ...] | None = None
@@ -172,8 +177,7 @@ def _changed(path: Path | None) -> int:
 @lru_cache(maxsize=8)
 def _keywords(path: Path | None, changed_at: int, taken: Iterable[str]) -> Keywords:
     """A list as of its last change."""
-    own = read_keywords(path).names if path is not None else ()
-    return Keywords(tuple(dict.fromkeys((*own, *taken))))
+    return with_headers(read_keywords(path) if path is not None else Keywords(), taken)
 
 
 @lru_cache(maxsize=8)

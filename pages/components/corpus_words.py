@@ -1,0 +1,235 @@
+"""The words of a collection: its keyword and synonym lists, editable, and what they do to a question.
+
+A text that is being edited stays until it is saved or discarded, whatever else is looked at. Lists are foreign text and
+stand in cells, text areas and inert text only. What they are worth on an eval set is in corpus_words_effect.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.components import corpus_words_effect, resources, say, who
+from pages.components.tuning_set import quiet
+from rag_core import wording
+from rag_core.errors import WinnowError
+from rag_core.retrieve.rewrite import rewritten
+from rag_core.retrieve.word_lists import Keywords, Synonyms
+from rag_core.roles import CHANGE
+from rag_core.wording import Listed
+
+KINDS = {"Synonyms": "synonyms", "Keywords": "keywords"}
+HEIGHT = 320
+SAID, PROBLEM = "corpus.words.said", "corpus.words.problem"
+QUESTION = "corpus.words.question"
+PLACEHOLDER = {
+    "synonyms": "regain wounds: [heal, healing, restore health]\ncontrol range: [melee range, base contact]",
+    "keywords": "keywords:\n  - Accurate x\n  - ANGELS OF DEATH - Combat Doctrine",
+}
+MEANING = {
+    "synonyms": "**Official term: the words people say for it.** A question that holds one of them gets the term "
+    "appended, for the search by words only. Whole words, of several where you like.",
+    "keywords": "**Names whose capitals a question takes over**, for the embedding only: those of the headers, which "
+    "every ingest takes, and those you add. “Accurate x” stands for any number, “TEAM - ABILITY” also for either side.",
+}
+
+
+def show(name: str) -> None:
+    """The lists, one of them to edit, a question to try, and the effect on an eval set."""
+    workspace = resources.workspace()
+    try:
+        taken = wording.header_words(workspace, name)
+        lists = {kind: wording.listed(workspace, name, kind) for kind in KINDS.values()}
+    except WinnowError as error:
+        say.problem("The words of this collection cannot be read.", str(error))
+        return
+    _sources(lists, taken)
+    drafts = {kind: _draft(name, one) for kind, one in lists.items()}
+    chosen = st.segmented_control("List", KINDS, default="Synonyms", required=True, key="corpus.words.list")
+    kind = KINDS[str(chosen)]
+    st.markdown(MEANING[kind])
+    typed = _typed(name, taken, drafts)
+    with st.container(horizontal=True, gap="medium"):  # wraps where the window is narrow
+        with st.container(width=440):
+            _edit(name, lists[kind], drafts[kind], typed.problems.get(kind, ""))
+        with st.container(width="stretch"):
+            _synonyms(typed.synonyms) if kind == "synonyms" else _keywords(taken, typed.keywords)
+    _try(typed, any(drafts[one] != lists[one].text for one in drafts))
+    corpus_words_effect.show(name, lists, drafts)
+
+
+def _sources(lists: Mapping[str, Listed], taken: tuple[str, ...]) -> None:
+    """Where the words come from: the headers and the two files."""
+    rows = [("keywords", len(taken), "the headers, at the last ingest", "")]
+    for one in (lists["keywords"], lists["synonyms"]):
+        rows.append((one.kind, one.entries, _origin(one), _place(one)))
+    columns = dict(zip(("list", "entries", "comes from", "file"), zip(*rows, strict=True), strict=True))
+    st.dataframe(columns, hide_index=True, alt="Each list with its entries, where it comes from and its file")
+
+
+def _origin(one: Listed) -> str:
+    return {"": "no file yet", "collection": "this collection’s own", "workspace": "the workspace, for all"}.get(
+        one.origin, one.origin
+    )
+
+
+def _place(one: Listed) -> str:
+    """The file as it is found in the workspace, else below the eval sets."""
+    if one.file is None:
+        return ""
+    workspace = resources.workspace()
+    inside = one.file.is_relative_to(workspace)
+    return str(one.file.relative_to(workspace)) if inside else f"eval_sets/{one.file.parent.name}/{one.file.name}"
+
+
+def _key(name: str, kind: str, what: str) -> str:
+    return f"corpus.words.{what}.{kind}.{name}"
+
+
+def _draft(name: str, one: Listed) -> str:
+    """The text as this person has it: the file's until it is edited, and again when nothing edited is lost by it."""
+    draft, base = _key(name, one.kind, "draft"), _key(name, one.kind, "base")
+    if st.session_state.get(draft) in (None, st.session_state.get(base), one.text):
+        st.session_state[draft] = st.session_state[base] = one.text
+    return str(st.session_state[draft])
+
+
+def _edit(name: str, one: Listed, draft: str, problem: str) -> None:
+    """The text area, what is wrong with its text, and the buttons."""
+    box = _key(name, one.kind, "box")
+    st.session_state[box] = draft
+    st.text_area(
+        f"The {one.kind} as YAML",
+        key=box,
+        height=HEIGHT,
+        on_change=_take,
+        args=(name, one.kind),
+        placeholder=PLACEHOLDER[one.kind],
+    )
+    if draft != one.text and st.session_state[_key(name, one.kind, "base")] != one.text:
+        quiet(":material/warning: The file was changed since you began. Saving keeps your text; the collection’s own "
+              "list as it stands is kept beside it as .before.")  # fmt: skip
+    refused = st.session_state.pop(PROBLEM, "")
+    if refused or problem:
+        say.problem("This list cannot be saved as it is; your text is kept here.", refused or problem)
+    if said := st.session_state.pop(SAID, ""):
+        quiet(f":material/check: {said}")
+    barred = who.person().refusal(CHANGE)
+    with st.container(horizontal=True):
+        st.button("Save", type="primary", key="corpus.words.save", disabled=bool(barred),
+                  on_click=_save, args=(name, one.kind))  # fmt: skip
+        st.button("Discard changes", key="corpus.words.discard",
+                  on_click=_discard, args=(name, one))  # fmt: skip
+    quiet(
+        barred or "Saved as this collection’s own list, which counts before the eval set’s; it can be edited by hand."
+    )
+
+
+def _take(name: str, kind: str) -> None:
+    """What was typed is the draft from now on."""
+    st.session_state[_key(name, kind, "draft")] = st.session_state[_key(name, kind, "box")]
+
+
+def _save(name: str, kind: str) -> None:
+    _take(name, kind)  # what was typed right before the press
+    text = str(st.session_state[_key(name, kind, "draft")])
+    try:
+        who.require(CHANGE)
+        wording.save_list(resources.workspace(), name, kind, text)
+    except (WinnowError, OSError) as error:
+        st.session_state[PROBLEM] = str(error)
+        return
+    st.session_state[_key(name, kind, "base")] = text
+    st.session_state[SAID] = "Saved. The next question is rewritten with it."
+
+
+def _discard(name: str, one: Listed) -> None:
+    st.session_state[_key(name, one.kind, "draft")] = st.session_state[_key(name, one.kind, "base")] = one.text
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Both lists as they are typed; None for one that cannot be read, with why."""
+
+    keywords: Keywords | None  # with those of the headers
+    synonyms: Synonyms | None
+    problems: Mapping[str, str]
+
+
+def _typed(name: str, taken: tuple[str, ...], drafts: Mapping[str, str]) -> Typed:
+    found: dict[str, Keywords | Synonyms] = {}
+    problems: dict[str, str] = {}
+    for kind, text in drafts.items():
+        try:
+            found[kind] = _list(kind, text, taken if kind == "keywords" else ())
+        except WinnowError as error:
+            problems[kind] = str(error)
+    keywords, synonyms = found.get("keywords"), found.get("synonyms")
+    return Typed(
+        keywords if isinstance(keywords, Keywords) else None,
+        synonyms if isinstance(synonyms, Synonyms) else None,
+        problems,
+    )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _list(kind: str, text: str, taken: tuple[str, ...]) -> Keywords | Synonyms:
+    found = wording.parse_list(kind, text)
+    return wording.with_headers(found, taken) if isinstance(found, Keywords) else found
+
+
+def _synonyms(found: Synonyms | None) -> None:
+    terms = found.terms if found is not None else {}
+    st.dataframe(
+        {"official term": list(terms), "words people say": [", ".join(said) for said in terms.values()]},
+        hide_index=True,
+        key="corpus.words.synonyms",
+        height=HEIGHT + 32,
+        column_config={"words people say": st.column_config.TextColumn(width="large")},
+        alt=f"{len(terms)} official terms with the words people say for them",
+    )
+
+
+def _keywords(taken: tuple[str, ...], found: Keywords | None) -> None:
+    """Every keyword with where it comes from."""
+    headers, names = set(taken), found.names if found is not None else taken
+    st.dataframe(
+        {"keyword": list(names), "comes from": ["a header" if one in headers else "the list" for one in names]},
+        hide_index=True,
+        key="corpus.words.keywords",
+        height=HEIGHT + 32,
+        alt=f"{len(names)} keywords with where they come from",
+    )
+
+
+def _try(typed: Typed, unsaved: bool) -> None:
+    """One question before and after, on both sides."""
+    st.markdown("**Try a question**" + (", with the lists as they are typed above, saved or not" if unsaved else ""))
+    text = st.text_input(
+        "Question", key=QUESTION, placeholder="Can I heal my operative?", label_visibility="collapsed",
+        persist_state="session",
+    )  # fmt: skip
+    if not text:
+        return
+    if typed.keywords is None or typed.synonyms is None:
+        quiet(f"The {' and '.join(typed.problems)} list cannot be read; mend it first.")
+        return
+    try:
+        found = rewritten(text, typed.keywords, typed.synonyms)
+    except WinnowError as error:
+        say.problem("This is no question to search for.", str(error))
+        return
+    added = ", ".join(f"{word} → {term}" for term, word in found.added)
+    st.dataframe(
+        {
+            "side": ["dense (embedding)", "lexical (BM25)"],
+            "before": [found.asked, found.asked],
+            "after": [found.dense_text, found.lexical_text],
+            "because of": [", ".join(found.found) or "no keyword in it", added or "no synonym in it"],
+        },
+        hide_index=True,
+        key="corpus.words.tried",
+        alt="The question before and after rewriting, for the embedding and for the search by words",
+    )
