@@ -30,7 +30,7 @@ PLACEHOLDER = {
 }
 MEANING = {
     "synonyms": "**Official term: the words people say for it.** A question that holds one of them gets the term "
-    "appended, for the search by words only. Whole words, of several where you like.",
+    "appended, for the search by words only. Whole words count, phrases of several too.",
     "keywords": "**Names whose capitals a question takes over**, for the embedding only: those of the headers, which "
     "every ingest takes, and those you add. “Accurate x” stands for any number, “TEAM - ABILITY” also for either side.",
 }
@@ -123,7 +123,8 @@ def _edit(name: str, one: Listed, draft: str, problem: str) -> None:
         st.button("Discard changes", key="corpus.words.discard",
                   on_click=_discard, args=(name, one))  # fmt: skip
     quiet(
-        barred or "Saved as this collection’s own list, which counts before the eval set’s; it can be edited by hand."
+        barred
+        or "Saving makes it this collection’s own list, which counts before the eval set’s and can be edited by hand."
     )
 
 
@@ -224,10 +225,9 @@ def _try(typed: Typed, unsaved: bool) -> None:
     added = ", ".join(f"{word} → {term}" for term, word in found.added)
     st.dataframe(
         {
-            "side": ["dense (embedding)", "lexical (BM25)"],
-            "before": [found.asked, found.asked],
-            "after": [found.dense_text, found.lexical_text],
-            "because of": [", ".join(found.found) or "no keyword in it", added or "no synonym in it"],
+            "side": ["before, both sides", "after, dense (embedding)", "after, lexical (BM25)"],
+            "question": [found.asked, found.dense_text, found.lexical_text],
+            "because of": ["", ", ".join(found.found) or "no keyword in it", added or "no synonym in it"],
         },
         hide_index=True,
         key="corpus.words.tried",

@@ -41,7 +41,7 @@ def pressed(app, key):
 def tried(app, question):
     app.text_input(key="corpus.words.question").set_value(question).run()
     rows = frame(sane(app), "side")
-    return dict(zip(rows["side"], rows["after"], strict=True))
+    return dict(zip(rows["side"], rows["question"], strict=True))
 
 
 def test_the_view_says_where_both_lists_come_from(page):
@@ -57,15 +57,16 @@ def test_the_view_says_where_both_lists_come_from(page):
 
 def test_a_question_is_shown_before_and_after_on_both_sides(page):
     assert tried(page, "Can I heal with ACCURATE 1?") == {
-        "dense (embedding)": "Can I heal with Accurate 1?",
-        "lexical (BM25)": "Can I heal with ACCURATE 1? regain wounds",
+        "before, both sides": "Can I heal with ACCURATE 1?",
+        "after, dense (embedding)": "Can I heal with Accurate 1?",
+        "after, lexical (BM25)": "Can I heal with ACCURATE 1? regain wounds",
     }
-    assert frame(page, "side")["because of"].tolist() == ["Accurate 1", "heal → regain wounds"]
+    assert frame(page, "side")["because of"].tolist() == ["", "Accurate 1", "heal → regain wounds"]
 
 
 def test_what_is_typed_is_tried_before_it_is_saved_and_saved_as_the_collections_own(page, workspace):
     typed(page, "fall back: [skedaddle]\n")
-    assert tried(page, "may I skedaddle")["lexical (BM25)"] == "may I skedaddle fall back"
+    assert tried(page, "may I skedaddle")["after, lexical (BM25)"] == "may I skedaddle fall back"
     assert not (workspace / "words").exists()
     pressed(page, "corpus.words.save")
     assert (workspace / "words" / NAME / "synonyms.yaml").read_text() == "fall back: [skedaddle]\n"
@@ -117,7 +118,7 @@ def test_own_keywords_stand_beside_those_of_the_headers(page):
     typed(page, "keywords: [Zorgon Blaster]\n", KEYWORDS)
     rows = dict(zip(*(frame(page, "keyword")[one] for one in ("keyword", "comes from")), strict=True))
     assert (rows["Zorgon Blaster"], rows["Accurate x"]) == ("the list", "a header")
-    assert tried(page, "a ZORGON blaster")["dense (embedding)"] == "a Zorgon Blaster"
+    assert tried(page, "a ZORGON blaster")["after, dense (embedding)"] == "a Zorgon Blaster"
 
 
 def test_hostile_words_stand_in_cells_and_text_only(page):
