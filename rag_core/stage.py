@@ -83,6 +83,7 @@ class Stage(ABC):
     """One step of a pipeline. Subclasses give `apply`; calling a stage runs it and writes the step into the trace."""
 
     kind: ClassVar[str] = "stage"  # rewrite | source | filter | rank | expand
+    costly: ClassVar[bool] = False  # whether running it may cost money: it asks a model
 
     def __post_init__(self) -> None:
         for f in fields(self):

@@ -82,7 +82,7 @@ def _named(entries: Sequence[str]) -> list[tuple[str, str]]:
 
 def _allowed(pipeline: Pipeline) -> Pipeline:
     """The pipeline, unless running it over a whole set may cost money."""
-    if any(stage.name in ("LLMFilter", "MultiHop") for stage in pipeline.stages):
+    if any(stage.costly for stage in pipeline.stages):
         raise InputError(
             f"pipeline {pipeline.label!r} asks a language model, expected one that does not: the page LLM filter "
             "shows what such a run costs before it starts"

@@ -19,9 +19,6 @@ from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Case
 
-COSTLY = ("LLMFilter", "MultiHop")
-"""Stages whose work costs; another list in front of them would ask anew, so it is not tried."""
-
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
@@ -159,7 +156,8 @@ def _can_go(stage: Stage) -> bool:
 
 
 def _costs_behind(pipeline: Pipeline, at: int) -> bool:
-    return any(stage.name in COSTLY for stage in pipeline.stages[at + 1 :])
+    """Whether a stage behind `at` asks a model: another list in front of it would ask anew, so that is not tried."""
+    return any(stage.costly for stage in pipeline.stages[at + 1 :])
 
 
 def _without(pipeline: Pipeline, places: set[int]) -> Pipeline:

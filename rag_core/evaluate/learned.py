@@ -18,7 +18,7 @@ from rag_core.evaluate.split import fold_queries
 from rag_core.evaluate.tune import Choice, fixed_k, mean_of, values_of
 from rag_core.filters.learned import FEATURES, LearnedCut, features, query_length
 from rag_core.stage import Pipeline
-from rag_core.types import Case
+from rag_core.types import Case, Metric
 
 
 def train(
@@ -43,12 +43,21 @@ def train(
     model = LogisticRegression(C=1 / strength, max_iter=2000).fit(scaler.transform(rows), flags, weights)
     parameters: dict[str, Any] = {
         "features": list(FEATURES),
+        "metric": str(_metric(cases)),
         "mean": [float(one) for one in scaler.mean_],
         "scale": [float(one) for one in scaler.scale_],
         "weights": [float(one) for one in model.coef_[0]],
         "intercept": float(model.intercept_[0]),
     }
     return LearnedCut(parameters, max_results=max_results)
+
+
+def _metric(cases: Sequence[Case]) -> Metric:
+    """The one metric of all lists; unknown where they do not say. An InputError where they differ."""
+    known = {start.metric for case in cases if (start := start_of(case)).hits} - {Metric.UNKNOWN}
+    if len(known) > 1:
+        raise InputError(f"training got lists of {' and '.join(sorted(known))} distances, expected one metric")
+    return next(iter(known), Metric.UNKNOWN)
 
 
 def _examples(

@@ -17,7 +17,7 @@ from rag_core.errors import SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import words
-from rag_core.types import Candidates, Hit, Reason
+from rag_core.types import Candidates, Hit, Metric, Reason
 
 FEATURES = (
     "distance", "behind nearest", "behind nearest, of the span", "gap before", "gap after", "largest gap before",
@@ -61,7 +61,7 @@ class LearnedCut(Filter):
     """End the list where a trained model expects the best balance of precision and recall."""
 
     parameters: Mapping[str, Any] | None = setting(
-        None, "what training gave: features, mean, scale, weights, intercept", optional=True
+        None, "what training gave: features, metric, mean, scale, weights, intercept", optional=True
     )
     min_results: int = setting(1, "never keep fewer", low=0, high=1000)
     max_results: int = setting(50, "look at no more than this many", low=1, high=1000)
@@ -79,6 +79,7 @@ class LearnedCut(Filter):
         """Drop what lies behind the expected best length; hits without a distance and expansions pass."""
         if self.parameters is None:
             raise SpecError(f"{self.name} has no parameters, expected those that training wrote")
+        self._check_metric(self.parameters, candidates.metric)
         judged = [hit for hit in candidates.hits if not hit.origin and hit.distance is not None]
         looked = [hit.scores["distance"] for hit in judged[: self.max_results]]
         chances = self.chances(looked, query_length(candidates.query.text))
@@ -86,6 +87,12 @@ class LearnedCut(Filter):
         reasons = {hit.key: self._reason(at, keep, chances) for at, hit in enumerate(judged)}
         facts = {"keep": keep, "chances": tuple(chances), "expected_relevant": sum(chances)}
         return Judgement([reasons.get(hit.key) for hit in candidates.hits], facts)
+
+    def _check_metric(self, parameters: Mapping[str, Any], metric: Metric) -> None:
+        """Refuse a list in another metric than that of the training; an unknown one is taken for it."""
+        trained = parameters.get("metric", Metric.COSINE)
+        if Metric.UNKNOWN not in (trained, metric) and metric != trained:
+            raise SpecError(f"{self.name} was trained on {trained} distances, expected a list of them, got {metric}")
 
     def chances(self, distances: Sequence[float], query_words: int) -> list[float]:
         """The chance of each place to hold a relevant chunk."""
@@ -115,6 +122,8 @@ def _check(parameters: Any) -> None:
         raise SpecError(f"LearnedCut.parameters is {type(parameters).__name__}, expected a mapping")
     if tuple(parameters.get("features", ())) != FEATURES:
         raise SpecError("LearnedCut.parameters is of other features, expected a model trained by this version")
+    if parameters.get("metric", Metric.COSINE) not in list(Metric):
+        raise SpecError(f"LearnedCut.parameters has a wrong metric, expected one of {', '.join(Metric)}")
     for name in ("mean", "scale", "weights"):
         row = parameters.get(name)
         if not isinstance(row, list | tuple) or len(row) != len(FEATURES) or not all(_is_number(one) for one in row):

@@ -76,6 +76,7 @@ class MultiHop(Stage):
     memory: dict[Any, _Walk] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     kind: ClassVar[str] = "expand"
+    costly: ClassVar[bool] = True
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The hits, then those of each hop; facts: hops_used, each hop's evaluation, what it brought, why it ended."""

@@ -10,6 +10,7 @@ from rag_core.evaluate.learned import cross_validated, train
 from rag_core.evaluate.tune import values_of
 from rag_core.spec import dump_pipeline, parse_pipeline
 from rag_core.stage import Pipeline
+from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
 _spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
 planted = importlib.util.module_from_spec(_spec)
@@ -57,3 +58,14 @@ def test_scaled_numbers_give_the_chances_of_scikit_learn():
     expected = model.predict_proba(scaler.transform(rows[0]))[:, 1]
     chances = stage.chances([hit.distance for hit in cases[0].candidates.hits], query_length(cases[0].query.text))
     assert chances == pytest.approx(expected, abs=1e-9)
+
+
+def test_training_writes_the_metric_of_its_lists_and_refuses_two():
+    def case(name, metric):
+        hits = tuple(Hit(Chunk(f"{name}{at}"), at, {"distance": at / 10}) for at in range(1, 6))
+        asked = Query(name, "a question")
+        return Case(asked, {f"{name}1": 1, f"{name}2": 0}, Candidates(asked, hits, metric=metric, recorded=True))
+
+    assert train([case("a", Metric.L2), case("b", Metric.UNKNOWN)]).parameters["metric"] == "l2"
+    with pytest.raises(InputError, match="cosine and l2 distances, expected one metric"):
+        train([case("a", Metric.L2), case("b", Metric.COSINE)])

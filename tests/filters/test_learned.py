@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from rag_core.errors import SpecError
 from rag_core.filters.learned import FEATURES, LearnedCut, best_length, features
 from rag_core.spec import dump_pipeline, parse_pipeline
-from rag_core.types import Candidates, Chunk, Hit, Query
+from rag_core.types import Candidates, Chunk, Hit, Metric, Query
 
 BY_DISTANCE = {  # chance = 1 / (1 + exp(20 · (distance − 0.5)))
     "features": list(FEATURES),
@@ -86,3 +87,14 @@ def test_a_stage_without_parameters_says_so_when_it_runs():
 def test_parameters_that_do_not_fit_are_refused(change, says):
     with pytest.raises(SpecError, match=says):
         LearnedCut({**BY_DISTANCE, **change})
+
+
+def test_a_list_in_another_metric_than_the_training_is_refused():
+    cosine = LearnedCut({**BY_DISTANCE, "metric": "cosine"})
+    asked = candidates(0.1, 0.2)
+    assert cosine(replace(asked, metric=Metric.COSINE)).hits == cosine(asked).hits  # unknown is taken for it
+    with pytest.raises(SpecError, match="trained on cosine distances, expected a list of them, got l2"):
+        cosine(replace(asked, metric=Metric.L2))
+    assert LearnedCut({**BY_DISTANCE, "metric": "l2"})(replace(asked, metric=Metric.L2)).hits
+    with pytest.raises(SpecError, match="wrong metric"):
+        LearnedCut({**BY_DISTANCE, "metric": "miles"})

@@ -36,6 +36,7 @@ class LLMFilter(Stage):
     """Ask a model about each candidate: KEEP it, EXPAND it by its references, or DISCARD it."""
 
     kind = "filter"
+    costly = True
 
     enabled: bool = setting(factory=lambda: chunk_filtering().enabled, help="off: the list passes as it is")
     max_chunks: int = setting(25, "most chunks kept, before expansion", low=1, high=1000)
