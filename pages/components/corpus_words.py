@@ -182,7 +182,10 @@ def _list(kind: str, text: str, taken: tuple[str, ...]) -> Keywords | Synonyms:
 
 
 def _synonyms(found: Synonyms | None) -> None:
-    terms = found.terms if found is not None else {}
+    if found is None:
+        quiet("The table comes back when the text can be read.")
+        return
+    terms = found.terms
     st.dataframe(
         {"official term": list(terms), "words people say": [", ".join(said) for said in terms.values()]},
         hide_index=True,
