@@ -27,16 +27,16 @@ def draw_checks(checks: list[Check]) -> None:
     broken = [check for check in checks if not check.ok]
     if broken:
         say.problem(
-            f"{len(broken)} of {len(checks)} looks found something wrong.",
+            f"{len(broken)} of {len(checks)} checks found something wrong.",
             "\n".join(f"{check.name}: {check.detail}" for check in broken),
         )
     else:
-        st.markdown(f":material/check: **All {len(checks)} looks are well.**")
+        st.markdown(f":material/check: **All {len(checks)} checks passed.**")
     st.dataframe(
         pd.DataFrame(
             {
-                "": ["well" if check.ok else "wrong" for check in checks],
-                "look": [check.name for check in checks],
+                "": ["✓ passed" if check.ok else "✕ failed" for check in checks],
+                "check": [check.name for check in checks],
                 "found": [check.detail for check in checks],
             }
         ),
@@ -45,10 +45,10 @@ def draw_checks(checks: list[Check]) -> None:
         height=38 + 35 * len(checks),
         column_config={
             "": st.column_config.TextColumn(width=70),
-            "look": st.column_config.TextColumn(width=130),
+            "check": st.column_config.TextColumn(width=130),
             "found": st.column_config.TextColumn(width=900),
         },
-        alt=f"{len(checks)} looks with what each found",
+        alt=f"{len(checks)} checks with what each found",
     )
 
 
@@ -82,7 +82,7 @@ def draw() -> None:
         with st.spinner("Looking …"):
             look()
     if allowed:
-        st.button("Look again", icon=":material/refresh:", key="status.again", on_click=look)
+        st.button("Check again", icon=":material/refresh:", key="status.again", on_click=look)
         draw_checks(st.session_state[FOUND])
     else:
         st.markdown(":gray[What the server’s parts say is shown to admins.]")

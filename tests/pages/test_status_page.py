@@ -18,8 +18,8 @@ def test_the_page_shows_what_the_command_prints(open_app, workspace, capfdbinary
     assert main(["doctor", "--json"]) == 0
     said = {one["name"]: one["detail"] for one in json.loads(capfdbinary.readouterr().out)["checks"]}
     table = app.dataframe[0].value
-    assert set(table["look"]) == set(said)
-    shown = dict(zip(table["look"], table["found"], strict=True))
+    assert set(table["check"]) == set(said)
+    shown = dict(zip(table["check"], table["found"], strict=True))
     changing = {"disk", "database"}
     assert {name: shown[name] for name in said if name not in changing} == {
         name: said[name] for name in said if name not in changing
