@@ -417,6 +417,10 @@ PLACES = {
 }
 
 
+QUICK = {"Explore: chart, table, panel", "Explore: live", "Label: queue", "Corpus: chunks", "Compare", "History"}
+"""The places that every `make test` opens, one of each way in which text is shown; the others are slow."""
+
+
 @pytest.fixture
 def watched(browser, world):
     """(page, watch) of a browser of its own."""
@@ -429,7 +433,9 @@ def watched(browser, world):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place", [place if place in QUICK else pytest.param(place, marks=pytest.mark.slow) for place in PLACES]
+)
 def test_hostile_text_stays_text(watched, world, place):
     page, watch = watched
     alive = []

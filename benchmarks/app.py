@@ -1,0 +1,113 @@
+"""Cold start to the first chart, and the time every page takes to open, beside a bare Streamlit app with one st.write.
+
+The bare app is Streamlit's own minimum: server, web page, connection, one line of text. What the product takes beyond
+it is ours. Each round starts both servers anew on a fresh workspace (the shipped eval sets, no labels of anybody's),
+opens both in a fresh browser context, then opens every page twice by its address in that context, the bare app's page
+each time beside it: the first visit loads the page's code in the server, the second finds it loaded. A page is open
+when its heading (the bare app: its text) stands there, the server says that its script has ended, no placeholder is
+left and two frames have been drawn. Figures are medians over rounds, ratios medians of per-round ratios; our share of
+a time is 1 − 1 / ratio, and nothing where the ratio is below 1. Options: --rounds N.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from peers.serving import APPS, PEERS, QUIET, ROOT, STREAMLIT, App, chromium, served
+
+ROUNDS = 5
+WINNOW = APPS[0]
+BARE = App(
+    "bare Streamlit",
+    [*STREAMLIT, str(PEERS / "bare_streamlit.py"), *QUIET, "--server.port"],
+    "/",
+    "/_stcore/health",
+    "[data-testid=stMarkdown]",
+    "",
+)
+HEADING = ".st-key-header h3"
+ENDED = """
+() => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
+  && !document.querySelector('[data-testid=stSkeleton]')
+"""
+DRAWN = "() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
+Pair = tuple[float, float]
+"""Seconds of the product and of the bare app, measured one after the other."""
+
+
+def addresses() -> dict[str, str]:
+    """Title → address of every page of the menu; read from its source, for st.Page says nothing without a server."""
+    source = (ROOT / "pages" / "components" / "contents.py").read_text(encoding="utf-8")
+    found = re.findall(r'st\.Page\("pages/(\w+)\.py", title="([^"]+)"(.*)', source)
+    return {title: "/" if "default=True" in rest else f"/{stem}" for stem, title, rest in found}
+
+
+def opened(page, address: str, sign: str) -> float:
+    """Seconds from asking for an address to an open page."""
+    began = time.perf_counter()
+    page.goto(address)
+    page.locator(sign).first.wait_for(timeout=60_000)
+    page.wait_for_function(ENDED, timeout=60_000)
+    page.evaluate(DRAWN)
+    return time.perf_counter() - began
+
+
+def charted(page, address: str, app: App) -> float:
+    """Seconds from asking for an address to the first chart, or to the bare app's text."""
+    began = time.perf_counter()
+    page.goto(address)
+    page.locator(app.chart).first.wait_for(timeout=60_000)
+    return time.perf_counter() - began
+
+
+def once(browser) -> dict[str, Pair]:
+    """One round: row → the two times."""
+    with ExitStack() as stack:
+        pages, urls, healthy, chart = {}, {}, {}, {}
+        for app in (WINNOW, BARE):
+            urls[app.name], healthy[app.name] = stack.enter_context(served(app))
+            context = stack.enter_context(browser.new_context(viewport={"width": 1440, "height": 900}))
+            pages[app.name] = context.new_page()
+            chart[app.name] = charted(pages[app.name], urls[app.name] + app.path, app)
+        ours, theirs = WINNOW.name, BARE.name
+        rows = {
+            "start to healthy": (healthy[ours], healthy[theirs]),
+            "healthy to first chart": (chart[ours], chart[theirs]),
+            "cold start to first chart": (healthy[ours] + chart[ours], healthy[theirs] + chart[theirs]),
+        }
+        for visit in ("first visit", "again"):
+            for title, path in addresses().items():
+                own = opened(pages[ours], urls[ours] + path, HEADING)
+                rows[f"{title}, {visit}"] = (own, opened(pages[theirs], urls[theirs], BARE.chart))
+        return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    rounds = parser.parse_args().rounds
+    with chromium() as browser:
+        once(browser)  # fills the file caches
+        found = [once(browser) for _ in range(rounds)]
+    print(f"data: the shipped eval sets; {rounds} rounds, the two apps in turn; the bare app's time is Streamlit's own")
+    for row in found[0]:
+        show(row, [one[row] for one in found])
+
+
+def show(row: str, pairs: list[Pair]) -> None:
+    """One row: both medians, their ratio, and which share of the time is ours."""
+    own, bare = (statistics.median(values) for values in zip(*pairs, strict=True))
+    ratio = statistics.median(a / b for a, b in pairs)
+    print(f"{row:28s} winnow {own:6.2f} s  bare {bare:6.2f} s  ratio {ratio:5.2f}  ours {max(0.0, 1 - 1 / ratio):5.0%}")
+
+
+if __name__ == "__main__":
+    main()
