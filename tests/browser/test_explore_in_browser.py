@@ -147,6 +147,7 @@ def test_every_chunk_of_a_long_list_can_be_clicked(page, app, tmp_path):
 
 def test_the_offset_limit_is_dragged_into_the_list(page, app):
     open_page(page, app, '/?pipeline=["AdaptiveGap"]')
+    page.wait_for_timeout(700)  # what is drawn above the chart has found its place
     grip = page.locator("g.limit[data-limit=distance_offset] .grip").bounding_box()
     tenth = page.locator(f"{POINT}[data-id='combat-1-05'] .marker").bounding_box()
     x = grip["x"] + grip["width"] / 2

@@ -40,7 +40,7 @@ def test_foreign_words_stay_text_and_a_question_opens_again(page, asked):
     click_row(page, 0)
     click_row(page, 1)
     page.get_by_role("button", name="Open in Explore").click()
-    expect(page.get_by_text("a soft cap").first).to_be_visible()
+    expect(page.get_by_text("a soft cap").first).to_be_attached()  # a cell of the table, drawn on a canvas
     page.wait_for_url(lambda url: "collection=wear" in url and "question=" in url)
     assert not [url for url in requests if "foreign.invalid" in url]
 

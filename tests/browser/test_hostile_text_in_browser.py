@@ -417,7 +417,7 @@ PLACES = {
 }
 
 
-QUICK = {"Explore: chart, table, panel", "Explore: live", "Label: queue", "Corpus: chunks", "Compare", "History"}
+QUICK = {"Explore: chart, table, panel", "Label: queue", "Compare", "History"}
 """The places that every `make test` opens, one of each way in which text is shown; the others are slow."""
 
 

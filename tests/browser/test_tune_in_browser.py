@@ -74,6 +74,8 @@ def test_a_click_on_a_curve_of_headroom_names_the_threshold(page, app):
     page.get_by_role("radio", name="Curves").or_(page.get_by_role("button", name="Curves")).click()
     plot = page.locator(".js-plotly-plot .scatterlayer .point").nth(2)
     plot.wait_for()
+    plot.scroll_into_view_if_needed()
+    page.wait_for_timeout(700)  # the chart finds its size
     box = plot.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
