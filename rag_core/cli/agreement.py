@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
+from rag_core.cli.label_store import EvalSet, existing, opened, say
+from rag_core.cli.options import Json, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.backup import Report
-
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 
 
 def backup(

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.workspace import resolve_workspace
-
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 
 cache_app = typer.Typer(help="The cache of live results.", rich_markup_mode=None, no_args_is_help=False)
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.words import words_app
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 ChromaPath = typer.Option(None, "--chroma-path", help="A folder that Chroma wrote; a copy of it is read.")
 ChromaUrl = typer.Option("", "--chroma-url", help="The address of a Chroma server, such as http://127.0.0.1:8000.")
 ChromaCloud = typer.Option(False, "--chroma-cloud", help="Chroma Cloud, by CHROMA_API_KEY, _TENANT and _DATABASE.")

@@ -10,17 +10,14 @@ from typing import Any
 import typer
 
 from rag_core.cli.evaluating import narrowed, opened
-from rag_core.cli.live import Collection, Json, SourceName, Workspace
+from rag_core.cli.live import SourceName
+from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.replay import Pipelines, chosen, laid_over, measures_of, shown
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
-Lists = typer.Option(None, "--lists", help="Recorded lists to run over, in place of an eval set.")
-EvalSetName = typer.Option(None, "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
-Split = typer.Option(None, "--split", help="Only the queries of this split (dev, test).")
 Tag = typer.Option(None, "--tag", help="Only the queries with this tag.")
-MinGrade = typer.Option(None, "--min-grade", help="Relevant means this grade or more.")
 
 
 @contextmanager

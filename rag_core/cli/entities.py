@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rag_core.cli.options import Json
 from rag_core.cli.output import emit
 from rag_core.errors import InputError
 
@@ -20,7 +21,7 @@ def entities(
     structure: Path | None = typer.Option(None, help="Structure file, YAML or JSON; the demo structure without one."),
     threshold: float = typer.Option(80.0, help="Least likeness of a misspelt name, 0 to 100."),
     lint: bool = typer.Option(False, "--lint", help="Check the structure for names that tell nothing."),
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    json: bool = Json,
 ) -> None:
     """Find the entities a query names: by which strategy and words, and how many tokens their part saves."""
     from rag_core.entities import Settings, TeamFilter, load_structure

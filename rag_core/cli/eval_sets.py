@@ -11,6 +11,7 @@ import typer
 
 from rag_core.cli.eval_sets_words import diff_words, line
 from rag_core.cli.label_store import say
+from rag_core.cli.options import Json, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -18,8 +19,6 @@ eval_sets_app = typer.Typer(
     help="Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.", no_args_is_help=False
 )
 
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes, runs and eval sets of your own.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 Name = typer.Argument(..., help="The eval set's name.")
 
 
@@ -68,7 +67,7 @@ def new(
     form: str | None = typer.Option(None, "--format", help="lines, csv or jsonl; else told by the ending."),
     title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
     description: str = typer.Option("", "--description", help="What the set is for."),
-    min_grade: int = typer.Option(1, "--min-grade", help="Relevant means this grade or more."),
+    min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be made."),
     workspace: Path | None = Workspace,
     json: bool = Json,

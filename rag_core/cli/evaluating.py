@@ -12,18 +12,16 @@ import typer
 
 from rag_core.cli.live import (
     Approximate,
-    Collection,
     DistanceThreshold,
     Engine,
     EvalSetName,
     GapThreshold,
-    Json,
     MaxChunks,
     MaxHops,
     SourceName,
-    Workspace,
 )
 from rag_core.cli.live_index import opened_set
+from rag_core.cli.options import Collection, Json, MinGrade, Split, Workspace
 from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
 from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
 from rag_core.cli.spread import evaluate_spread, place_of
@@ -119,14 +117,14 @@ def evaluate(
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     collection: str | None = Collection,
     source: str | None = SourceName,
-    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    split: str | None = Split,
     tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
     gap_threshold: float | None = GapThreshold,
     distance_threshold: float | None = DistanceThreshold,
     max_chunks: int | None = MaxChunks,
     max_hops: int | None = MaxHops,
     k: int | None = typer.Option(None, "-k", help="TopK.k."),
-    min_grade: int | None = typer.Option(None, "--min-grade", help="Relevant means this grade or more."),
+    min_grade: int | None = MinGrade,
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),

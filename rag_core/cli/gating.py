@@ -8,7 +8,8 @@ from typing import Any
 import typer
 
 from rag_core.cli.evaluating import narrowed, opened
-from rag_core.cli.live import Collection, SourceName
+from rag_core.cli.live import SourceName
+from rag_core.cli.options import Collection, Json, Split, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.replay import Pipelines, eval_set_of, laid_over, measures_of
 from rag_core.cli.run_saving import RunOut, find_run
@@ -26,7 +27,7 @@ def gate(
     eval_set: str | None = typer.Option(None, "--eval-set", help="Default: the one the baseline was measured on."),
     collection: str | None = Collection,
     source: str | None = SourceName,
-    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    split: str | None = Split,
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure that decides."),
     margin: float = typer.Option(0.0, "--margin", help="How much worse is still accepted."),
     alpha: float = typer.Option(0.05, "--alpha", help="How often a gate may fail by chance."),
@@ -35,8 +36,8 @@ def gate(
     markdown: Path | None = typer.Option(None, "--markdown", help="Write a summary for a pull request."),
     junit: Path | None = typer.Option(None, "--junit", help="Write JUnit XML."),
     run_out: Path | None = RunOut,
-    workspace: Path | None = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs."),
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
 ) -> None:
     """Exit 0 where nothing got worse, 1 on a regression, 4 where that cannot be told (docs/gate.md)."""
     from rag_core.evaluate.gate import GateRules, judge

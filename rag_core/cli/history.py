@@ -10,12 +10,10 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
-
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 
 history_app = typer.Typer(help="Questions that were asked, with settings, results and hops.", rich_markup_mode=None)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.label_store import EvalSet, Json, Workspace, opened, say
+from rag_core.cli.label_store import EvalSet, opened, say
+from rag_core.cli.options import Json, Workspace
 from rag_core.workspace import resolve_workspace
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rag_core.cli.label_store import EvalSet, Json, Workspace, opened, say
+from rag_core.cli.label_store import EvalSet, opened, say
+from rag_core.cli.options import Json, MinGrade, Split, Workspace
 from rag_core.errors import Cancelled, InputError
 from rag_core.workspace import resolve_workspace
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from rag_core.store.labels import LabelStore
 
 ONLY = ("labelled", "open", "all")
-MinGrade = typer.Option(None, "--min-grade", help="Relevant means this grade or more; default: the eval set's.")
 
 
 def judge_labels(
@@ -28,7 +28,7 @@ def judge_labels(
     collection: str | None = typer.Option(None, "--collection", help="Search this collection."),
     depth: int = typer.Option(10, "--depth", min=1, max=1000, help="Candidates per query."),
     only: str = typer.Option("all", "--only", help="labelled (to measure agreement), open (to propose) or all."),
-    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    split: str | None = Split,
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     endpoint: str = typer.Option("", "--endpoint", help="A named endpoint; the environment's without it."),
     model: str = typer.Option("", "--model", help="Another model of the endpoint."),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rag_core.store.labels import LabelStore
 
 EvalSet = typer.Option(..., "--eval-set", help="Whose labels.")
-Workspace = typer.Option(None, "--workspace", help="Folder of the labels; else WINNOW_WORKSPACE, else .winnow")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
+from rag_core.cli.label_store import EvalSet, existing, opened, say
+from rag_core.cli.options import Json, Split, Workspace
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def write_run_file(
     pipeline: str = typer.Option("fixed-15", "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     out: Path = typer.Option(..., "--out", help="The TREC run to write whole."),
     collection: str | None = typer.Option(None, "--collection", help="Search this collection."),
-    split: str | None = typer.Option(None, "--split", help="Only the queries of this split (dev, test)."),
+    split: str | None = Split,
     depth: int = typer.Option(200, "--depth", min=1, max=10000, help="Candidates per query of a live set."),
     workspace: Path | None = Workspace,
     json: bool = Json,

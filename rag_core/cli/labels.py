@@ -11,8 +11,9 @@ import typer
 from rag_core.cli.agreement import label_agreement
 from rag_core.cli.label_audit import audit_labels
 from rag_core.cli.label_judge import judge_agreement, judge_labels
-from rag_core.cli.label_store import EvalSet, Json, Workspace, existing, opened, say
+from rag_core.cli.label_store import EvalSet, existing, opened, say
 from rag_core.cli.label_texts import remap_labels, write_run_file
+from rag_core.cli.options import Json, Workspace
 from rag_core.errors import InputError
 
 if TYPE_CHECKING:

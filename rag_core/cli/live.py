@@ -13,14 +13,12 @@ import typer
 
 from rag_core.cli.live_index import opened_set as opened_set
 from rag_core.cli.live_index import remember, searched
+from rag_core.cli.options import Collection, Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.replay import laid_over, short_options, show, show_traces
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
-Collection = typer.Option(None, "--collection", help="The collection's name; default: that of the eval set.")
 EvalSetName = typer.Option(..., "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
 SourceName = typer.Option(None, "--source", help="module:function that searches, in place of a collection.")
 Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a child process instead of exactly.")

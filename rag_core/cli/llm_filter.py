@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.cli.output import emit
 from rag_core.errors import Cancelled, SurroundingsError
 from rag_core.workspace import resolve_workspace
@@ -23,20 +24,13 @@ llm_filter_app = typer.Typer(
     help="The LLM filter: test-connection, variants, simulate, repeat, depths, answer.", no_args_is_help=False
 )
 
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes, runs and stored answers.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
-EvalSetName = typer.Option(None, "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
-Lists = typer.Option(None, "--lists", help="Recorded lists with labels, JSONL, instead of an eval set.")
-Split = typer.Option(None, "--split", help="Only the queries of this split (dev, test).")
 First = typer.Option(None, "-n", min=1, help="Only the first N queries.")
-MinGrade = typer.Option(None, "--min-grade", help="Relevant means this grade or more.")
 Setting = typer.Option(None, "--set", help="A setting of LLMFilter, name=value; may be repeated.")
 Endpoint = typer.Option("", "--endpoint", help="An endpoint by name; default the environment's.")
 Model = typer.Option(None, "--model", help="A model of the endpoint; may be repeated.")
 Simulated = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead.")
 Depth = typer.Option(0, "--depth", help="EXPAND depth of the simulated judge: 0, 1, 3 or 5.")
 Free = typer.Option(None, "--pipeline", "-p", help="A free filter to compare with; may be repeated.")
-Collection = typer.Option(None, "--collection", help="Search this collection.")
 Budget = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices.")
 MaxCalls = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls.")
 Rate = typer.Option(None, "--rate", help="At most so many calls a second.")

@@ -10,26 +10,20 @@ import typer
 from rag_core.cli.llm_filter import (
     Bar,
     Budget,
-    Collection,
     Depth,
     Endpoint,
-    EvalSetName,
     First,
-    Json,
-    Lists,
     MaxCalls,
-    MinGrade,
     Model,
     Rate,
     Setting,
     Simulated,
-    Split,
-    Workspace,
     judges_of,
     llm_filter_app,
     say,
     stop_if,
 )
+from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
 from rag_core.errors import InputError
@@ -28,7 +29,7 @@ def replay(
     k: int | None = typer.Option(None, "-k", help="TopK.k."),
     max_chunks: int | None = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results."),
     max_hops: int | None = typer.Option(None, "--max-hops", help="MultiHop.max_hops; recorded lists are not hopped."),
-    min_grade: int = typer.Option(1, "--min-grade", help="Relevant means this grade or more."),
+    min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
@@ -37,8 +38,8 @@ def replay(
     save_run: bool = SaveRun,
     run_out: Path | None = RunOut,
     run_name: str = RunName,
-    workspace: Path | None = typer.Option(None, "--workspace", help="Where --save-run keeps the run."),
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
 ) -> None:
     """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
     from rag_core.evaluate.experiment import run_all

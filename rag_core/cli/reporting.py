@@ -7,14 +7,15 @@ from pathlib import Path
 import typer
 
 from rag_core.cli.label_store import say
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.run_saving import find_run, notes_on
 
 
 def report(
     run: str = typer.Argument(..., help="A run file, or a stored run's id."),
     out: Path = typer.Option(..., "--out", help="The HTML file to write."),
-    workspace: Path | None = typer.Option(None, "--workspace", help="Folder of the runs."),
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
 ) -> None:
     """Write a run as one self-contained HTML file: means, differences, reasons, settings. It opens offline."""
     from rag_core.files import write_whole

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
     from rag_core.rules.templates import Family
     from rag_core.types import Case, Chunk
 
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
-Collection = typer.Option(None, "--collection", help="The collection's name; default: that of the eval set.")
 NamedCollection = typer.Option(..., "--collection", help="The collection's name.")
-EvalSetName = typer.Option(None, "--eval-set", help="Queries and labels to hold the rules to: a name or a folder.")
-Lists = typer.Option(None, "--lists", help="Recorded lists (JSONL) with their labels, such as a capture.")
-MinGrade = typer.Option(None, "--min-grade", help="Relevant means this grade or more.")
 Templates = typer.Option(None, "--templates", help="A file of rule templates; default: those that ship.")
 
 

@@ -9,20 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.rule_sources import (
-    Collection,
-    EvalSetName,
-    Json,
-    Lists,
-    MinGrade,
-    NamedCollection,
-    Sources,
-    Templates,
-    Workspace,
-    read_sources,
-    read_templates,
-)
+from rag_core.cli.rule_sources import NamedCollection, Sources, Templates, read_sources, read_templates
 from rag_core.errors import GateFailed, InputError
 from rag_core.workspace import resolve_workspace
 

@@ -9,20 +9,9 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.rule_sources import (
-    Collection,
-    EvalSetName,
-    Json,
-    Lists,
-    MinGrade,
-    NamedCollection,
-    Templates,
-    Workspace,
-    captured,
-    read_sources,
-    read_templates,
-)
+from rag_core.cli.rule_sources import NamedCollection, Templates, captured, read_sources, read_templates
 from rag_core.cli.rule_writing import apply, generate, write_file
 from rag_core.errors import GateFailed
 from rag_core.workspace import resolve_workspace

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rag_core.cli.label_store import say
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.replay import shown
 from rag_core.cli.run_saving import find_run, store_run
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 runs_app = typer.Typer(help="Runs: what an evaluation found, kept as it was.", no_args_is_help=True)
 
 RunId = typer.Argument(..., help="A run's id (its beginning will do).")
-Workspace = typer.Option(None, "--workspace", help="Folder of the runs; else WINNOW_WORKSPACE, else .winnow")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 
 
 @contextmanager

@@ -8,14 +8,15 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.errors import SurroundingsError
 from rag_core.workspace import resolve_workspace
 
 
 def doctor(
-    workspace: Path | None = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs."),
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
 ) -> None:
     """Look whether everything is reachable and whole; exit code 3 if something is not."""
     from rag_core.health import checks_of
@@ -37,7 +38,7 @@ def doctor(
 
 def stages(
     markdown: bool = typer.Option(False, "--markdown", help="As the table of docs/stages.md."),
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout."),
+    json: bool = Json,
 ) -> None:
     """Every stage with its settings, defaults and ranges."""
     table = list(stage_table())

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.live import Collection, Json, Workspace
+from rag_core.cli.options import Collection, EvalSetName, Json, MinGrade, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.tune_methods import METHODS, Asked
-from rag_core.cli.tuning import Depth, EvalSetName, File, Front, Grid, MinGrade, StageName, read_cases
+from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, read_cases
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.live import Bar, Collection, Engine, Json, Workspace, opened_set
+from rag_core.cli.live import Bar, Engine, opened_set
+from rag_core.cli.options import Collection, EvalSetName, Json, MinGrade, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.spread import sweep_spread
 from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
@@ -24,14 +25,10 @@ FILE_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md)."
 FRONT_HELP = "The stages in front; a spec that holds the stage is swept in place, with its own settings."
 
 File = typer.Argument(None, help=FILE_HELP)
-EvalSetName = typer.Option(
-    None, "--eval-set", help="An eval set by name, or a folder with meta.yaml, instead of a file."
-)
 StageName = typer.Option("AdaptiveGap", "--stage", help="The stage whose settings the grid names.")
 Grid = typer.Option(None, "--grid", help="'name=low:high:count,name=a|b|c'; also Stage.setting and Stage=on|off.")
 Front = typer.Option("unfiltered", "--pipeline", "-p", help=FRONT_HELP)
 Depth = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query, for a set without lists.")
-MinGrade = typer.Option(None, "--min-grade", help="Relevant means this grade or more.")
 
 
 def sweep(

@@ -7,13 +7,12 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.replay import shown
 from rag_core.workspace import resolve_workspace
 
 Collection = typer.Option(..., "--collection", help="The collection's name.")
-Workspace = typer.Option(None, "--workspace", help="Folder of labels, indexes and runs.")
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 
 words_app = typer.Typer(
     help="The keyword and synonym lists a collection's questions are rewritten with.",

@@ -54,7 +54,7 @@ class EvalSet:
 def labels_fingerprint(cases: Iterable[Case]) -> str:
     """A short hash of queries and labels: equal exactly when both are."""
     rows = [[case.query.id, case.query.text, sorted(case.grades.items()), case.relevant_total] for case in cases]
-    return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def folders(workspace: Path | None = None) -> dict[str, Path]:

@@ -97,3 +97,8 @@ def test_the_example_workflow_uses_options_that_exist(capsys):
     used = set(re.findall(r"--[a-z-]+", command))
     assert used
     assert used <= known
+
+
+@pytest.mark.parametrize("command", ["compare", "attribute"])
+def test_a_relevant_grade_of_0_is_refused_and_not_taken_for_none_given(command, refused):
+    assert "--min-grade" in refused(command, "--lists", COMBAT, *BOTH, "--min-grade", "0")
