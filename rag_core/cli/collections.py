@@ -85,7 +85,7 @@ def connect(
     json: bool = Json,
 ) -> None:
     """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
-    from rag_core.cli.live import Bar
+    from rag_core.cli.progress import Bar
     from rag_core.index.foreign import connect as mirror
 
     place = place_of(chroma_path, chroma_url, chroma_cloud, in_place)
@@ -130,7 +130,7 @@ def recut(
 ) -> None:
     """Cut a collection's Markdown at another header level, and say of every label where its text went."""
     from rag_core import rechunk
-    from rag_core.cli.live import Bar
+    from rag_core.cli.progress import Bar
     from rag_core.index.embed import BundledEmbedder
 
     place = resolve_workspace(workspace)

@@ -212,7 +212,7 @@ def capture(
 
     Example: python -m rag_core eval-sets capture table-talk --collection my-rules
     """
-    from rag_core.cli.live import Bar
+    from rag_core.cli.progress import Bar
     from rag_core.workbench import capture_into
 
     folder = resolve_workspace(workspace)

@@ -72,10 +72,10 @@ def judge_labels(
         if preview:
             say(facts, json, _ahead(facts))
             return
-        from rag_core.cli.llm_filter import Bar
+        from rag_core.cli.progress import AskingBar
 
         ran = grading.grade_all(
-            prompts, judge, Limits(per_second=rate, budget=budget, max_calls=max_calls), repeats, Bar()
+            prompts, judge, Limits(per_second=rate, budget=budget, max_calls=max_calls), repeats, AskingBar()
         )
         found = grading.proposals(pairs, prompts, judge, repeats)
         facts |= {"run": ran.to_json(), **_stored(labels, bench.name, judge.model, found, repeats)}

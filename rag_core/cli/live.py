@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import typer
@@ -15,6 +13,7 @@ from rag_core.cli.live_index import opened_set as opened_set
 from rag_core.cli.live_index import remember, searched
 from rag_core.cli.options import Collection, Json, Workspace
 from rag_core.cli.output import emit
+from rag_core.cli.progress import Bar
 from rag_core.cli.replay import laid_over, short_options, show, show_traces
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
@@ -26,25 +25,6 @@ GapThreshold = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_thres
 DistanceThreshold = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
 MaxChunks = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results.")
 MaxHops = typer.Option(None, "--max-hops", help="MultiHop.max_hops: most further retrievals, 0 is off.")
-
-
-class Bar:
-    """Progress on stderr: n of N, the rate and the time left, on one line, where a person watches."""
-
-    def __init__(self, what: str) -> None:
-        self.what, self.started, self.shown = what, perf_counter(), 0.0
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show how far the work is, a few times a second."""
-        now = perf_counter()
-        if not sys.stderr.isatty() or (now - self.shown < 0.2 and done < total):
-            return
-        self.shown = now
-        rate = done / max(now - self.started, 1e-9)
-        left = (total - done) / rate if rate else 0
-        end = "\n" if done >= total else ""
-        sys.stderr.write(f"\r{self.what} {done:,} of {total:,} · {rate:,.1f} a second · {left:,.0f} s left   {end}")
-        sys.stderr.flush()
 
 
 Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")

@@ -53,7 +53,7 @@ def opened_set(
 ) -> tuple[Any, Any]:
     """An eval set and the index its queries go to; a set with a corpus of its own is brought up to date first."""
     from rag_core import workbench
-    from rag_core.cli.live import Bar
+    from rag_core.cli.progress import Bar
     from rag_core.evaluate.sets import load_set
 
     found = load_set(eval_set, workspace)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.cli.output import emit
+from rag_core.cli.progress import AskingBar
 from rag_core.errors import Cancelled, SurroundingsError
 from rag_core.workspace import resolve_workspace
 
@@ -103,7 +102,7 @@ def variants(
     }  # fmt: skip
     ran = None
     if not preview:
-        ran = asking.ask_all(queries, rivals, asking.limits_of(rivals, budget, max_calls, rate), Bar())
+        ran = asking.ask_all(queries, rivals, asking.limits_of(rivals, budget, max_calls, rate), AskingBar())
         document |= {"run": ran.to_json(), **comparing.compare(queries, rivals, seed, pipeline or [])}
     say(document, json, lines)
     stop_if(ran is not None and ran.cancelled)
@@ -140,25 +139,6 @@ def simulate(
     cost = entrants.price(price_in, price_out)
     rates = error_rate or simulating.RATES
     say(simulating.simulate(queries, stage, rates, seeds, depth, pipeline or [], cost), json, simulated_lines)
-
-
-class Bar:
-    """Progress on stderr where a person watches: n of N, rate, time left, spend."""
-
-    def __init__(self) -> None:
-        self.shown = 0.0
-
-    def __call__(self, progress: Any) -> None:
-        """Show how far the run is, a few times a second."""
-        now = perf_counter()
-        if not sys.stderr.isatty() or (now - self.shown < 0.2 and progress.done < progress.total):
-            return
-        self.shown = now
-        spend = "cost unknown" if progress.spent is None else f"spent {progress.spent:.4f}"
-        left = "" if progress.remaining_seconds is None else f" · {progress.remaining_seconds:,.0f} s left"
-        text = f"{progress.done:,} of {progress.total:,} · {progress.rate:.1f} a second{left} · {spend}"
-        sys.stderr.write(f"\r{text}   " + ("\n" if progress.done >= progress.total else ""))
-        sys.stderr.flush()
 
 
 def judges_of(

@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from rag_core.cli.llm_filter import (
-    Bar,
     Budget,
     Depth,
     Endpoint,
@@ -24,6 +23,7 @@ from rag_core.cli.llm_filter import (
     stop_if,
 )
 from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
+from rag_core.cli.progress import AskingBar
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -67,7 +67,7 @@ def repeat(
     if preview:
         say(document, json, lambda found: [ahead_line(found["preview"])])
         return
-    ran = asking.ask_all(queries, every, asking.limits_of(every, budget, max_calls, rate), Bar())
+    ran = asking.ask_all(queries, every, asking.limits_of(every, budget, max_calls, rate), AskingBar())
     steady = [repeating.steadiness(queries, rival, runs) for rival in rivals]
     say({**document, "run": ran.to_json(), "entrants": steady}, json, steadiness_lines)
     stop_if(ran.cancelled)

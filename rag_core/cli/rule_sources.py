@@ -52,7 +52,7 @@ def read_sources(
 
 def _up_to_date(eval_set: Any, workspace: Path) -> None:
     from rag_core import workbench
-    from rag_core.cli.live import Bar
+    from rag_core.cli.progress import Bar
 
     workbench.bring_up_to_date(eval_set, workspace, Bar("embedded"))
 

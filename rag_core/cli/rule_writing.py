@@ -91,7 +91,7 @@ def _model_client() -> tuple[Any, str]:
 
 
 def _bar() -> Any:
-    from rag_core.cli.live import Bar
+    from rag_core.cli.progress import Bar
 
     return Bar("asked for")
 

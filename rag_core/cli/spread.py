@@ -8,8 +8,8 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.live import Bar
 from rag_core.cli.output import emit
+from rag_core.cli.progress import Bar
 from rag_core.cli.replay import comparison_line, shown
 from rag_core.errors import InputError
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_core.cli.live import Bar
+from rag_core.cli.progress import Bar
 from rag_core.cli.tuning import swept_pipeline, with_stage
 from rag_core.cli.tuning_output import promise_document, search_json, search_text, tune_json, tune_text, write_pipeline
 from rag_core.errors import InputError

@@ -8,9 +8,10 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.live import Bar, Engine, opened_set
+from rag_core.cli.live import Engine, opened_set
 from rag_core.cli.options import Collection, EvalSetName, Json, MinGrade, Workspace
 from rag_core.cli.output import emit
+from rag_core.cli.progress import Bar
 from rag_core.cli.spread import sweep_spread
 from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
 from rag_core.errors import InputError
