@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.components import who
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
 from rag_core.roles import LABEL
@@ -87,8 +88,6 @@ def label_store() -> Store:
 
     Whoever may not label is handed one that refuses to write: no page can forget to ask.
     """
-    from pages.components import who
-
     store = _open(str(workspace()))
     refusal = who.person().refusal(LABEL)
     return replace(store, unwritable=refusal) if refusal else store

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, say
+from pages.components import say
 from rag_core.errors import InputError
 from rag_core.roles import ADMIN, FILE, LOOK, Person, read_roles, role_of
 from rag_core.settings import server_settings
+from rag_core.workspace import resolve_workspace
 
 ME = "me"
 SECRETS = (Path(".streamlit/secrets.toml"), Path.home() / ".streamlit" / "secrets.toml")
@@ -45,8 +46,8 @@ def _logged_in() -> str:
 
 
 def _roles() -> dict[str, str]:
-    path = resources.workspace() / FILE
-    return _read(str(resources.workspace()), path.stat().st_mtime_ns if path.is_file() else 0)
+    path = resolve_workspace() / FILE
+    return _read(str(resolve_workspace()), path.stat().st_mtime_ns if path.is_file() else 0)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
