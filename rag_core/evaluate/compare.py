@@ -6,16 +6,20 @@ significance.py, why two kept lists differ in overlap.py, where relevant chunks 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import fsum
 
 from rag_core.errors import InputError
 from rag_core.evaluate import label_next
 from rag_core.evaluate.economy import Economy, total
-from rag_core.evaluate.significance import RESAMPLES, TIE, Comparison, bootstrap_interval, corrected
-from rag_core.evaluate.significance import compare as compare_values
+from rag_core.evaluate.resampling import RESAMPLES, TIE, intervals
+from rag_core.evaluate.significance import Comparison, Pair, compare_all, corrected
 from rag_core.evaluate.tally import PipelineTally, QueryTally
+
+Told = Callable[[int, int], None]
+"""Called with how many parts of how many are done; one that raises ends the work."""
 
 SHOWN = ("SetP", "SetR", "SetF", "nDCG@15")
 ORDERS = ("difference", "regressions", "improvements")
@@ -105,21 +109,37 @@ def resamples_for(queries: int) -> int:
 
 def estimate(values: Sequence[float | None], seed: int = 0) -> Estimate:
     """Mean of the scored values and its interval."""
-    scored = [value for value in values if value is not None]
-    if not scored:
-        return Estimate(None, None, None, 0)
+    return estimates([values], seed)[0]
+
+
+def estimates(rows: Sequence[Sequence[float | None]], seed: int = 0) -> list[Estimate]:
+    """`estimate` of every row; rows over equally many queries share their resamples."""
     import numpy as np
 
-    low, high, _ = bootstrap_interval(np.asarray(scored), seed=seed, resamples=resamples_for(len(scored)))
-    return Estimate(fsum(scored) / len(scored), low, high, len(scored))
+    scored = [[value for value in row if value is not None] for row in rows]
+    found = [Estimate(None, None, None, 0)] * len(rows)
+    for count in {len(row) for row in scored} - {0}:
+        places = [at for at, row in enumerate(scored) if len(row) == count]
+        limits = intervals([np.asarray(scored[at]) for at in places], seed=seed, resamples=resamples_for(count))
+        for at, (low, high, _) in zip(places, limits, strict=True):
+            found[at] = Estimate(fsum(scored[at]) / count, low, high, count)
+    return found
 
 
 def table(
-    tallies: Sequence[PipelineTally], measures: Sequence[str] = SHOWN, baseline: int = 0, seed: int = 0
+    tallies: Sequence[PipelineTally],
+    measures: Sequence[str] = SHOWN,
+    baseline: int = 0,
+    seed: int = 0,
+    progress: Told | None = None,
 ) -> list[TableRow]:
     """Pipelines × measures with differences to the pipeline at `baseline`; p corrected (Holm) within each measure."""
     check_same_queries(tallies)
-    columns = {measure: _column(tallies, measure, baseline, seed) for measure in measures}
+    columns = {}
+    for done, measure in enumerate(measures, 1):
+        columns[measure] = _column(tallies, measure, baseline, seed)
+        if progress is not None:
+            progress(done, len(measures))
     return [
         TableRow(
             name=tally.name,
@@ -138,34 +158,30 @@ def table(
 
 def _column(tallies: Sequence[PipelineTally], measure: str, baseline: int, seed: int) -> list[Cell]:
     """One measure of every pipeline."""
-    values = [tally.values(measure) for tally in tallies]
     against = differences(tallies, measure, baseline, seed)
-    return [Cell(estimate(row, seed), against.get(tally.name)) for tally, row in zip(tallies, values, strict=True)]
+    means = estimates([tally.values(measure) for tally in tallies], seed)
+    return [Cell(one, against.get(tally.name)) for tally, one in zip(tallies, means, strict=True)]
 
 
 def differences(
     tallies: Sequence[PipelineTally], measure: str = "SetF", baseline: int = 0, seed: int = 0
 ) -> dict[str, Comparison]:
     """Every other pipeline against the baseline by name, p corrected (Holm) for their number."""
-    base = tallies[baseline]
-    found = [
-        _against(base, tally, base.values(measure), tally.values(measure), measure, seed)
-        for at, tally in enumerate(tallies)
-        if at != baseline
-    ]
+    values = [tally.values(measure) for tally in tallies]
+    found = _against([tally.name for tally in tallies], values, measure, baseline, seed)
     return {one.b: one for one in corrected(found)}
 
 
 def _against(
-    base: PipelineTally,
-    other: PipelineTally,
-    before: Sequence[float | None],
-    after: Sequence[float | None],
-    measure: str,
-    seed: int,
-) -> Comparison:
-    count = resamples_for(len(before))
-    return compare_values(before, after, names=(base.name, other.name), measure=measure, seed=seed, resamples=count)
+    names: Sequence[str], values: Sequence[Sequence[float | None]], measure: str, baseline: int, seed: int
+) -> list[Comparison]:
+    """Every other row against that of the baseline, p as it came."""
+    pairs = [
+        Pair(values[baseline], row, (names[baseline], name), measure)
+        for at, (name, row) in enumerate(zip(names, values, strict=True))
+        if at != baseline
+    ]
+    return compare_all(pairs, seed=seed, resamples=resamples_for(len(values[baseline])))
 
 
 def contrasts(
@@ -189,30 +205,30 @@ def contrasts(
     return sorted(found, key=lambda one: one.difference, reverse=order == "improvements")
 
 
-def slices(tallies: Sequence[PipelineTally], measure: str = "SetF", baseline: int = 0, seed: int = 0) -> list[Slice]:
+def slices(
+    tallies: Sequence[PipelineTally],
+    measure: str = "SetF",
+    baseline: int = 0,
+    seed: int = 0,
+    progress: Told | None = None,
+) -> list[Slice]:
     """Per tag the means and differences, largest slice first; p corrected (Holm) over all slices and pipelines."""
     check_same_queries(tallies)
     tagged = _by_tag(tallies[0].queries)
-    values = {tally.name: tally.values(measure) for tally in tallies}
-    rows = {
-        tag: {name: [column[at] for at in places] for name, column in values.items()} for tag, places in tagged.items()
-    }
-    base = tallies[baseline]
-    compared = corrected(
-        [
-            _against(base, tally, columns[base.name], columns[tally.name], measure, seed)
-            for columns in rows.values()
-            for at, tally in enumerate(tallies)
-            if at != baseline
-        ]
-    )
-    waiting = iter(compared)
-    found = []
-    for tag, columns in rows.items():
-        against = {tally.name: next(waiting) for at, tally in enumerate(tallies) if at != baseline}
-        cells = {name: Cell(estimate(column, seed), against.get(name)) for name, column in columns.items()}
-        found.append(Slice(tag, len(tagged[tag]), cells))
-    return found
+    names, values = [tally.name for tally in tallies], [tally.values(measure) for tally in tallies]
+    found: list[tuple[list[Estimate], list[Comparison]]] = []
+    for done, places in enumerate(tagged.values(), 1):
+        rows = [[column[at] for at in places] for column in values]
+        found.append((estimates(rows, seed), _against(names, rows, measure, baseline, seed)))
+        if progress is not None:
+            progress(done, len(tagged))
+    compared = iter(corrected([one for _, against in found for one in against]))
+    made = []
+    for (tag, places), (means, against) in zip(tagged.items(), found, strict=True):
+        by_name = {one.b: one for one in islice(compared, len(against))}
+        cells = {name: Cell(mean, by_name.get(name)) for name, mean in zip(names, means, strict=True)}
+        made.append(Slice(tag, len(places), cells))
+    return made
 
 
 def _by_tag(queries: Sequence[QueryTally]) -> dict[str, list[int]]:

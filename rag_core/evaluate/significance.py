@@ -1,17 +1,15 @@
 """Does one pipeline differ from another? Paired comparison of two vectors of per-query values.
 
 Delta is b − a, so a positive one means that b is better. The interval is a bootstrap over queries and the p a paired
-permutation test, both from scipy with a fixed seed; Holm's correction is ours because scipy only controls the false
+permutation test (resampling.py), with a fixed seed; Holm's correction is ours because scipy only controls the false
 discovery rate, and whoever picks one winner from a table wants the chance of any false one held. What the values mean
 is in measures.py; queries that either side leaves unscored take no part.
 
-Sources: Smucker, Allan and Carterette 2007 (permutation tests over queries); Efron and Tibshirani 1993 (BCa bootstrap);
-Holm 1979; Bloom 1995 (minimum detectable effect).
+Sources: Holm 1979; Bloom 1995 (minimum detectable effect).
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -19,16 +17,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from rag_core.errors import InputError
+from rag_core.evaluate.resampling import RESAMPLES as RESAMPLES
+from rag_core.evaluate.resampling import TIE as TIE
+from rag_core.evaluate.resampling import Chance, Interval, intervals, permutation_tests
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from rag_core.evaluate.resampling import Row
 
 CORRECTION = "Holm"
-CONFIDENCE = 0.95
-RESAMPLES = 9999
-TIE = 1e-12  # differences this small are rounding, not wins
-_BATCH_CELLS = 2_000_000  # resampled values held at once: 16 MB
 
 Values = Sequence[float | None]
 
@@ -60,6 +56,16 @@ class Comparison:
         return {**named, "ci": ci, "correction": CORRECTION if self.p_corrected is not None else None}
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two vectors of per-query values that stand in the same order of queries, and what they are called."""
+
+    a: Values
+    b: Values
+    names: tuple[str, str] = ("a", "b")
+    measure: str = ""
+
+
 def compare(
     a: Values,
     b: Values,
@@ -74,31 +80,39 @@ def compare(
     A query that either side leaves unscored (None) is left out. Raises InputError for vectors of different length or
     a value that is not finite.
     """
-    differences = _differences(a, b)
-    count = len(differences)
-    wins = sum(difference > 0 for difference in differences)
-    losses = sum(difference < 0 for difference in differences)
-    if not count:
-        return Comparison(*names, measure, 0, None, None, None, None, 0, 0, 0, None)
+    return compare_all([Pair(a, b, names, measure)], seed=seed, resamples=resamples)[0]
+
+
+def compare_all(pairs: Sequence[Pair], *, seed: int = 0, resamples: int = RESAMPLES) -> list[Comparison]:
+    """Each pair as `compare` has it; those over equally many queries share their resamples, which saves most of it."""
     import numpy as np
 
-    array = np.asarray(differences)
-    low, high, interval = bootstrap_interval(array, seed=seed, resamples=resamples)
-    p, exact = permutation_p(array, seed=seed, resamples=resamples)
+    rows = [np.asarray(_differences(pair.a, pair.b), dtype=float) for pair in pairs]
+    found = intervals(rows, seed=seed, resamples=resamples)
+    tests = permutation_tests(rows, seed=seed, resamples=resamples)
+    return [_comparison(*one) for one in zip(pairs, rows, found, tests, strict=True)]
+
+
+def _comparison(pair: Pair, row: Row, interval: Interval, test: Chance) -> Comparison:
+    """One pair from its differences and what was drawn of them."""
+    count, wins, losses = len(row), int((row > 0).sum()), int((row < 0).sum())
+    if not count:
+        return Comparison(*pair.names, pair.measure, 0, None, None, None, None, 0, 0, 0, None)
+    low, high, method = interval
     return Comparison(
-        *names,
-        measure,
+        *pair.names,
+        pair.measure,
         count,
-        delta=float(array.mean()),
+        delta=float(row.mean()),
         low=low,
         high=high,
-        p=p,
+        p=test[0],
         wins=wins,
         ties=count - wins - losses,
         losses=losses,
-        detectable=minimum_detectable_effect(count, float(array.std(ddof=1))) if count > 1 else None,
-        interval=interval,
-        exact=exact,
+        detectable=minimum_detectable_effect(count, float(row.std(ddof=1))) if count > 1 else None,
+        interval=method,
+        exact=test[1],
     )
 
 
@@ -114,61 +128,14 @@ def _differences(a: Values, b: Values) -> list[float]:
     return [0.0 if abs(difference) <= TIE else difference for difference in differences]
 
 
-def bootstrap_interval(
-    differences: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES
-) -> tuple[float | None, float | None, str]:
-    """95 % interval of the mean difference and its method: BCa, else percentile, else constant; None below 2 queries.
-
-    `constant` means that all differences are equal: resampling them says nothing about how other queries would differ.
-    """
-    import numpy as np
-    from scipy.stats import bootstrap
-
-    if len(differences) < 2:
-        return None, None, ""
-    if np.ptp(differences) <= TIE:
-        constant = float(differences.mean())
-        return constant, constant, "constant"
-    for method in ("BCa", "percentile"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # scipy warns of a degenerate BCa; the percentile interval follows
-            found = bootstrap(
-                (differences,),
-                np.mean,
-                n_resamples=resamples,
-                batch=max(1, _BATCH_CELLS // len(differences)),
-                confidence_level=CONFIDENCE,
-                method=method,
-                rng=np.random.default_rng(seed),
-            ).confidence_interval
-        if isfinite(found.low) and isfinite(found.high):
-            break
-    return float(found.low), float(found.high), method
+def bootstrap_interval(differences: Row, *, seed: int = 0, resamples: int = RESAMPLES) -> Interval:
+    """`resampling.intervals` of one row: its 95 % interval and the method."""
+    return intervals([differences], seed=seed, resamples=resamples)[0]
 
 
-def permutation_p(
-    differences: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES
-) -> tuple[float | None, bool]:
-    """Two-sided p of the paired permutation test, and whether it is exact (all 2^n sign patterns, while they fit).
-
-    None below 2 queries. Under the null hypothesis the two pipelines are exchangeable per query, so each difference
-    may have either sign.
-    """
-    import numpy as np
-    from scipy.stats import permutation_test
-
-    if len(differences) < 2:
-        return None, False
-    found = permutation_test(
-        (differences,),
-        np.mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=resamples,
-        batch=max(1, _BATCH_CELLS // len(differences)),
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.pvalue), 2 ** len(differences) <= resamples
+def permutation_p(differences: Row, *, seed: int = 0, resamples: int = RESAMPLES) -> Chance:
+    """`resampling.permutation_tests` of one row: its two-sided p, and whether it is exact."""
+    return permutation_tests([differences], seed=seed, resamples=resamples)[0]
 
 
 def minimum_detectable_effect(queries: int, spread: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
@@ -215,4 +182,4 @@ def all_pairs(values: Mapping[str, Values], measure: str, *, seed: int = 0) -> l
 def _compare_pairs(
     pairs: Sequence[tuple[str, str]], values: Mapping[str, Values], measure: str, seed: int
 ) -> list[Comparison]:
-    return corrected([compare(values[a], values[b], names=(a, b), measure=measure, seed=seed) for a, b in pairs])
+    return corrected(compare_all([Pair(values[a], values[b], (a, b), measure) for a, b in pairs], seed=seed))

@@ -61,7 +61,7 @@ def test_interval_and_p_equal_direct_scipy_calls_with_the_same_seed(count, seed)
 def test_the_interval_does_not_depend_on_how_many_resamples_are_held_at_once(monkeypatch):
     differences = np.random.default_rng(3).normal(size=50)
     whole = bootstrap_interval(differences, resamples=500), permutation_p(differences, resamples=500)
-    monkeypatch.setattr("rag_core.evaluate.significance._BATCH_CELLS", 50 * 7)
+    monkeypatch.setattr("rag_core.evaluate.resampling._BATCH_CELLS", 50 * 7)
     assert (bootstrap_interval(differences, resamples=500), permutation_p(differences, resamples=500)) == whole
 
 
