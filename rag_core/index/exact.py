@@ -18,6 +18,8 @@ from rag_core.index.where import Mask
 
 Rows = NDArray[np.intp]
 Distances = NDArray[np.float64]
+BLOCK = 64  # rows at a time in float64: they stay in the cache
+GROUPS = 1024  # of scores, each represented by its greatest
 
 
 def similarities(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
@@ -38,9 +40,13 @@ def _threads() -> Any:
 
 def distances(vectors: Vectors, query: Vectors, rows: Rows) -> Distances:
     """The cosine distances of some rows, in float64 and row by row: independent of which rows stand beside."""
-    products = (vectors[rows].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
-    clipped: Distances = np.clip(1.0 - products, 0.0, 2.0)
-    return clipped
+    wanted = query.astype(np.float64)
+    products: Distances = np.empty(len(rows))
+    for start in range(0, len(rows), BLOCK):
+        some = vectors[rows[start : start + BLOCK]].astype(np.float64)
+        some *= wanted
+        products[start : start + BLOCK] = some.sum(axis=1)
+    return np.clip(1.0 - products, 0.0, 2.0)
 
 
 def nearest(
@@ -51,17 +57,39 @@ def nearest(
     `scores` are the query's `similarities`. They choose whom to look at, with a margin of their rounding error; the
     order comes from `distances`.
     """
-    eligible = scores if allowed is None else np.where(allowed, scores, -np.inf)
-    admitted = len(vectors) if allowed is None else int(allowed.sum())
-    count = min(count, admitted)
-    if count <= 0:
-        return np.zeros(0, dtype=np.intp), np.zeros(0)
-    place = len(eligible) - count
-    least = np.partition(eligible, place)[place]
-    rows = np.flatnonzero(eligible >= least - rounding(vectors.shape[1]))
+    rows = within(scores, count, allowed, rounding(vectors.shape[1]))
     found = distances(vectors, query, rows)
     order = np.lexsort((rows, found))[:count]
     return rows[order], found[order]
+
+
+def within(scores: NDArray[np.float32], count: int, allowed: Mask | None, margin: float) -> Rows:
+    """The allowed rows, ascending, that score at least the `count`-th greatest score less a margin; all are few."""
+    eligible = scores if allowed is None else np.where(allowed, scores, np.float32(-np.inf))
+    count = min(count, len(scores) if allowed is None else int(np.count_nonzero(allowed)))
+    if count <= 0:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(eligible >= greatest(eligible, count) - np.float32(margin))
+
+
+def greatest(scores: NDArray[np.float32], count: int) -> np.float32:
+    """The `count`-th greatest score.
+
+    The `count`-th greatest of what groups have for their greatest is reached by `count` scores at least, and by few
+    more: only those are ordered, which takes a tenth of the time of ordering all.
+    """
+    groups = max(GROUPS, 4 * count)
+    size = len(scores) // groups
+    if size > 1:
+        heads = scores[: size * groups].reshape(size, groups).max(axis=0)
+        scores = scores[scores >= _ordered(heads, count)]
+    return _ordered(scores, count)
+
+
+def _ordered(scores: NDArray[np.float32], count: int) -> np.float32:
+    place = len(scores) - count
+    found: np.float32 = np.partition(scores, place)[place]
+    return found
 
 
 def rounding(dimension: int) -> float:

@@ -1,8 +1,9 @@
-"""Ways to pass over all vectors for a query: the plain one, and for large collections one that reads half as much.
+"""Ways to pass over all vectors for a query: the plain one, and for large collections one that reads a quarter.
 
 Both give the same rows with the same distances; a test holds the second to the first. Reading the vectors is what takes
-the time, so the second keeps each one's leading half in a rotated basis and the length of the rest: by Cauchy and
-Schwarz, x·q ≤ x₁·q₁ + |x₂||q₂|, and only rows whose bound reaches the best found are read whole.
+the time, so the second has them a second time as one byte a number. How far such a product can be off is known exactly
+(Cauchy and Schwarz, x·q − x′·q′ = (x − x′)·q + x′·(q − q′)); only rows that could still be among the best are read
+whole.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_core.index import integers
 from rag_core.index.embed import Vectors
-from rag_core.index.exact import Distances, Rows, distances, nearest, one_thread, rounding, similarities
+from rag_core.index.exact import Distances, Rows, nearest, rounding, similarities, within
 from rag_core.index.where import Mask
 
-LARGE_ROWS = 50_000
-SAMPLE = 20_000
-MANY = 50
-SPARE = 64  # rows looked at besides twice the wanted ones, to find a good bound
+LARGE_ROWS = 8_000
+BLOCK = 4096  # rows turned into bytes at a time
+MANY = 10  # of so many rows one: more are not looked at one by one
+LEAST = 1e-12  # a unit: a dimension that reaches less far is as good as 0
+ZERO = 64  # the number that stands for 0 in a query, whose numbers are 1 to 127
 
 Scores = NDArray[np.float32]
 
@@ -36,7 +39,7 @@ class Scan(Protocol):
 
 def scan_of(vectors: Vectors) -> Scan:
     """The scan for a collection of that size."""
-    return HalfScan(vectors) if len(vectors) >= LARGE_ROWS else FullScan(vectors)
+    return ByteScan(vectors) if len(vectors) >= LARGE_ROWS and integers.fast() else FullScan(vectors)
 
 
 class FullScan:
@@ -54,54 +57,54 @@ class FullScan:
         return nearest(self._vectors, query, scores, count, allowed)
 
 
-class HalfScan:
-    """Every dot product's leading half, along the directions in which vectors vary most; then the few that matter."""
+class ByteScan:
+    """Every dot product from numbers of one byte; then the few that matter.
+
+    A dimension has a unit of its own, so that one in which vectors reach far does not coarsen the others.
+    """
 
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
-        self._basis = _leading_half(vectors)
-        heads = vectors @ self._basis
-        self._heads = np.ascontiguousarray(heads.T)  # a direction a row: read in two thirds of the time
-        self._rests = _rests(vectors, heads)
+        reach = np.abs(vectors).max(axis=0)
+        self._units = np.maximum(reach / integers.MOST_RIGHT, LEAST).astype(np.float32)
+        self._bytes = np.empty(vectors.shape[::-1], dtype=np.int8)  # a dimension a row, as the product reads it
+        self._middle = np.empty(len(vectors), dtype=np.int32)  # what a query of nothing but zeros gives
+        self._off = self._length = 0.0  # the greatest |x − x′|, and the greatest |x′| in units
+        for start in range(0, len(vectors), BLOCK):
+            self._fill(start, vectors[start : start + BLOCK])
+
+    def _fill(self, start: int, some: Vectors) -> None:
+        near = np.rint(some / self._units).clip(-integers.MOST_RIGHT, integers.MOST_RIGHT)
+        self._bytes[:, start : start + BLOCK] = near.T
+        self._middle[start : start + BLOCK] = ZERO * near.sum(axis=1)
+        self._off = max(self._off, float(np.linalg.norm(near * self._units - some, axis=1).max()))
+        self._length = max(self._length, float(np.linalg.norm(near, axis=1).max()))
 
     def scores(self, query: Vectors) -> Scores:
-        """The leading half of every row's similarity."""
-        with one_thread():
-            return np.asarray((query @ self._basis) @ self._heads, dtype=np.float32)
+        """The similarity of every row, up to `margin`."""
+        row, unit = self._rounded(query)
+        found = integers.product(row, self._bytes)
+        found -= self._middle
+        return np.multiply(found, np.float32(unit), dtype=np.float32)
 
     def nearest(self, query: Vectors, scores: Scores, count: int, allowed: Mask | None) -> tuple[Rows, Distances]:
-        """The nearest rows: those whose bound reaches the `count`-th best of a first handful."""
-        eligible = scores if allowed is None else np.where(allowed, scores, np.float32(-np.inf))
-        admitted = len(scores) if allowed is None else int(allowed.sum())
-        handful = 2 * count + SPARE
-        if handful >= admitted:
+        """The nearest rows: those that could reach the `count`-th greatest score are read whole."""
+        rows = within(scores, count, allowed, 2 * self.margin(query))
+        if len(rows) > len(scores) // MANY:  # the bytes tell little here: whole products cost less
             return nearest(self._vectors, query, similarities(self._vectors, query), count, allowed)
-        place = len(eligible) - handful  # partition and compare: a fifth of argpartition's time
-        first = np.flatnonzero(eligible >= np.partition(eligible, place)[place])
-        with one_thread():
-            known = self._vectors[first] @ query
-        reached = np.partition(known, len(known) - count)[len(known) - count]
-        head = query @ self._basis
-        rest = np.sqrt(max(0.0, float(query @ query) - float(head @ head))) + rounding(len(query))
-        rows = np.flatnonzero(eligible + self._rests * np.float32(rest) >= reached - 2 * rounding(len(query)))
-        if len(rows) > len(scores) // MANY:  # the bound tells little here: whole products cost less
-            return nearest(self._vectors, query, similarities(self._vectors, query), count, allowed)
-        found = distances(self._vectors, query, rows)
-        order = np.lexsort((rows, found))[:count]
-        return rows[order], found[order]
+        some = self._vectors[rows]
+        places, found = nearest(some, query, similarities(some, query), count)
+        return rows[places], found
 
+    def margin(self, query: Vectors) -> float:
+        """How far a score can be from the similarity; both roundings, and that of float32."""
+        row, unit = self._rounded(query)
+        off = query * self._units.astype(np.float64) - (row.astype(np.float64) - ZERO) * unit
+        length = float(np.linalg.norm(query.astype(np.float64)))
+        return self._off * length + self._length * float(np.linalg.norm(off)) + rounding(len(query))
 
-def _leading_half(vectors: Vectors) -> Vectors:
-    """An orthonormal basis (dimension × half of it) of the directions with most of the vectors' energy."""
-    step = max(1, len(vectors) // SAMPLE)
-    some = vectors[::step].astype(np.float64)
-    _, directions = np.linalg.eigh(some.T @ some)
-    half = max(1, vectors.shape[1] // 2)
-    return np.ascontiguousarray(directions[:, ::-1][:, :half], dtype=np.float32)
-
-
-def _rests(vectors: Vectors, heads: Vectors) -> NDArray[np.float32]:
-    """The length of what of each row the heads leave out, rounded up."""
-    whole = np.einsum("ij,ij->i", vectors, vectors) - np.einsum("ij,ij->i", heads, heads)
-    slack = rounding(vectors.shape[1])
-    return np.asarray(np.sqrt(np.maximum(whole, 0) + slack), dtype=np.float32)
+    def _rounded(self, query: Vectors) -> tuple[NDArray[np.uint8], float]:
+        """The query in the dimensions' units, as numbers around ZERO; and what one of its steps is worth."""
+        scaled = query * self._units.astype(np.float64)
+        unit = float(np.abs(scaled).max()) / (ZERO - 1) or 1.0
+        return (np.rint(scaled / unit) + ZERO).astype(np.uint8), unit

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rag_core.errors import InputError
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
-from rag_core.index.exact import nearest, nearest_lists, similarities
+from rag_core.index.exact import greatest, nearest, nearest_lists, similarities, within
 from rag_core.index.search import CollectionIndex
 from rag_core.types import Chunk
 
@@ -103,6 +103,26 @@ def test_the_margin_keeps_float32_rounding_from_choosing():
     rows, found = nearest(vectors, query, similarities(vectors, query), 20)
     assert found == pytest.approx(np.sort(true)[:20], abs=1e-15)
     assert np.array_equal(rows, nearest(vectors, query, similarities(vectors, query), 400)[0][:20])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9000), st.integers(1, 9000), st.sampled_from([3, 50, 10**6]), st.integers(0, 10**6))
+def test_the_greatest_scores_are_found_without_ordering_all(rows, count, different, seed):
+    """Few different values are ties; a half of minus infinity is what conditions leave out."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-different, different, rows).astype(np.float32)
+    scores[rng.random(rows) < 0.5 * (seed % 2)] = -np.inf
+    count = min(count, rows)
+    assert greatest(scores, count) == np.sort(scores)[-count]
+
+
+def test_within_gives_allowed_rows_only_and_as_many_as_there_are():
+    scores = np.arange(10, dtype=np.float32)
+    allowed = np.arange(10) % 3 == 0
+    assert within(scores, 2, allowed, 0.0).tolist() == [6, 9]
+    assert within(scores, 2, allowed, 3.0).tolist() == [3, 6, 9]
+    assert within(scores, 99, allowed, 0.0).tolist() == [0, 3, 6, 9]
+    assert within(scores, 99, allowed & (scores > 9), 1.0).tolist() == []
 
 
 def test_lists_of_many_queries_are_those_of_each_query():
