@@ -175,9 +175,9 @@ class Filter(Stage):
         """Judge the hits and move those with a reason to the drops."""
         candidates = replace(candidates, hits=self.arrange(candidates.hits, candidates))
         judged = self.judge(candidates)
-        pairs = list(zip(candidates.hits, judged.reasons, strict=True))
-        kept = tuple(hit for hit, reason in pairs if reason is None)
-        drops = tuple(Drop(hit, self.name, reason) for hit, reason in pairs if reason is not None)
+        pairs, name = list(zip(candidates.hits, judged.reasons, strict=True)), self.name
+        kept = tuple([hit for hit, reason in pairs if reason is None])
+        drops = tuple([Drop(hit, name, reason) for hit, reason in pairs if reason is not None])
         after = replace(
             candidates,
             hits=kept,

@@ -133,7 +133,7 @@ def _bounds(
     reach = total + more if relevant_total is None else total
     low: dict[str, float] = {}
     high: dict[str, float] = {}
-    for measure in (*SET_MEASURES, *measures):
+    for measure in dict.fromkeys((*SET_MEASURES, *measures)):
         least = measure.from_counts(found, kept, total)
         most = measure.from_counts(found + more, kept, reach)
         if least is not None and most is not None:

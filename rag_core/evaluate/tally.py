@@ -7,6 +7,7 @@ what stages dropped in attribution.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,8 +110,8 @@ def tally(outcome: Outcome, min_grade: int) -> QueryTally:
     """What is counted of one outcome."""
     case, result, grades = outcome.case, outcome.result, outcome.case.grades
     kept = tuple(kept_ids(result))
-    fate = lost_to(outcome)
-    seen = {*kept, *fate}
+    fate, held = lost_to(outcome), set(kept)
+    relevant = [chunk for chunk, grade in grades.items() if grade >= min_grade]
     return QueryTally(
         case.query.id,
         case.query.text,
@@ -119,9 +120,9 @@ def tally(outcome: Outcome, min_grade: int) -> QueryTally:
         case.relevant_total,
         outcome.scores,
         kept,
-        len(seen),
-        sum(grades.get(chunk, 0) >= min_grade for chunk in seen),
-        _dropped(outcome, fate, min_grade),
+        len(kept) + len(fate),
+        sum(chunk in held or chunk in fate for chunk in relevant),
+        _dropped(grades, fate, min_grade),
         economy_of(result, grades, min_grade),
     )
 
@@ -131,18 +132,26 @@ def lost_to(outcome: Outcome) -> dict[str, str]:
 
     Of a chunk that was dropped several times (it came by several ways) the last drop counts: that far it got.
     """
-    kept = {hit.chunk.id for hit in outcome.result.hits}
-    return {drop.hit.chunk.id: label for label, drop in labelled_drops(outcome.result) if drop.hit.chunk.id not in kept}
+    fate = {drop.hit.chunk.id: label for label, drop in labelled_drops(outcome.result)}
+    for hit in outcome.result.hits:
+        fate.pop(hit.chunk.id, None)
+    return fate
 
 
-def labelled_drops(result: Candidates) -> Iterator[tuple[str, Drop]]:
+def labelled_drops(result: Candidates) -> Iterable[tuple[str, Drop]]:
     """Every drop with the label of its stage; where a stage's name stands twice the second is name#2.
 
     Drops stand in the order of the steps. Steps of one name are told apart by their counts: a filter drops what entered
     and did not leave.
     """
-    waiting = list(reversed(result.drops))
     names = [step.stage for step in result.steps]
+    if len(set(names)) == len(names):
+        return [(drop.stage, drop) for drop in result.drops]
+    return list(_told_apart(result, names))
+
+
+def _told_apart(result: Candidates, names: Sequence[str]) -> Iterator[tuple[str, Drop]]:
+    waiting = list(reversed(result.drops))
     for label, step in zip(stage_labels(names), result.steps, strict=True):
         left = len(waiting) if names.count(step.stage) == 1 else step.entered - step.left
         while waiting and left > 0 and waiting[-1].stage == step.stage:
@@ -166,11 +175,13 @@ def labels_of(pipeline: Pipeline) -> list[str]:
     return stage_labels(stage.name for stage in flatten(pipeline))
 
 
-def _dropped(outcome: Outcome, fate: Mapping[str, str], min_grade: int) -> dict[str, Dropped]:
-    counts: dict[str, list[int]] = {}
-    grades = outcome.case.grades
-    for chunk, stage in fate.items():
-        grade = grades.get(chunk)
-        kind = 2 if grade is None else 0 if grade >= min_grade else 1
-        counts.setdefault(stage, [0, 0, 0])[kind] += 1
-    return {stage: Dropped(*three) for stage, three in counts.items()}
+def _dropped(grades: Grades, fate: Mapping[str, str], min_grade: int) -> dict[str, Dropped]:
+    """By stage; most chunks of a long list have no label, so all are counted at once and the labelled ones moved."""
+    unjudged = Counter(fate.values())
+    relevant, irrelevant = Counter[str](), Counter[str]()
+    for chunk, grade in grades.items():
+        stage = fate.get(chunk)
+        if stage is not None:
+            unjudged[stage] -= 1
+            (relevant if grade >= min_grade else irrelevant)[stage] += 1
+    return {stage: Dropped(relevant[stage], irrelevant[stage], count) for stage, count in unjudged.items()}
