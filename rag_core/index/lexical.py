@@ -18,12 +18,16 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_core.index.exact import greatest
 from rag_core.index.where import Mask
 from rag_core.text import words
 from rag_core.types import Chunk, Hit
 
 METHOD, K1, B = "lucene", 1.2, 0.75
 """Robertson and Zaragoza 2009, with the idf of Lucene, which is never negative (Kamphuis et al. 2020)."""
+
+COMMON = 0.25
+"""The share of the texts from which on a word is common."""
 
 PREFIX = "lexical-"
 _PROBE = "It's the A.C.-6 of 1,000 Über-Orks\u20145+ dmg, -2 or 3.5\u201310 (7th: 2d10)"
@@ -41,16 +45,33 @@ class LexicalIndex:
     indices: NDArray[np.int32] = field(repr=False)
     data: Scores = field(repr=False)
     tokens: Tokens = words
+    _common: dict[int, Scores] = field(default_factory=dict, init=False, repr=False)
 
     def scores(self, query: str) -> Scores:
         """The BM25 score of every text, 0 where it shares no word with the query; a repeated word counts again."""
         found = np.zeros(self.count, dtype=np.float32)
         for word in self.tokens(query):
             number = self.vocabulary.get(word)
-            if number is not None:
-                start, stop = self.starts[number], self.starts[number + 1]
-                found[self.indices[start:stop]] += self.data[start:stop]
+            if number is None:
+                continue
+            start, stop = self.starts[number], self.starts[number + 1]
+            if stop - start > self.count * COMMON:
+                found += self._of_all(number)
+            else:
+                np.add.at(found, self.indices[start:stop], self.data[start:stop])
         return found
+
+    def _of_all(self, number: int) -> Scores:
+        """The weight of a common word in every text: added at a tenth of the time. Kept once it was asked for.
+
+        There are at most 1 / COMMON times as many such words as a text has different words.
+        """
+        if number not in self._common:
+            start, stop = self.starts[number], self.starts[number + 1]
+            weights = np.zeros(self.count, dtype=np.float32)
+            weights[self.indices[start:stop]] = self.data[start:stop]
+            self._common[number] = weights
+        return self._common[number]
 
 
 def build_lexical(texts: Sequence[str], tokens: Tokens = words, k1: float = K1, b: float = B) -> LexicalIndex:
@@ -169,7 +190,5 @@ class LexicalReader:
 
 def _best(scores: Scores, count: int) -> NDArray[np.intp]:
     """The rows of the `count` greatest scores, by (score, row)."""
-    place = len(scores) - count
-    least = np.partition(scores, place)[place]
-    rows = np.flatnonzero(scores >= least)
+    rows = np.flatnonzero(scores >= greatest(scores, count))
     return np.asarray(rows[np.lexsort((rows, -scores[rows]))][:count], dtype=np.intp)

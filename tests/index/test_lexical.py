@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from fakes import HashEmbedder
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.index.collection import open_collection
@@ -70,6 +70,20 @@ def test_reading_without_some_skips_them_and_keeps_the_ranks():
     ]
 
 
+@settings(deadline=None)
+@given(st.lists(st.text("abcd ", max_size=9), max_size=30), st.text("abcde ", max_size=12))
+def test_common_and_rare_words_add_up_to_the_same_numbers_in_the_order_of_the_query(texts, query):
+    index = build_lexical(texts)
+    for _ in range(2):  # the second time, common words are at hand
+        expected = np.zeros(len(texts), dtype=np.float32)
+        for word in query.split():
+            number = index.vocabulary.get(word)
+            for place in range(*index.starts[number : number + 2]) if number is not None else ():
+                expected[index.indices[place]] += index.data[place]
+        assert index.scores(query).tobytes() == expected.tobytes()
+
+
+@settings(deadline=None)
 @given(st.lists(st.text("ab ", max_size=6), max_size=8), st.text("ab ", max_size=6), st.integers(1, 9))
 def test_however_it_is_read_the_ranking_is_that_of_all_scores(texts, query, step):
     scores = build_lexical(texts).scores(query)
