@@ -1,7 +1,7 @@
 """A key with a mark in it goes through every fault of an endpoint: nowhere does it stand afterwards.
 
-Looked at are logs of all libraries at their most talkative, the stored answers, exports, kept answers, what a logging
-handler that records spans would get, and what the page shows and has in its address.
+Looked at are logs of all libraries at their most talkative, the stored answers, exports, kept answers, and what a
+logging handler that records spans would get. Pages and addresses: tests/pages and tests/browser, test_canary_key*.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 from pytest_httpserver import HTTPServer
-from test_endpoint_faults import CHAT, COUNT, FAULTS, batches, body, serve
+from test_endpoint_faults import COUNT, batches, serve
 from werkzeug import Response
 
 from rag_core.errors import EndpointError
@@ -23,9 +23,7 @@ from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, Reco
 from rag_core.llm import client as client_module
 from rag_core.stage import Pipeline
 from rag_core.types import Case
-
-CANARY = "sk-canary-7f3a9c51e2d84b60ZZtop"
-SECRET = CANARY[10:-4]  # what must not stand anywhere; the last four characters are shown on purpose
+from tests.faulty_endpoint import CANARY, CHAT, FAULTS, KEY_SENT_BACK, SECRET, body
 
 
 class Spans(logging.Handler):
@@ -59,24 +57,12 @@ def server():
         yield started
 
 
-def echo_in_answer(request):
-    """A server that puts the key it was sent into an otherwise good answer."""
-    key = request.headers["Authorization"]
-    said = f'[{{"id": 1, "action": "KEEP", "reason": "you sent {key}"}}, {{"id": 2, "action": "DISCARD"}}]'
-    return Response(body(said), content_type="application/json")
-
-
-def echo_as_body(request):
-    return Response(request.headers["Authorization"], 500, {"x-request-id": request.headers["Authorization"]})
-
-
-@pytest.mark.parametrize("fault", [*FAULTS, "28 key in a good answer", "29 key as body and header"])
+@pytest.mark.parametrize("fault", [*FAULTS, *KEY_SENT_BACK])
 def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
     ladder.forget()
     server.clear()
-    own = {"28 key in a good answer": echo_in_answer, "29 key as body and header": echo_as_body}
-    serve(server, own[fault] if fault in own else FAULTS[fault][0], "Question")
+    serve(server, KEY_SENT_BACK[fault] if fault in KEY_SENT_BACK else FAULTS[fault][0], "Question")
     endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(CANARY), deadline=1.0)
     store = AnswerStore(tmp_path / "answers.sqlite")
     judge = RecordedJudge(store, EndpointJudge(endpoint, budget=RetryBudget(5)), "small")

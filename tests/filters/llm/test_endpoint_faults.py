@@ -3,7 +3,6 @@
 On a real socket. Nothing is raised, nothing is lost, the fallback says why, and the step ends in time.
 """
 
-import json
 import logging
 import time
 from dataclasses import replace
@@ -17,86 +16,14 @@ from rag_core.filters.llm import LLMFilter
 from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, RecordedJudge, RetryBudget, ladder
 from rag_core.llm import client as client_module
 from rag_core.types import Chunk
+from tests.faulty_endpoint import CHAT, FAULTS, body, reply
 
 # Half-second deadlines on a busy machine may also hit a prompt that has no fault; a fault of ours fails three times.
 pytestmark = pytest.mark.flaky(reruns=2)
 
 KEY = "sk-canary-0123456789abcdefXYZ9"
-CHAT = "/v1/chat/completions"
 COUNT = 18
 DEADLINE = 0.5  # seconds for the whole step
-
-
-def body(content="", reason="stop", **message):
-    return json.dumps({"choices": [{"finish_reason": reason, "message": {"content": content, **message}}]})
-
-
-def reply(data="", status=200, kind="application/json", **headers):
-    return lambda request: Response(
-        data, status, {name.replace("_", "-"): value for name, value in headers.items()}, content_type=kind
-    )
-
-
-def late(request):
-    time.sleep(1.0)
-    return Response(body("1 -> DISCARD"), content_type="application/json")
-
-
-def drip(request):
-    def parts():
-        for _ in range(30):
-            yield b" "
-            time.sleep(0.05)
-
-    return Response(parts(), content_type="application/json")
-
-
-def cut(request):
-    parts = iter([b'{"choices": ['])
-    return Response(parts, headers={"Content-Length": "5000"}, content_type="application/json", direct_passthrough=True)
-
-
-def echo_key(request):
-    return Response(
-        json.dumps({"error": {"message": f"Incorrect key {request.headers['Authorization']}"}}),
-        401,
-        content_type="application/json",
-    )
-
-
-FAULTS = {
-    "01 status 429 with a short Retry-After": (reply("{}", 429, Retry_After="0.01"), "asks for fewer requests", True),
-    "02 status 429 with a long Retry-After": (reply("{}", 429, Retry_After="600"), "come back in 600 seconds", False),
-    "03 status 429 with x-should-retry false": (
-        reply("{}", 429, x_should_retry="false"),
-        "asks for fewer requests",
-        False,
-    ),
-    "04 status 500": (reply("{}", 500), "failed on its side", True),
-    "05 status 503": (reply("{}", 503), "failed on its side", True),
-    "06 no answer in time": (late, "did not answer", False),
-    "07 slow drip": (drip, "did not answer", False),
-    "08 body cut short": (cut, "cannot be reached or broke off", True),
-    "09 truncated JSON": (reply('{"choices": [{"mess'), "not JSON", True),
-    "10 empty body": (reply(""), "not JSON", True),
-    "11 web page": (reply("<html>log in</html>", kind="text/html"), "web page", False),
-    "12 error in a 200": (reply('{"error": {"message": "overloaded"}}'), "error inside a successful answer", False),
-    "13 choices null": (reply('{"choices": null}'), "without a choice", False),
-    "14 choices empty": (reply('{"choices": []}'), "without a choice", False),
-    "15 content null": (reply(body(None)), "empty message", False),
-    "16 refusal": (reply(body(None, refusal="I will not")), "refused to answer", False),
-    "17 content filter": (reply(body("x", "content_filter")), "refused to answer", False),
-    "18 length, nothing decided": (reply(body('{"decisions": [{"id', "length")), "decides on no candidate", False),
-    "19 prose": (reply(body("I would keep most of these.")), "decides on no candidate", False),
-    "20 unknown ids only": (reply(body("901 -> KEEP\n902 -> KEEP")), "2 unknown ids", False),
-    "21 redirect": (reply("", 307, Location="/elsewhere"), "redirect, which is not followed", False),
-    "22 status 401 that echoes the key": (echo_key, "did not accept the key", False),
-    "23 status 400": (reply("{}", 400), "malformed", False),
-    "24 status 404": (reply("{}", 404), "check the model's name", False),
-    "25 ten megabytes": (reply(body("x" * 10_000_000)), "sent more than 2,000,000 bytes", False),
-    "26 compressed": (reply(b"xx", Content_Encoding="gzip"), "compressed", False),
-    "27 deep nesting": (reply("[" * 5000), "not JSON", True),
-}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,159 @@
+"""A key with a mark in it, through every fault of an endpoint, in Chromium: nothing the browser sees or sends holds it.
+
+Looked at: the page as it stands after every step, its address, all requests, both directions of the web socket, the
+console, what the browser keeps, the server's log, and every file of the workspace.
+"""
+
+import json
+import re
+import sqlite3
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint
+
+EVERY = [*FAULTS, *KEY_SENT_BACK]
+SOME = [fault for fault in EVERY if fault.startswith(("22", "28"))]  # an error and an answer that hand the key back
+BOTH = [
+    pytest.param(SOME, id="some"),
+    pytest.param(EVERY, id="every", marks=[pytest.mark.slow, pytest.mark.timeout(1500)]),
+]
+KEPT = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+FILTER = '[{"LLMFilter":{"variant":"reasons"}}]'
+
+
+def record(number):
+    candidates = [
+        {
+            "id": f"q{number}{name}",
+            "title": f"Title {name}",
+            "text": f"Text {name}",
+            "distance": 0.1 * at,
+            "relevant": 1,
+        }
+        for at, name in enumerate("ab", 1)
+    ]
+    return {"id": f"q{number}", "query": f"question {number}", "metric": "cosine", "candidates": candidates}
+
+
+@pytest.fixture(scope="module")
+def world(serve, tmp_path_factory):
+    """(endpoint, address, workspace) of an app whose model endpoint is at fault."""
+    workspace = tmp_path_factory.mktemp("canary")
+    folder = workspace / "eval_sets" / "own"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: own\ntitle: Own lists\n")
+    (folder / "lists.jsonl").write_text("\n".join(json.dumps(record(number)) for number in range(len(EVERY))))
+    with faulty_endpoint() as endpoint, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", endpoint.url_for("/v1"))
+        patch.setenv("OPENAI_MODEL", "small")
+        patch.setenv("OPENAI_API_KEY", CANARY)
+        patch.setenv("WINNOW_PRICE_IN", "1000")
+        patch.setenv("WINNOW_PRICE_OUT", "1000")
+        with serve(workspace) as url:
+            yield endpoint, url, workspace
+
+
+class Seen:
+    """Everything that passes between a page and the world, by where it was seen."""
+
+    def __init__(self, page):
+        self.page, self.texts = page, {}
+        page.on("request", lambda one: self.note("requests", f"{one.url} {one.headers} {one.post_data_buffer}"))
+        page.on("console", lambda one: self.note("console", one.text))
+        page.on("websocket", self._socket)
+
+    def _socket(self, socket):
+        self.note("requests", socket.url)
+        socket.on("framereceived", lambda payload: self.note("web socket", payload))
+        socket.on("framesent", lambda payload: self.note("web socket", payload))
+
+    def note(self, place, text):
+        text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+        self.texts.setdefault(place, []).append(text)
+
+    def look(self):
+        """Until the page stands still, then the page, its address, and what the browser keeps."""
+        self.page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+        expect(self.page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        self.note("page", self.page.content())
+        self.note("address", self.page.url)
+        self.note("kept", self.page.evaluate(KEPT))
+
+    def places(self, workspace):
+        """Where the key stands."""
+        files = [path for path in workspace.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+        return {place for place, texts in self.texts.items() if SECRET in "".join(texts)} | set(map(str, files))
+
+
+def during(endpoint, workspace, faults):
+    """The number and name of each fault while it lasts; what was answered before is forgotten."""
+    for fault in faults:
+        endpoint.fault = fault
+        del endpoint.keys[:]
+        if (workspace / "answers.sqlite").exists():
+            with sqlite3.connect(workspace / "answers.sqlite", timeout=30) as store:
+                store.execute("DELETE FROM answer")
+        yield EVERY.index(fault)
+        assert f"Bearer {CANARY}" in endpoint.keys, f"nobody was asked during {fault}"
+
+
+def everything_was_looked_at(seen):
+    return {"requests", "web socket", "page", "address", "kept"} <= set(seen.texts)
+
+
+@pytest.mark.parametrize("faults", BOTH)
+def test_explore_never_holds_the_key(page, world, faults):
+    endpoint, url, workspace = world
+    seen = Seen(page)
+    for number in during(endpoint, workspace, faults):
+        page.goto(f"{url}/?set=own&query=q{number}&judge=environment&pipeline={FILTER}")
+        expect(page.get_by_text("The model was not asked about this list.")).to_be_visible()
+        seen.look()
+        page.get_by_role("button", name="Ask the model").click()
+        expect(page.get_by_text(re.compile("^LLM filter · small at environment"))).to_be_visible()
+        seen.look()
+        page.get_by_role("button", name="Test connection").click()
+        expect(page.get_by_text(re.compile(r"answers as|^endpoint environment \("))).to_be_visible()
+        seen.look()
+    assert everything_was_looked_at(seen)
+    assert seen.places(workspace) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_llm_filter_page_never_holds_the_key(page, world):
+    endpoint, url, workspace = world
+    seen = Seen(page)
+    page.goto(f"{url}/llm_filter")
+    choose(page, "Eval set", "Own lists")
+    page.get_by_label("Queries", exact=True).fill("2")
+    page.keyboard.press("Enter")
+    choose(page, "Endpoints", "environment")
+    for _ in during(endpoint, workspace, EVERY):
+        for view in ("Decisions", "Compare"):
+            show(page, view)
+            seen.look()
+        page.get_by_role("button", name=re.compile("^Ask 2 questions")).click()
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+        seen.look()
+        show(page, "Decisions")
+        seen.look()
+        show(page, "Answer")
+        page.get_by_role("button", name="Answer", exact=True).last.click()
+        seen.look()
+    assert everything_was_looked_at(seen)
+    assert seen.places(workspace) == set()
+
+
+def show(page, view):
+    page.get_by_role("radio", name=view, exact=True).or_(
+        page.get_by_role("button", name=view, exact=True)
+    ).first.click()
+
+
+def choose(page, label, option):
+    page.get_by_role("combobox", name=re.compile(label)).click()
+    page.get_by_role("option", name=re.compile(option)).click()
+    page.keyboard.press("Escape")

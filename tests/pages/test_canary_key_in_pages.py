@@ -1,0 +1,173 @@
+"""A key with a mark in it, through every fault of an endpoint, on every page that asks one: the pages never show it.
+
+What a page sends to the browser is looked at whole, as it is sent: every element's message, tables and components too,
+the address, and all files of the workspace afterwards.
+"""
+
+import json
+import sqlite3
+import time
+
+import pytest
+
+import tests.small_rules as small_rules
+from pages.components.rules_written import JOURNAL
+from pages.components.tuning_set import SET
+from rag_core.llm import client as client_module
+from rag_core.llm import ladder
+from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint
+
+EVERY = [*FAULTS, *KEY_SENT_BACK]
+SOME = [fault for fault in EVERY if fault.startswith(("09", "22", "28", "29"))]  # those that hand the key back, and one
+BOTH = [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every", marks=pytest.mark.slow)]
+VIEWS = ("Decisions", "Repeat", "Answer", "Compare")
+
+
+def record(number):
+    candidates = [
+        {
+            "id": f"q{number}{name}",
+            "title": f"Title {name}",
+            "text": f"Text {name}",
+            "distance": 0.1 * at,
+            "relevant": 1,
+        }
+        for at, name in enumerate("ab", 1)
+    ]
+    return {"id": f"q{number}", "query": f"question {number}", "metric": "cosine", "candidates": candidates}
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
+    with faulty_endpoint() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url_for("/v1"))
+        monkeypatch.setenv("OPENAI_MODEL", "small")
+        monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+        monkeypatch.setenv("WINNOW_PRICE_IN", "1000")
+        monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
+        yield server
+
+
+def messages(node):
+    """The bytes of every message below a node of the page."""
+    proto = getattr(node, "proto", None)
+    if proto is not None:
+        yield proto.SerializeToString()
+    for child in getattr(node, "children", {}).values():
+        yield from messages(child)
+
+
+def sent(app):
+    """All that the browser would get of the page, and its address."""
+    assert not app.exception, [error.value for error in app.exception]
+    return b"".join(messages(app._tree)).decode("utf-8", "replace") + str(dict(app.query_params))
+
+
+class Walk:
+    """What a page sent during each fault; a fault during which nobody was asked is no proof."""
+
+    def __init__(self, endpoint, workspace):
+        self.endpoint, self.workspace, self.seen = endpoint, workspace, {}
+
+    def through(self, faults):
+        for fault in faults:
+            self.endpoint.fault, self.now = fault, self.seen.setdefault(fault, [])
+            del self.endpoint.keys[:]
+            ladder.forget()
+            yield fault
+            assert f"Bearer {CANARY}" in self.endpoint.keys, f"nobody was asked during {fault}"
+
+    def look(self, app):
+        self.now.append(sent(app))
+        return app
+
+    def places(self):
+        """The faults whose pages held the key, and the files that hold it."""
+        pages = {fault for fault, texts in self.seen.items() if SECRET in "".join(texts)}
+        files = [path for path in self.workspace.rglob("*") if path.is_file()]
+        return pages | {path.name for path in files if SECRET.encode() in path.read_bytes()}
+
+
+@pytest.fixture
+def walk(endpoint, workspace):
+    return Walk(endpoint, workspace)
+
+
+def forget_answers(workspace):
+    """Have the next question asked anew."""
+    if (workspace / "answers.sqlite").exists():
+        with sqlite3.connect(workspace / "answers.sqlite") as store:
+            store.execute("DELETE FROM answer")
+
+
+def test_what_is_looked_at_holds_what_tables_and_texts_show(open_app, workspace):
+    """The walks below could not fail if it did not."""
+    app = open_app()
+    lines = "\n".join(json.dumps(record(number)) for number in range(2)).replace("Title b", f"Title {SECRET}")
+    app.file_uploader[0].upload("lists.jsonl", lines.encode(), "application/json").run()
+    assert SECRET in sent(app)
+
+
+@pytest.mark.parametrize("faults", BOTH)
+def test_explore_never_shows_the_key(walk, open_app, faults):
+    app = open_app()
+    lines = "\n".join(json.dumps(record(number)) for number in range(len(EVERY)))
+    app.file_uploader[0].upload("lists.jsonl", lines.encode(), "application/json").run()
+    next(one for one in app.toggle if one.label == "LLM filter").set_value(True).run()
+    app.selectbox(key="explore.judge").set_value("environment").run()
+    app.selectbox(key="explore.variant").set_value("reasons").run()
+    for number, _ in enumerate(walk.through(faults)):
+        walk.look(app.selectbox(key="explore.query_id").set_value(f"q{number}").run())
+        for label in ("Ask the model", "Test connection"):
+            walk.look(next(one for one in app.button if one.label == label).click().run())
+    assert walk.places() == set()
+    shown = "".join(walk.seen["28 key in a good answer"])
+    assert "you sent Bearer sk-…Ztop" in shown  # it was there, with the key taken out
+
+
+@pytest.mark.parametrize("faults", BOTH)
+def test_the_llm_filter_page_never_shows_the_key(walk, open_app, workspace, faults):
+    folder = workspace / "eval_sets" / "own"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: own\ntitle: Own lists\n")
+    (folder / "lists.jsonl").write_text("\n".join(json.dumps(record(number)) for number in range(2)))
+    app = open_app()
+    app.session_state[SET] = "own"
+    app.switch_page("pages/llm_filter.py").run()
+    app.multiselect(key="llm.rates").set_value([]).run()
+    app.multiselect(key="llm.variants").set_value(["reasons"]).run()
+    app.multiselect(key="llm.endpoints").set_value(["environment"]).run()
+    for _ in walk.through(faults):
+        forget_answers(workspace)
+        walk.look(app.run())
+        run_and_look(walk, app)
+        for view in VIEWS:
+            walk.look(app.segmented_control(key="llm.view").set_value(view).run())
+            if view == "Answer":
+                walk.look(app.button(key="llm.answer").click().run())
+    assert walk.places() == set()
+
+
+def run_and_look(walk, app):
+    """Start the run and look at the page, again and again, while it is under way."""
+    app.button(key="llm.variants.run").click().run()
+    for _ in range(300):
+        walk.look(app.run())
+        if not any(one.key == "llm.cancel" for one in app.button):
+            return
+        time.sleep(0.02)
+    raise AssertionError("the run did not end")
+
+
+@pytest.mark.parametrize("faults", BOTH)
+def test_the_rules_page_never_shows_the_key(walk, open_app, workspace, faults):
+    small_rules.build(workspace)
+    app = open_app()
+    app.session_state["rules.collection"] = small_rules.NAME
+    app.switch_page("pages/rules.py").run()
+    app.selectbox(key="rules.by").set_value("a language model").run()
+    for _ in walk.through(faults):
+        (workspace / JOURNAL).unlink(missing_ok=True)
+        walk.look(app.button(key="rules.ask").click().run())
+    assert walk.places() == set()
