@@ -1,11 +1,15 @@
 """Comparing five pipelines that share a source: one shared run against one run a pipeline, and the memory of both ways.
 
-Run: python benchmarks/compare.py [--queries 5000] [--depth 200] [--chunks 5000] [--rounds 3] [--json]
+Run: python -m benchmarks.compare [--queries 5000] [--depth 200] [--chunks 5000] [--rounds 3] [--json]
 
-Synthetic vectors; five pipelines that begin with the same source and the same rules and end in different cuts. The
-rows interleave per round; a figure is the median, a ratio the median of the per-round ratios. Both ways must give the
-same figures. Memory is the peak of Python's own allocations (tracemalloc) at a tenth of the queries and at all of
-them, without the chunks: it grows with the tallies, not with the traces. Exit code 1 where a floor is missed.
+Synthetic vectors; five pipelines that begin with the same source and the same rules and end in different cuts. Both
+ways go over the queries in turn, block by block, whichever is first changing with the block, so that a busy machine
+slows both alike; a round's seconds are the sums over its blocks. A figure is the median of the rounds, a ratio the
+median of the per-round ratios. Both ways must give the same figures.
+
+Memory is measured apart from time, since watching allocations doubles it: the peak of Python's own allocations
+(tracemalloc) at a fortieth and at a tenth of the queries, per query added, and what the process grew by over all of
+them (resident, in the first round). Both grow with the tallies, not with the traces. Exit code 1 for a missed floor.
 
 Floors: the shared run at least 1.5 times as fast; at most 20 kB a query and pipeline held.
 """
@@ -14,10 +18,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -38,6 +44,7 @@ from rag_core.types import Case, Chunk, Hit, Metric, Query  # noqa: E402
 
 FASTER = 1.5
 HELD = 20_000
+BLOCK = 100  # queries of one way before the other has its turn
 
 
 class Ranking:
@@ -89,9 +96,9 @@ class Index:
         return Ranking(tuple(hits))
 
 
-def cases(count: int, chunks: int) -> Iterator[Case]:
-    """Questions with ten labels each, made one by one."""
-    for number in range(count):
+def cases(numbers: range, chunks: int) -> Iterator[Case]:
+    """The questions of these numbers with ten labels each, made one by one."""
+    for number in numbers:
         dice = np.random.default_rng(number)
         grades = {f"c{at}": int(dice.integers(0, 2)) for at in dice.integers(0, chunks, 10)}
         yield Case(Query(f"q{number}", f"armor class 3 question {number}"), grades)
@@ -104,59 +111,90 @@ def pipelines(index: Index) -> list[Pipeline]:
     return [Pipeline((*start, end), label=f"{at} {end.name}") for at, end in enumerate(ends)]
 
 
-def shared(index: Index, queries: int) -> list[PipelineTally]:
+def shared(index: Index, numbers: range) -> list[PipelineTally]:
     """All pipelines together."""
-    return measure_all(cases(queries, len(index.chunks)), pipelines(index))
+    return measure_all(cases(numbers, len(index.chunks)), pipelines(index))
 
 
-def apart(index: Index, queries: int) -> list[PipelineTally]:
+def apart(index: Index, numbers: range) -> list[PipelineTally]:
     """One run a pipeline."""
-    return [measure_all(cases(queries, len(index.chunks)), [pipeline])[0] for pipeline in pipelines(index)]
+    return [measure_all(cases(numbers, len(index.chunks)), [pipeline])[0] for pipeline in pipelines(index)]
 
 
-def timed(run: Any, index: Index, queries: int) -> tuple[float, list[PipelineTally]]:
-    """Seconds and result of one run."""
-    started = perf_counter()
-    found = run(index, queries)
-    return perf_counter() - started, found
+WAYS = {"shared": shared, "apart": apart}
+
+
+def both(index: Index, queries: int) -> tuple[dict[str, float], list[PipelineTally]]:
+    """One round: seconds of either way, and the shared run's tallies; the two must find the same."""
+    seconds = dict.fromkeys(WAYS, 0.0)
+    blocks: list[list[PipelineTally]] = []
+    for at, start in enumerate(range(0, queries, BLOCK)):
+        numbers = range(start, min(start + BLOCK, queries))
+        found = {}
+        for way in WAYS if at % 2 == 0 else reversed(WAYS):
+            index.asked, started = 0, perf_counter()
+            found[way] = WAYS[way](index, numbers)
+            seconds[way] += perf_counter() - started
+            assert index.asked == len(numbers) * (1 if way == "shared" else 5)
+        assert [one.summary for one in found["shared"]] == [one.summary for one in found["apart"]]
+        blocks.append(found["shared"])
+    return seconds, [joined(parts) for parts in zip(*blocks, strict=True)]
+
+
+def joined(parts: Sequence[PipelineTally]) -> PipelineTally:
+    """The blocks of one pipeline as one tally."""
+    return replace(parts[0], queries=tuple(query for part in parts for query in part.queries))
 
 
 def peak(index: Index, queries: int) -> int:
     """Peak bytes of a shared run beyond what was there before."""
     tracemalloc.start()
-    held = shared(index, queries)
+    held = shared(index, range(queries))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held
     return most
 
 
+def resident() -> int:
+    """Bytes of this process that are in memory now; 0 where the system does not say."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.is_file() else 0
+
+
+def page(tallies: list[PipelineTally]) -> dict[str, float]:
+    """Seconds of what the page computes of the tallies: the table with all its tests, and what needs none."""
+    started = perf_counter()
+    table(tallies)
+    tested = perf_counter()
+    contrasts(tallies[0], tallies[1], order="regressions")
+    matrix(tallies)
+    return {"table": tested - started, "lists": perf_counter() - tested}
+
+
 def measure(queries: int, depth: int, chunks: int, rounds: int) -> dict[str, Any]:
     """Every figure of the benchmark."""
     index = Index(chunks, depth)
-    rows: dict[str, list[float]] = {"shared": [], "apart": [], "page": []}
-    for _ in range(rounds):
-        seconds, together = timed(shared, index, queries)
-        asked, index.asked = index.asked, 0
-        rows["shared"].append(seconds)
-        seconds, alone = timed(apart, index, queries)
-        rows["apart"].append(seconds)
-        assert [one.summary.means for one in together] == [one.summary.means for one in alone]
-        assert (asked, index.asked) == (queries, 5 * queries)
-        index.asked = 0
-        started = perf_counter()
-        table(together, ("SetF",))
-        contrasts(together[0], together[1], order="regressions")
-        matrix(together)
-        rows["page"].append(perf_counter() - started)
-    small, large = max(1, queries // 10), queries
-    grown = (peak(index, large) - peak(index, small)) / max(1, (large - small) * 5)
+    shared(index, range(min(queries, 20)))  # imports and first allocations are in no figure
+    rows: dict[str, list[float]] = {}
+    grown = 0
+    for at in range(rounds):
+        before = resident()
+        seconds, tallies = both(index, queries)
+        grown = grown if at else resident() - before
+        for name, value in {**seconds, **page(tallies)}.items():
+            rows.setdefault(name, []).append(value)
+    del tallies
+    small, large = max(1, queries // 40), max(2, queries // 10)
+    held = (peak(index, large) - peak(index, small)) / max(1, (large - small) * 5)
     return {
         "queries": queries,
         "depth": depth,
+        "load": os.getloadavg()[0],
         "seconds": {name: statistics.median(values) for name, values in rows.items()},
         "faster": statistics.median(b / a for a, b in zip(rows["shared"], rows["apart"], strict=True)),
-        "bytes_per_query_and_pipeline": grown,
+        "bytes_per_query_and_pipeline": held,
+        "resident_growth": grown,
     }
 
 
@@ -177,8 +215,13 @@ def main() -> int:
         print(f"{options.queries} queries × {options.depth} candidates × 5 pipelines")
         print(f"shared run {seconds['shared']:.2f} s, one run a pipeline {seconds['apart']:.2f} s")
         print(f"ratio {found['faster']:.2f} (floor {FASTER})")
-        print(f"table, contrasts and heat map {seconds['page']:.2f} s")
+        print(
+            f"table with intervals and tests {seconds['table']:.2f} s, contrasts and heat map {seconds['lists']:.2f} s"
+        )
         print(f"held {found['bytes_per_query_and_pipeline']:,.0f} bytes a query and pipeline (at most {HELD:,})")
+        print(
+            f"the process grew by {found['resident_growth'] / 1e6:,.0f} MB over all of them; load {found['load']:.1f}"
+        )
     return int(found["faster"] < FASTER or found["bytes_per_query_and_pipeline"] > HELD)
 
 
