@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.components import jobs, resources, say, tuning_method, tuning_set
-from rag_core.errors import InputError
+from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.types import Case
 
@@ -27,7 +27,6 @@ def sought(
 ) -> Search:
     """The study of a plan with as many trials as it asks for, or as `trials` says."""
     from rag_core.evaluate.search import search
-    from rag_core.evaluate.studies import shared_storage
     from rag_core.resources import with_entities, with_judge
 
     return search(
@@ -38,11 +37,19 @@ def sought(
         floor=plan.floor,
         sampler=plan.sampler,
         trials=trials or plan.trials,
-        storage=shared_storage(workspace),
+        storage=_storage(str(workspace)),
         name=plan.study,
         min_grade=min_grade,
         progress=progress,
     )
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _storage(workspace: str) -> Any:
+    """Where the studies are kept: a file, or connections to the team's database."""
+    from rag_core.store.studies import shared_storage
+
+    return shared_storage(Path(workspace))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the study")
@@ -55,16 +62,16 @@ def draw(key: str, chosen: EvalSet, dev: list[Case], test: list[Case], plan: Pla
     """The finished trials of this study, whoever made them."""
     if jobs.running():
         return
-    from rag_core.evaluate.studies import kept_trials, shared_storage
+    from rag_core.evaluate.studies import kept_trials
 
     workspace = resources.workspace()
-    trials = kept_trials(shared_storage(workspace), plan.study) if shared_storage(workspace).is_file() else 0
-    if not trials:
-        tuning_set.quiet("This study has no finished trial yet.")
-        return
     try:
+        trials = kept_trials(_storage(str(workspace)), plan.study)
+        if not trials:
+            tuning_set.quiet("This study has no finished trial yet.")
+            return
         found = _found(plan.study, trials, chosen.min_grade, str(workspace), dev, plan)
-    except InputError as error:
+    except (InputError, StoreError) as error:
         say.problem("The study cannot be read.", str(error))
         return
     able = sum(row.feasible for row in found.rows)

@@ -152,8 +152,8 @@ def conformal(asked: Asked) -> Answer:
 def search(asked: Asked) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
     from rag_core.evaluate import search as searching
-    from rag_core.evaluate.studies import shared_storage
     from rag_core.resources import with_entities, with_judge
+    from rag_core.store.studies import shared_storage
 
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, most=None)
     swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)

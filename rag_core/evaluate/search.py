@@ -21,7 +21,7 @@ from rag_core.evaluate.chain import QUANTITIES, means_of
 from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.evaluate.objectives import OBJECTIVES, Row, best_row, measured, pareto_front
 from rag_core.evaluate.sets import labels_fingerprint
-from rag_core.evaluate.studies import SAMPLERS, finished, labels, sampler_of, storage_at, suggested
+from rag_core.evaluate.studies import SAMPLERS, answering, finished, labels, sampler_of, storage_at, suggested
 from rag_core.evaluate.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.evaluate.variants import Captures
 from rag_core.spec import fingerprint
@@ -87,7 +87,7 @@ def search(
     floor: Floor | None = None,
     sampler: str = "tpe",
     trials: int = 200,
-    storage: Path | None = None,
+    storage: Path | Any = None,
     name: str = "search",
     min_grade: int = 1,
     seed: int = 0,
@@ -96,16 +96,17 @@ def search(
     """Seek settings until the study holds `trials` finished trials, those of other processes and earlier runs included.
 
     Numbers of a range are sought between its ends, choices among themselves; sampler `grid` takes the grid's own
-    values. With `storage` the study is kept there under its name; one of another task is refused. InputError for an
-    unknown objective or sampler. A `progress` that raises ends this process' part, finished trials stay; after
-    Cancelled they are given.
+    values. With `storage` (a file, or one of Optuna's) the study is kept there under its name; one of another task is
+    refused. InputError for an unknown objective or sampler, StoreError where the storage fails. A `progress` that
+    raises ends this process' part, finished trials stay; after Cancelled they are given.
     """
     _check(objectives, sampler, trials, axes)
     task = _Task(Captures(cases, min_grade), pipeline, tuple(axes), tuple(objectives), floor)
-    study = _study(task, sampler, storage, name, seed)
-    with suppress(Cancelled):
-        _run(study, task, sampler, trials, progress)
-    rows = tuple(_row(trial, task) for trial in finished(study))
+    with answering():
+        study = _study(task, sampler, storage, name, seed)
+        with suppress(Cancelled):
+            _run(study, task, sampler, trials, progress)
+        rows = tuple(_row(trial, task) for trial in finished(study))
     baseline, fixed = _baseline(task, cases, min_grade)
     return Search(task.objectives, baseline, rows, pareto_front(rows), fixed)
 
@@ -123,7 +124,7 @@ def _check(objectives: Sequence[str], sampler: str, trials: int, axes: Sequence[
         raise InputError(f"the grid has {cells:,} settings, expected at most {MOST_CELLS:,} for sampler grid")
 
 
-def _study(task: _Task, sampler: str, storage: Path | None, name: str, seed: int) -> Any:
+def _study(task: _Task, sampler: str, storage: Path | Any, name: str, seed: int) -> Any:
     """The study, made or found; one of another task under this name is refused."""
     import optuna
 

@@ -1,14 +1,16 @@
-"""Studies of Optuna: the file of a workspace that processes share, samplers, and how an axis becomes a suggestion.
+"""Studies of Optuna: the storage that processes share, samplers, and how an axis becomes a suggestion.
 
-What is sought and how a trial is judged is in search.py.
+What is sought and how a trial is judged is in search.py; where a workspace's studies live, in store/studies.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rag_core.errors import StoreError
 from rag_core.evaluate.grid import Axis
 
 SAMPLERS = ("tpe", "random", "grid", "nsga2")
@@ -53,27 +55,38 @@ def finished(study: Any) -> list[Any]:
     return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
 
 
-def shared_storage(workspace: Path) -> Path:
-    """Where the studies of a workspace live."""
-    return workspace / "studies.db"
-
-
-def kept_trials(storage: Path, name: str) -> int:
+def kept_trials(storage: Path | Any, name: str) -> int:
     """How many finished trials the study of that name holds; 0 where there is no such study."""
     import optuna
 
-    if not storage.is_file():
+    if isinstance(storage, Path) and not storage.is_file():
         return 0
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with answering():
+        try:
+            return len(finished(optuna.load_study(study_name=name, storage=storage_at(storage))))
+        except KeyError:
+            return 0
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """What a database that fails makes Optuna raise, as one StoreError sentence without statement or values."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
     try:
-        return len(finished(optuna.load_study(study_name=name, storage=storage_at(storage))))
-    except KeyError:
-        return 0
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        kind = type(error.__cause__ or error).__name__
+        raise StoreError(f"the database of the studies failed ({kind}); finished trials are kept, seek again") from None
 
 
-def storage_at(path: Path) -> Any:
-    """The studies' file, waited for while another process writes to it."""
+def storage_at(place: Path | Any) -> Any:
+    """Optuna's storage: a file's, waited for while another process writes to it; one that is a storage stays itself."""
     import optuna
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})
+    if not isinstance(place, Path):
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return optuna.storages.RDBStorage(f"sqlite:///{place}", engine_kwargs={"connect_args": {"timeout": 60}})

@@ -41,6 +41,7 @@ def schema():
     yield own.render_as_string(hide_password=False)
     with admin.begin() as connection:
         connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
+        connection.execute(text(f"DROP SCHEMA IF EXISTS {name}_studies CASCADE"))
     admin.dispose()
 
 
