@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from rag_core.errors import EndpointError, InputError, SpecError, SurroundingsError
@@ -210,6 +211,7 @@ def test_requery_reads_on_in_words_and_in_both(stage, strategy):
     assert max(Counter(every).values()) == 1
 
 
+@limits(deadline=None)
 @given(
     st.lists(st.tuples(st.text("ab ", max_size=4), st.integers(0, 180)), min_size=1, max_size=12),
     st.integers(1, 5),
