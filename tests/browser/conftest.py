@@ -22,6 +22,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(item.path).parent == Path(__file__).parent:
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group(Path(item.path).stem))  # one worker: its app is started once
             # A click while the page redraws on a busy machine can go nowhere; a fault of ours fails three times.
             item.add_marker(pytest.mark.flaky(reruns=2))
 
@@ -46,13 +47,24 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def window(browser):
+    """One browser window for all tests of a worker: what it has fetched and compiled, the next test need not."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    opened = context.new_page()
+def page(window):
+    """A page of its own in that window, which remembers nothing of the test before."""
+    opened = window.new_page()
     opened.set_default_timeout(PATIENCE)
     yield opened
-    context.close()
+    for left in window.pages:
+        left.evaluate("() => { if (location.protocol !== 'about:') { localStorage.clear(); sessionStorage.clear(); } }")
+        left.close()
+    window.clear_cookies()
 
 
 def free_port():

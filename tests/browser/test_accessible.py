@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.browser.hands import settle
+
 VIEWS = {
     "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
     "label": ("/label?set=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
@@ -37,7 +39,7 @@ def test_axe_finds_nothing_serious(browser, app, name, scheme):
     if name == "explore":
         page.locator("g.point[data-id]").first.click()
         page.get_by_text("Is it relevant to this query?").wait_for(timeout=30_000)
-    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+    settle(page)
     found = Axe().run(page).response["violations"]
     context.close()
     told = [

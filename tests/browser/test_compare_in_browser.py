@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, served
+from tests.browser.hands import at_rest, settle, tick_row
 
 LINK = '/compare?set=recorded-combat&pipelines=["query-must","unfiltered"]&show=Queries'
 DIFFERENCES = "Per chunk that one pipeline lacks"
@@ -19,10 +20,8 @@ def compare(page, own_app):
 
 
 def first_row(page, name):
-    """Tick the first row of a table; cells are drawn on a canvas, so it is found by its place."""
-    table = page.get_by_test_id("stDataFrame").filter(has=page.get_by_role("region", name=re.compile(name))).first
-    table.scroll_into_view_if_needed()
-    table.click(position={"x": 16, "y": 52})
+    """Tick the first row of the table of that name."""
+    tick_row(page.get_by_test_id("stDataFrame").filter(has=page.get_by_role("region", name=re.compile(name))).first)
 
 
 def columns(page):
@@ -47,7 +46,7 @@ def test_from_the_worst_regression_to_a_label_and_a_link(compare, browser, own_a
     page.locator(".inert").get_by_text(re.compile("no word of")).first.wait_for()
     page.get_by_role("button", name="2 relevant").click()
     expect(figure(page, 1)).not_to_have_text(before)
-    page.wait_for_timeout(500)
+    settle(page)
     after = figure(page, 1).inner_text()
     assert float(re.search(r"SetF (\d\.\d+)", after).group(1)) > float(re.search(r"SetF (\d\.\d+)", before).group(1))
 
@@ -77,8 +76,8 @@ def test_on_a_narrow_page_the_columns_stand_under_each_other_and_nothing_is_clip
     first_row(compare, "Per query: difference in SetF")
     columns(compare).nth(1).wait_for()
     compare.set_viewport_size({"width": 420, "height": 900})
-    compare.wait_for_timeout(800)
-    boxes = [columns(compare).nth(at).bounding_box() for at in (0, 1)]
+    settle(compare)
+    boxes = [at_rest(columns(compare).nth(at)) for at in (0, 1)]
     assert boxes[1]["y"] > boxes[0]["y"]
     assert all(box["x"] + box["width"] <= 421 for box in boxes)
 

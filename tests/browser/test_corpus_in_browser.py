@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.hands import settle, tick_row
+
 HOSTILE = "![x](http://foreign.invalid/a.png) <img src=http://foreign.invalid/b.png>"
 
 
@@ -23,14 +25,12 @@ def fill(page, label, text):
     box = page.get_by_label(label, exact=True).last
     box.fill(text)
     box.press("Enter")
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    settle(page)
 
 
 def click_row(page, name, row):
-    """Tick a row of the table with that name; its cells are drawn, so they are found by their place."""
-    table = page.get_by_test_id("stDataFrame").filter(has=page.get_by_role("region", name=name)).last
-    table.scroll_into_view_if_needed()
-    table.click(position={"x": 20, "y": 36 + 35 * row + 17})
+    """Tick a row of the table with that name."""
+    tick_row(page.get_by_test_id("stDataFrame").filter(has=page.get_by_role("region", name=name)).last, row)
 
 
 def test_a_folder_of_two_files_is_ingested_and_its_chunks_are_read(page, own_app, folder):

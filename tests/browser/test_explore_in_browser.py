@@ -6,12 +6,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.hands import at_rest, middle, settle
+
 POINT = "g.point[data-id]"
 
 
 def open_page(page, app, address=""):
     page.goto(app + address)
     page.locator(POINT).first.wait_for()
+    settle(page)
 
 
 def switch(page, name):
@@ -31,16 +34,17 @@ def gap_pixel(page, value):
     """The height on the screen that stands for a gap, read off the axis of the gap panel."""
     panel = page.get_by_role("group", name="Gap to the next")
     low, high = panel.locator("text.tick", has_text="0.000"), panel.locator("text.tick", has_text="0.025")
-    zero, step = (box["y"] + box["height"] / 2 for box in (low.bounding_box(), high.bounding_box()))
+    zero, step = (middle(tick)[1] for tick in (low, high))
     return zero + (step - zero) * value / 0.025
 
 
 def drag_gap_threshold(page, value, release=True):
-    grip = page.locator("g.limit[data-limit=gap_threshold] .grip").bounding_box()
-    x = grip["x"] + grip["width"] / 2
-    page.mouse.move(x, grip["y"] + grip["height"] / 2)
+    settle(page)
+    x, y = middle(page.locator("g.limit[data-limit=gap_threshold] .grip"))
+    goal = gap_pixel(page, value)
+    page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x, gap_pixel(page, value), steps=12)
+    page.mouse.move(x, goal, steps=12)
     if release:
         page.mouse.up()
 
@@ -147,13 +151,11 @@ def test_every_chunk_of_a_long_list_can_be_clicked(page, app, tmp_path):
 
 def test_the_offset_limit_is_dragged_into_the_list(page, app):
     open_page(page, app, '/?pipeline=["AdaptiveGap"]')
-    page.wait_for_timeout(700)  # what is drawn above the chart has found its place
-    grip = page.locator("g.limit[data-limit=distance_offset] .grip").bounding_box()
-    tenth = page.locator(f"{POINT}[data-id='combat-1-05'] .marker").bounding_box()
-    x = grip["x"] + grip["width"] / 2
-    page.mouse.move(x, grip["y"] + grip["height"] / 2)
+    x, y = middle(page.locator("g.limit[data-limit=distance_offset] .grip"))
+    goal = at_rest(page.locator(f"{POINT}[data-id='combat-1-05'] .marker"))
+    page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x, tenth["y"] - 4, steps=12)
+    page.mouse.move(x, goal["y"] - 4, steps=12)
     page.mouse.up()
     expect(metric(page, "kept")).to_contain_text("5 of 15")
     expect(page.locator("text.cut-text")).to_contain_text("cut after rank 5: distance ≤ 0.7")
@@ -164,8 +166,8 @@ def test_a_narrow_window_stacks_the_panels_inside_it(browser, app, scheme):
     context = browser.new_context(viewport={"width": 800, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     open_page(page, app, '/?pipeline=["AdaptiveGap"]')
-    first = page.get_by_role("group", name="Distance by rank").bounding_box()
-    second = page.get_by_role("group", name="Gap to the next").bounding_box()
+    first = at_rest(page.get_by_role("group", name="Distance by rank"))
+    second = at_rest(page.get_by_role("group", name="Gap to the next"))
     assert second["y"] >= first["y"] + first["height"]
     assert max(first["x"] + first["width"], second["x"] + second["width"]) <= 800
     context.close()
@@ -215,8 +217,7 @@ def test_foreign_text_stays_text_in_every_view(page, app, tmp_path):
     page.keyboard.press("Escape")
     for view in ("Context", "All queries", "Chunks"):
         page.get_by_role("radio", name=view).click()
-        page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
-        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        settle(page)
     page.goto(f"{app}/?set={HOSTILE[0]}&query={HOSTILE[1]}".replace("#", ""))
     expect(page.get_by_text("This eval set cannot be shown.")).to_be_visible()
     broken = tmp_path / "broken.jsonl"

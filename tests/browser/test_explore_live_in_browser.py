@@ -6,6 +6,8 @@ from urllib.parse import parse_qs, urlparse
 
 from playwright.sync_api import expect
 
+from tests.browser.hands import settle
+
 POINT = "g.point[data-id]"
 STRENGTH = f"{POINT}[data-id='rules/strength']"
 QUESTION = "What does a 7th level cleric with strength 17 need to roll to hit armor class 6?"
@@ -59,5 +61,6 @@ def test_a_deep_list_is_drawn_to_the_sixtieth_and_told_whole(page, app):
     expect(page.locator(POINT)).to_have_count(60)
     expect(page.get_by_text("drawn: 60 of 200, the table holds all")).to_be_visible()
     expect(metric(page, "kept")).to_contain_text("15 of 200")
+    settle(page)
     markers = [one.bounding_box() for one in page.locator(f"{POINT} .marker").all()]
     assert all(right["x"] - left["x"] >= 0.7 * left["width"] for left, right in pairwise(markers))

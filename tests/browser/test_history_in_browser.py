@@ -7,6 +7,7 @@ from rag_core.index.embed import BundledEmbedder
 from rag_core.index.ingest import ingest
 from rag_core.store.database import open_store
 from rag_core.store.history import Asked, History
+from tests.browser.hands import tick_row
 
 HOSTILE = "![x](http://foreign.invalid/a.png) <img src=http://foreign.invalid/b.png>"
 
@@ -24,21 +25,16 @@ def asked(own_app, tmp_path):
     return own_app
 
 
-def click_row(page, row):
-    """Tick a row; its cells are drawn, so they are found by their place."""
-    table = page.get_by_test_id("stDataFrame").first
-    table.click(position={"x": 20, "y": 36 + 35 * row + 17})
-
-
 def test_foreign_words_stay_text_and_a_question_opens_again(page, asked):
     requests = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(asked + "/history")
     expect(page.get_by_text("Questions: 2.")).to_be_visible()
-    click_row(page, 0)
+    table = page.get_by_test_id("stDataFrame").first
+    tick_row(table, 0)
     expect(page.get_by_text("Kept: 1")).to_be_visible()
-    click_row(page, 0)
-    click_row(page, 1)
+    tick_row(table, 0)
+    tick_row(table, 1)
     page.get_by_role("button", name="Open in Explore").click()
     expect(page.get_by_text("a soft cap").first).to_be_attached()  # a cell of the table, drawn on a canvas
     page.wait_for_url(lambda url: "collection=wear" in url and "question=" in url)

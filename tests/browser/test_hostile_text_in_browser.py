@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import start_app
+from tests.browser.hands import settle, shown, tick_row, until
 from tests.browser.hostile import LIVE, RECORDED, SAVED, Watch, World, beacon, build
 
 POINT = "g.point[data-id]"
@@ -24,13 +25,6 @@ def world(serve, tmp_path_factory):
         texts = build(workspace, place, called.url)
         with serve(workspace) as url:
             yield World(url, called, workspace, place, texts)
-
-
-def settle(page):
-    """Until the page stands still."""
-    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-    page.wait_for_timeout(300)
 
 
 def open_place(page, address, sign):
@@ -54,11 +48,8 @@ def open_list(page, label):
 
 
 def click_row(page, row=0, table=None):
-    """Tick a row of a table, the last if none is given; cells are drawn on a canvas, so it is found by its place."""
-    table = table or page.get_by_test_id("stDataFrame").last
-    table.scroll_into_view_if_needed()
-    table.click(position={"x": 18, "y": 36 + 35 * row + 17})
-    settle(page)
+    """Tick a row of a table, the last if none is given."""
+    tick_row(table or page.get_by_test_id("stDataFrame").last, row)
 
 
 def fill(page, label, text):
@@ -135,8 +126,9 @@ def label_queue(page, world):
         page.get_by_label("text as it stands").set_checked(number % 2 == 1)
         page.locator(".label-queue .query").click()
         yield
+        before = shown(page)
         page.keyboard.press("2" if number else "s")
-        page.wait_for_timeout(60)
+        until(page, lambda before=before: shown(page) != before)
     page.keyboard.press("b")
     yield
 
@@ -182,7 +174,6 @@ def rules_families(page, world):
     for row in range(5):
         click_row(page, row, page.get_by_test_id("stDataFrame").first)
         yield
-        page.wait_for_timeout(1000)
         settle(page)
         if apply.count():
             break
@@ -458,8 +449,7 @@ def test_the_watch_sees_what_raw_html_does(watched, world):
         }""",
         "".join(world.texts),
     )
-    page.wait_for_timeout(500)
-    assert all(watch.told.values())
+    until(page, lambda: all(watch.told.values()))
 
 
 NAIVE = """

@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import ROOT, free_port, wait_until_healthy
+from tests.browser.hands import IN_QUEUE, shown, tick_row
 
 CARD = ".label-queue .card .title"
 BEACON = "http://beacon.invalid/x"
@@ -79,17 +80,6 @@ def server(tmp_path, browser):
 def open_queue(page, server, annotator, eval_set="many"):
     page.goto(f"{server.url}/label?set={eval_set}&annotator={annotator}")
     page.locator(CARD).wait_for()
-
-
-IN_QUEUE = """() => {
-  const seen = (root) => root.querySelector('.label-queue') ?? [...root.querySelectorAll('*')].map(
-    (node) => node.shadowRoot && seen(node.shadowRoot)).find(Boolean);
-  return seen(document)?.querySelector('.left')?.dataset.pair ?? '';
-}"""
-
-
-def shown(page):
-    return page.evaluate(IN_QUEUE)
 
 
 def wait_for_chunk(page):
@@ -283,8 +273,7 @@ def test_twelve_hostile_texts_stay_text_in_every_view_of_label(browser, server):
         page.get_by_role("radio", name=view).click()
         expect(page.get_by_text(sign).first).to_be_visible()
         if opened:
-            page.wait_for_timeout(1500)  # the tables of the view before leave the page
-            page.get_by_test_id("stDataFrame").last.click(position={"x": 18, "y": 52})
+            tick_row(page.get_by_test_id("stDataFrame").last)
             expect(page.get_by_role("button", name=opened)).to_be_visible()
     assert len(events(server.workspace, "ann")) == len(events(server.workspace, "bob")) == len(HOSTILE)
     assert foreign == []

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.hands import at_rest, middle, settle
+
 
 @pytest.fixture
 def tune(page, app):
@@ -13,6 +15,7 @@ def tune(page, app):
     page.get_by_role("option", name="Three recorded combat questions").click()
     page.locator(".plane .marker").wait_for()
     expect(status(page)).to_contain_text("macro over 2 dev queries")
+    settle(page)
     return page
 
 
@@ -23,7 +26,7 @@ def status(page):
 def point_at(page, across, up):
     """The pixel of a share of the plane, from its lower left corner."""
     page.locator(".plane .area").scroll_into_view_if_needed()
-    box = page.locator(".plane .area").bounding_box()
+    box = at_rest(page.locator(".plane .area"))
     return box["x"] + box["width"] * across, box["y"] + box["height"] * (1 - up)
 
 
@@ -75,10 +78,11 @@ def test_a_click_on_a_curve_of_headroom_names_the_threshold(page, app):
     plot = page.locator(".js-plotly-plot .scatterlayer .point").nth(2)
     plot.wait_for()
     plot.scroll_into_view_if_needed()
-    page.wait_for_timeout(700)  # the chart finds its size
-    box = plot.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    settle(page)
+    x, y = middle(plot)
+    page.mouse.move(x, y)
+    page.locator(".js-plotly-plot .hoverlayer .hovertext").first.wait_for()  # a click counts on a point that is hovered
+    page.mouse.click(x, y)
     expect(page.get_by_text(re.compile("Keep distance ≤ 0.\\d{4}"))).to_be_visible()
 
 
@@ -93,7 +97,7 @@ def test_axe_finds_nothing_serious(browser, app, name, sign, scheme):
     page.get_by_role("combobox", name=re.compile("Eval set")).click()
     page.get_by_role("option", name="Three recorded combat questions").click()
     page.locator(sign).first.wait_for(timeout=30_000)
-    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
+    settle(page)
     found = Axe().run(page).response["violations"]
     context.close()
     told = [
