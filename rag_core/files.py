@@ -107,9 +107,14 @@ def decode(data: bytes, where: str) -> str:
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
     """(line number, line) of every line that is not blank; only the newline ends a line, U+0085 and U+2028 do not."""
-    for number, line in enumerate(text.split("\n"), 1):
+    number, start = 0, 0
+    while start <= len(text):  # one line at a time: a split would hold a second copy of a large file
+        end = text.find("\n", start)
+        end, number = (len(text) if end < 0 else end), number + 1
+        line = text[start:end]
         if line.strip():
             yield number, line.rstrip("\r")
+        start = end + 1
 
 
 def write_whole(path: Path, data: str | bytes) -> None:

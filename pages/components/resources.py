@@ -48,7 +48,7 @@ def collections() -> list[str]:
     return sorted(path.name for path in (workspace() / "collections").glob("*/") if path.is_dir())
 
 
-@st.cache_resource(max_entries=20, show_spinner=False)
+@st.cache_resource(max_entries=20, show_spinner="Reading the eval set")
 def _read_set(name: str, folder: str, changed_at: tuple[int, ...]) -> EvalSet:
     found = load_set(name, Path(folder))
     freeze()

@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.components import resources, say, sources
 from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.sets import EvalSet, folders, load_set
+from rag_core.evaluate.sets import EvalSet, folders, read_meta, title_of
 from rag_core.records import load_lists
 from rag_core.types import Case
 
@@ -24,12 +24,15 @@ Progress = Callable[[int, int], None]
 
 
 def titles() -> dict[str, str]:
-    """Name → title of every eval set that holds lists or a corpus to ask, and of the lists dropped in this session."""
+    """Name → title of every eval set that holds lists or a corpus to ask, and of the lists dropped in this session.
+
+    Of the sets in folders only what they say of themselves is read: one of many lists would take long for its title.
+    """
     found = {}
     for name, folder in folders(resources.workspace()).items():
         if (folder / "lists.jsonl").is_file() or (folder / "corpus.jsonl").is_file():
             try:
-                found[name] = eval_set(name).title
+                found[name] = title_of(folder, read_meta(folder))
             except InputError:
                 continue
     dropped = sources.uploads().items()
@@ -40,17 +43,7 @@ def eval_set(name: str) -> EvalSet:
     """The eval set of that name, read again when its files change; a dropped one as it was dropped."""
     if name in sources.uploads():
         return sources.uploads()[name]
-    folder = folders(resources.workspace()).get(name)
-    if folder is None:
-        raise InputError(f"there is no eval set {name[:80]!r}, expected one of {', '.join(titles())}")
-    files = [folder / file for file in ("lists.jsonl", "queries.jsonl", "qrels.tsv", "corpus.jsonl")]
-    changed = tuple(file.stat().st_mtime_ns for file in files if file.is_file())
-    return _read(name, str(resources.workspace()), changed)
-
-
-@st.cache_resource(max_entries=20, show_spinner=False)
-def _read(name: str, workspace: str, changed: tuple[int, ...]) -> EvalSet:
-    return load_set(name, Path(workspace))
+    return resources.eval_set(name)
 
 
 def capture_path(chosen: EvalSet, workspace: Path) -> Path:

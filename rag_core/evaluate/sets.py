@@ -78,9 +78,7 @@ def load_set(name: str, workspace: Path | None = None) -> EvalSet:
 
 def read_set(folder: Path) -> EvalSet:
     """The eval set in a folder; every problem is an error that names file and line."""
-    meta = parse_yaml(read_text(folder / "meta.yaml"), str(folder / "meta.yaml"))
-    if not isinstance(meta, Mapping) or meta.get("version") != VERSION:
-        raise InputError(f"{folder / 'meta.yaml'} has no version {VERSION}, expected a mapping with version: {VERSION}")
+    meta = read_meta(folder)
     if (folder / "lists.jsonl").is_file():
         cases = tuple(load_lists(folder / "lists.jsonl"))
     else:
@@ -88,13 +86,26 @@ def read_set(folder: Path) -> EvalSet:
     corpus = folder / "corpus.jsonl"
     return EvalSet(
         name=str(meta.get("name") or folder.name),
-        title=str(meta.get("title") or folder.name),
+        title=title_of(folder, meta),
         cases=cases,
         description=str(meta.get("description") or ""),
         min_grade=int(meta.get("min_grade", 1)),
         corpus=corpus if corpus.is_file() else None,
         meta=meta,
     )
+
+
+def read_meta(folder: Path) -> Mapping[str, Any]:
+    """What an eval set says of itself, without its queries: cheap where many sets are listed."""
+    meta = parse_yaml(read_text(folder / "meta.yaml"), str(folder / "meta.yaml"))
+    if not isinstance(meta, Mapping) or meta.get("version") != VERSION:
+        raise InputError(f"{folder / 'meta.yaml'} has no version {VERSION}, expected a mapping with version: {VERSION}")
+    return meta
+
+
+def title_of(folder: Path, meta: Mapping[str, Any]) -> str:
+    """The set's title; its folder's name where it has none."""
+    return str(meta.get("title") or folder.name)
 
 
 def read_queries(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> list[Case]:

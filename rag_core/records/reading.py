@@ -17,6 +17,8 @@ from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_tex
 from rag_core.records.schema import CANDIDATE_KEYS, QUERY_KEYS, VERSION
 from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
+MOST_WORDS = 50_000  # titles remembered while a file is read; titles that all differ would gain nothing
+
 
 def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
     """The cases of a recorded-list file, or of its bytes (then `name` stands in messages).
@@ -38,13 +40,36 @@ def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
 def _cases(text: str, where: str) -> Iterator[Case]:
     """Line by line; ids are unique over the file."""
     seen: dict[str, int] = {}
+    known = Known()
     for number, line in lines(text):
         place = f"{where} line {number}"
-        case = read_case(_object(parse_json_line(line, place), place), place, f"q{number}")
+        case = read_case(_object(parse_json_line(line, place), place), place, f"q{number}", known)
         first = seen.setdefault(case.query.id, number)
         if first != number:
             raise RecordError(f"{place} has query id {case.query.id!r} again (line {first}), expected unique ids")
         yield case
+
+
+class Known:
+    """What stood in earlier lines, held once: a chunk is in the lists of many queries, a title on many chunks."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[str, Chunk] = {}
+        self._words: dict[str, str] = {}
+
+    def chunk(self, chunk: Chunk) -> Chunk:
+        """The chunk as it was first read, where it was the same to the letter (1 and 1.0 are equal, not the same)."""
+        first = self._chunks.setdefault(chunk.id, chunk)
+        return first if first == chunk and _loose(first) == _loose(chunk) else chunk
+
+    def word(self, text: str) -> str:
+        """A title or type as it was first read."""
+        return self._words.setdefault(text, text) if len(self._words) < MOST_WORDS else self._words.get(text, text)
+
+
+def _loose(chunk: Chunk) -> str:
+    """What of a chunk may hold values of any type, as text."""
+    return repr((chunk.query_must, chunk.metadata)) if chunk.metadata or chunk.query_must is not None else ""
 
 
 def parse_json_line(line: str, place: str) -> Any:
@@ -61,8 +86,8 @@ def _object(value: Any, place: str) -> Mapping[str, Any]:
     return value
 
 
-def read_case(record: Mapping[str, Any], place: str, default_id: str) -> Case:
-    """One parsed line as a case; a RecordError names `place` and the key."""
+def read_case(record: Mapping[str, Any], place: str, default_id: str, known: Known | None = None) -> Case:
+    """One parsed line as a case; a RecordError names `place` and the key. `known` are the lines read before."""
     if record.get("version", VERSION) != VERSION:
         raise RecordError(f"{place} has version {record['version']!r}, expected {VERSION}")
     text = record.get("query")
@@ -74,8 +99,9 @@ def read_case(record: Mapping[str, Any], place: str, default_id: str) -> Case:
     entries = record.get("candidates")
     if not isinstance(entries, list):
         raise RecordError(f"{place} has candidates {_kind(entries)}, expected a list")
+    known = known or Known()
     pairs = [
-        _candidate(_object(entry, f"{place} candidate {rank}"), f"{place} candidate {rank}", rank, query_id, metric)
+        _candidate(entry, f"{place} candidate {rank}", rank, query_id, metric, known)
         for rank, entry in enumerate(entries, 1)
     ]
     hits = tuple(hit for hit, _ in pairs)
@@ -101,26 +127,28 @@ def _labels(value: Any, place: str) -> dict[str, int]:
 
 
 def _candidate(
-    entry: Mapping[str, Any], place: str, rank: int, query_id: str, metric: Metric
+    given: Any, place: str, rank: int, query_id: str, metric: Metric, known: Known
 ) -> tuple[Hit, int | None]:
     """One candidate as a hit and its grade."""
+    entry = _object(given, place)
     scores = {kind: _score(entry[kind], kind, place) for kind in SCORES if entry.get(kind) is not None}
     if not scores:
         raise RecordError(f"{place} has no score, expected one of {', '.join(SCORES)}")
     if "distance" not in scores and "similarity" in scores and metric is Metric.COSINE:
         scores["distance"] = 1.0 - scores["similarity"]
+    more = entry.keys() - CANDIDATE_KEYS
     chunk = Chunk(
         id=_text(entry, "id", place) or f"{query_id}#{rank}",
-        title=_text(entry, "title", place),
+        title=known.word(_text(entry, "title", place)),
         text=_text(entry, "text", place),
-        type=_text(entry, "type", place),
+        type=known.word(_text(entry, "type", place)),
         query_must=entry.get("query_must"),
         ref_ids=_texts(entry, "ref_ids", place),
-        metadata={key: value for key, value in entry.items() if key not in CANDIDATE_KEYS},
+        metadata={key: value for key, value in entry.items() if key in more} if more else EMPTY,
     )
     ranks = _ranks(entry.get(RANKS), place)
     notes = {RANKS: ranks} if ranks else EMPTY
-    return Hit(chunk, rank, scores, notes=notes), _count(entry.get("relevant"), "relevant", place)
+    return Hit(known.chunk(chunk), rank, scores, notes=notes), _count(entry.get("relevant"), "relevant", place)
 
 
 def _ranks(value: Any, place: str) -> dict[str, int]:
@@ -154,11 +182,15 @@ def _text(record: Mapping[str, Any], key: str, place: str) -> str:
         return ""
     if not isinstance(value, str):
         raise RecordError(f"{place} has {key} {_kind(value)}, expected text")
+    if value.isascii():
+        return value
     return value.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break every later writer
 
 
 def _texts(record: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
-    value = record.get(key) or []
+    value = record.get(key)
+    if not value:
+        return ()
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise RecordError(f"{place} has {key} {_kind(value)}, expected a list of texts")
     return tuple(value)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError, RecordError
-from rag_core.records import SCHEMA, dump_lists, load_lists
+from rag_core.records import SCHEMA, dump_case, dump_lists, load_lists
 from rag_core.types import Metric, Order
 
 GOOD = {"id": "q1", "query": "a question", "candidates": [{"id": "a", "distance": 0.1, "relevant": 1}]}
@@ -168,3 +168,39 @@ def test_the_schema_refuses_what_the_reader_refuses(bad):
         jsonschema.validate(bad, SCHEMA)
     with pytest.raises(RecordError):
         load(bad)
+
+
+def as_lines(*records):
+    return "\n".join(json.dumps(record) for record in records).encode()
+
+
+def test_a_chunk_in_the_lists_of_many_queries_is_held_once():
+    chunk = {
+        "id": "c1",
+        "title": "Armour",
+        "text": "long " * 50,
+        "file": "a.md",
+        "query_must": {"contain_one_of": [["x"]]},
+    }
+    lists = [{"query": f"question {n}", "candidates": [{**chunk, "distance": n / 10}]} for n in range(3)]
+    first, *others = [case.candidates.hits[0].chunk for case in load_lists(as_lines(*lists), "lists")]
+    assert all(one is first for one in others)
+
+
+@pytest.mark.parametrize("change", [{"text": "other"}, {"page": 1.0}, {"page": True}, {"query_must": {"a": [[1.0]]}}])
+def test_a_chunk_that_differs_under_one_id_stays_as_it_was_written(change):
+    chunk = {"id": "c1", "distance": 0.1, "page": 1, "query_must": {"a": [[1]]}}
+    lists = as_lines({"query": "one", "candidates": [chunk]}, {"query": "two", "candidates": [{**chunk, **change}]})
+    cases = load_lists(lists, "lists")
+    assert json.dumps(dump_case(cases[1])["candidates"][0], sort_keys=True) == json.dumps(
+        {"title": "", **chunk, **change}, sort_keys=True
+    )
+
+
+def test_titles_are_shared_between_chunks_and_bare_chunks_hold_no_empty_metadata():
+    listed = [{"id": f"c{n}", "title": "Chapter seven", "distance": n} for n in range(2)]
+    one, two = (
+        hit.chunk for hit in load_lists(as_lines({"query": "q", "candidates": listed}), "lists")[0].candidates.hits
+    )
+    assert one.title is two.title
+    assert one.metadata is two.metadata
