@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components import (
+    choice,
     compare_beside,
     compare_losses,
     compare_queries,
@@ -24,6 +25,8 @@ from rag_core.evaluate.sets import EvalSet
 from rag_core.evaluate.tally import PipelineTally
 from rag_core.spec import saved_names, shipped_names
 
+PIPELINE = "compare.pipeline"
+
 HELP = """
 **Means** are macro: every scored query weighs the same. **Intervals** are 95 % bootstrap intervals over queries.
 
@@ -38,16 +41,16 @@ HELP = """
 
 
 def choose_set() -> EvalSet | None:
-    """The eval set in the sidebar; it is also that of Tune and Headroom."""
+    """The eval set in the header, that of all pages."""
     titles = tuning_sources.titles()
+    compare_state.follow()
     view = compare_state.current()
     if view.eval_set not in titles:
         if view.eval_set:
             say.problem("The link names an eval set that is not here; another one is shown.", view.eval_set[:80])
         kept = (st.session_state.get(tuning_set.SET), *tuning_set.PREFERRED, *titles)
         compare_state.settle(eval_set=next(name for name in kept if name in titles), pipelines=(), query_id="")
-    with st.sidebar:
-        st.selectbox("Eval set", list(titles), format_func=lambda key: titles[key], **compare_state.bind("eval_set"))
+    choice.select("Eval set", list(titles), format_func=lambda key: titles[key], **compare_state.bind("eval_set"))
     try:
         return tuning_sources.eval_set(compare_state.current().eval_set)
     except InputError as error:
@@ -59,6 +62,7 @@ def choose_pipelines(chosen: EvalSet) -> None:
     """Two to five pipelines, which of them is the baseline, which is looked at, and by which measure."""
     if not compare_state.current().pipelines:
         compare_state.settle(pipelines=FIRST[chosen.recorded])
+    compare_state.follow_pipeline()
     known = [*shipped_names(), *saved_names(resources.workspace())]
     known += [entry for entry in compare_state.current().pipelines if entry not in known]
     with st.sidebar:
@@ -76,13 +80,19 @@ def choose_pipelines(chosen: EvalSet) -> None:
             return
         places = range(len(entries))
         st.selectbox("Baseline", places, format_func=lambda at: title_of(entries[at]), **compare_state.bind("baseline"))
-        others = [at for at in places if at != compare_state.current().baseline]
-        st.selectbox(
-            "Look closely at", others, format_func=lambda at: title_of(entries[at]),
-            help="Which pipeline the views Queries and Where relevant chunks die hold against the baseline.",
-            **compare_state.bind("other"),
-        )  # fmt: skip
         st.segmented_control("Measure", MEASURES, required=True, **compare_state.bind("measure"))
+    choose_pipeline(known)
+
+
+def choose_pipeline(known: list[str]) -> None:
+    """The pipeline of all pages, in the header: the one that is held against the baseline."""
+    view = compare_state.current()
+    st.session_state[PIPELINE] = view.pipelines[view.other]
+    choice.select(
+        "Pipeline", [entry for entry in known if entry != view.pipelines[view.baseline]], format_func=title_of,
+        key=PIPELINE, on_change=lambda: compare_state.put_in(st.session_state[PIPELINE]),
+        help="The views Queries and Where relevant chunks die hold it against the baseline.",
+    )  # fmt: skip
 
 
 def draw_view(found: Material, tallies: list[PipelineTally], view: CompareView) -> None:

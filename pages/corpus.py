@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import corpus_add, corpus_state, header, jobs, resources, say, who
+from pages.components import choice, corpus_add, corpus_state, header, jobs, resources, say, who
 from rag_core.errors import WinnowError
 from rag_core.index.collection import Summary
 from rag_core.roles import CHANGE
@@ -28,18 +28,20 @@ is not embedded and cannot be found by it.
 
 
 def choose_collection(known: Sequence[Summary]) -> Summary | None:
-    """The collection in the sidebar, and the demo collections."""
+    """The collection in the header, that of all pages, and the demo collections in the sidebar."""
+    names = [one.name for one in known]
+    if names and not jobs.running():  # a collection that is being built is not there yet
+        choice.collection_of(names, names[0])
     chosen = corpus_state.chosen(known)
+    if chosen is not None:
+        st.session_state["corpus.choice"] = chosen.name
+        choice.select(
+            "Collection",
+            names,
+            key="corpus.choice",
+            on_change=lambda: corpus_state.choose(st.session_state["corpus.choice"]),
+        )
     with st.sidebar:
-        if chosen is not None:
-            names = [one.name for one in known]
-            st.session_state["corpus.choice"] = chosen.name
-            st.selectbox(
-                "Collection",
-                names,
-                key="corpus.choice",
-                on_change=lambda: corpus_state.choose(st.session_state["corpus.choice"]),
-            )
         draw_demo()
     return chosen
 
@@ -173,7 +175,7 @@ def delete(name: str) -> None:
 def draw() -> None:
     header.show("Corpus", "What is in my collections, and how do documents get there?", HELP)
     known = corpus_state.collections()
-    corpus_state.read_address([one.name for one in known], BELOW)
+    corpus_state.read_address(BELOW)
     chosen = choose_collection(known)
     jobs.show()
     corpus_add.show_report()

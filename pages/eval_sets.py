@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import header, resources, say, sets_compare, sets_detail, sets_new, sets_state
-from pages.components.sets_state import CHOSEN, COMPARE, DONE, NEW, PROBLEM, SETS, VIEW
+from pages.components import choice, header, resources, say, sets_compare, sets_detail, sets_new, sets_state
+from pages.components.sets_state import CHOSEN, COMPARE, DONE, NEW, PROBLEM, SETS, VIEW, WIDGET
 from rag_core.evaluate.set_facts import SetFacts
 
 HELP = """
@@ -26,16 +26,32 @@ def draw() -> None:
     if made:
         st.session_state[CHOSEN], st.session_state[VIEW] = made, SETS
     st.session_state.setdefault(VIEW, SETS)
+    choice.follow_link("set")
+    found = sets_state.listed()
+    shown = choose_set(found)
     view = st.segmented_control("View", (SETS, NEW, COMPARE), required=True, key=VIEW, label_visibility="collapsed")
     draw_message()
-    found = sets_state.listed()
     if view == NEW:
         sets_new.show()
     elif view == COMPARE:
-        sets_compare.show([one.name for one in found if not one.problem], st.session_state.get(CHOSEN, ""))
+        sets_compare.show([one.name for one in found if not one.problem], shown)
     else:
-        draw_sets(found)
+        draw_sets(found, shown)
     resources.settle()
+
+
+def choose_set(found: Sequence[SetFacts]) -> str:
+    """The eval set in the header, that of all pages; one of one's own is shown until one is chosen."""
+    titles = {one.name: one.title or one.name for one in found}
+    own = [one.name for one in found if one.own]
+    shown = choice.eval_set_of(titles, own, "nothing that can be read")
+    choice.tell_link(set=shown)
+    st.session_state[WIDGET] = shown
+    choice.select(
+        "Eval set", list(titles), format_func=lambda name: titles[name], key=WIDGET, on_change=choice.take_widget,
+        args=(CHOSEN, WIDGET),
+    )  # fmt: skip
+    return shown
 
 
 def draw_message() -> None:
@@ -48,19 +64,13 @@ def draw_message() -> None:
             st.text(f"✓ {done}")
 
 
-def draw_sets(found: Sequence[SetFacts]) -> None:
+def draw_sets(found: Sequence[SetFacts], shown: str) -> None:
     """All sets in a table, and the chosen one below."""
     own = [one for one in found if one.own]
     if not own:
         st.markdown("**No eval set of your own yet.** Make one under *New set*, or duplicate a shipped one below.")
     draw_table(found)
-    names = [one.name for one in found]
-    asked = st.query_params.get("set", "")
-    if st.session_state.get(CHOSEN) not in names:
-        st.session_state[CHOSEN] = asked if asked in names else (own or list(found))[0].name
-    chosen = st.selectbox("Eval set", names, key=CHOSEN, persist_state="session")
-    st.query_params.from_dict({"set": chosen})
-    sets_detail.show(found[names.index(chosen)])
+    sets_detail.show(next(one for one in found if one.name == shown))
 
 
 def draw_table(found: Sequence[SetFacts]) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components import (
+    choice,
     compare_run,
     evaluate_measures,
     evaluate_runs,
@@ -14,7 +15,7 @@ from pages.components import (
     who,
 )
 from pages.components.compare_run import Material
-from pages.components.compare_view import FIRST
+from pages.components.compare_view import FIRST, title_of
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.run_file import summary_of
 from rag_core.evaluate.sets import EvalSet
@@ -22,7 +23,7 @@ from rag_core.roles import LABEL
 from rag_core.spec import saved_names, shipped_names
 
 SHOWN = ("Measures", "Per query", "Runs")
-PIPELINES = "evaluate.pipelines"
+PIPELINES, PIPELINE = "evaluate.pipelines", "evaluate.pipeline"
 NAME, KEPT, PROBLEM = "evaluate.name", "evaluate.kept", "evaluate.problem"
 MOST = 8
 
@@ -41,9 +42,32 @@ def choose_pipelines(chosen: EvalSet) -> list[str]:
     """The pipelines in the sidebar; others at first for recorded lists than for a live set."""
     known = [*shipped_names(), *saved_names(resources.workspace())]
     key = f"{PIPELINES}.{'recorded' if chosen.recorded else 'live'}"
-    st.session_state.setdefault(key, list(FIRST[chosen.recorded]))
+    entries = choice.added(st.session_state.get(key, FIRST[chosen.recorded]), choice.met("evaluate"), MOST)
+    st.session_state[key] = list(entries)
+    known += [entry for entry in entries if entry not in known]
+    choose_pipeline(known, key)
     with st.sidebar:
-        return st.multiselect("Pipelines", known, max_selections=MOST, key=key, persist_state="session")
+        return st.multiselect(
+            "Pipelines", known, max_selections=MOST, format_func=title_of, key=key, persist_state="session"
+        )
+
+
+def choose_pipeline(known: list[str], key: str) -> None:
+    """The pipeline of all pages, in the header; choosing one measures it beside the others."""
+    entries = st.session_state[key]
+    st.session_state[PIPELINE] = choice.pipeline() if choice.pipeline() in entries else next(iter(entries), None)
+    choice.select(
+        "Pipeline", known, format_func=title_of, key=PIPELINE, on_change=measure_too, args=(key,),
+        placeholder="choose a pipeline",
+        help="Is measured beside those in the sidebar; Explore and Compare open with it.",
+    )  # fmt: skip
+
+
+def measure_too(key: str) -> None:
+    """Take over the header's pipeline, and measure it beside the others."""
+    choice.take_widget(choice.PIPELINE, PIPELINE)
+    choice.met("evaluate")
+    st.session_state[key] = list(choice.added(st.session_state[key], choice.pipeline(), MOST))
 
 
 def keep(found: Material) -> None:

@@ -210,6 +210,7 @@ def draw_sidebar(chosen: EvalSet | None = None, asked: Asked | None = None, data
         if chosen is not None:
             live_controls.choose_source(chosen)
         if asked is not None and data is not None:
+            live_controls.choose_pipeline()
             controls.choose_query(asked.cases)
         if chosen is not None and session.current().collection:
             live_controls.ask()
@@ -236,6 +237,8 @@ def draw() -> None:
         say.problem(
             "The link cannot be shown as it is; the page stands as at first.", st.session_state[session.PROBLEM]
         )
+    session.follow()
+    live_controls.follow_pipeline()
     chosen = find_set()
     live, ready = find_live(chosen) if chosen is not None else (None, False)
     asked = find(chosen, live) if chosen is not None and ready else None

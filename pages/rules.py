@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import (
+    choice,
     header,
     rules_beside,
     rules_families,
@@ -17,6 +18,9 @@ from pages.components.rules_state import Bench
 from rag_core.errors import WinnowError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.rules.match import MODES
+
+COLLECTION = "rules.collection"
+NO_SET = "rules.no_set"  # beside which eval set a person chose none
 
 HELP = """
 **Rule.** What a query must say for the chunk to be returned. A chunk without a rule is never dropped.
@@ -35,37 +39,39 @@ what is missing.
 
 
 def choose_collection() -> str:
-    with st.sidebar:
-        titles = rules_state.collections()
-        if st.session_state.get("rules.collection") not in titles:
-            st.session_state["rules.collection"] = rules_state.DEMO
-        return str(
-            st.selectbox(
-                "Collection",
-                list(titles),
-                format_func=lambda name: titles[name],
-                key="rules.collection",
-                persist_state="session",
-            )
-        )
+    """The collection in the header, that of all pages; the demo's until one is chosen."""
+    titles = rules_state.collections()
+    choice.follow_link("collection", "set")
+    shown = choice.collection_of(titles, rules_state.DEMO)
+    choice.tell_link(collection=shown)
+    st.session_state[COLLECTION] = shown
+    choice.select(
+        "Collection", list(titles), format_func=lambda name: titles[name], key=COLLECTION,
+        on_change=choice.take_widget, args=(choice.COLLECTION, COLLECTION),
+    )  # fmt: skip
+    return shown
 
 
 def choose_set(collection: str) -> EvalSet | None:
-    """The eval set the rules are held to: the one named like the collection unless another is chosen."""
-    with st.sidebar:
-        titles = rules_state.eval_sets()
-        key = f"rules.eval_set.{collection}"
-        if st.session_state.get(key) not in titles:
-            st.session_state[key] = collection if collection in titles else ""
-        name = st.selectbox(
-            "Labelled queries",
-            list(titles),
-            format_func=lambda name: titles[name],
-            key=key,
-            persist_state="session",
-            help="The eval set whose queries and labels every rule is held to.",
-        )
-    return rules_state.eval_set(str(name or ""))
+    """The eval set the rules are held to, that of all pages; the one named like the collection until one is chosen."""
+    titles = rules_state.eval_sets()
+    key = f"rules.eval_set.{collection}"
+    none = st.session_state.get(NO_SET, "") == (choice.eval_set() or collection)
+    shown = "" if none else choice.eval_set_of(titles, (collection,) if collection in titles else ("",))
+    choice.tell_link(set=shown)
+    st.session_state[key] = shown
+    choice.select(
+        "Eval set", list(titles), format_func=lambda name: titles[name], key=key, on_change=take_set,
+        args=(key, collection), help="The eval set whose queries and labels every rule is held to.",
+    )  # fmt: skip
+    return rules_state.eval_set(shown)
+
+
+def take_set(key: str, collection: str) -> None:
+    """Take over the eval set; none is a choice of this page alone, until another set is chosen."""
+    if st.session_state[key]:
+        choice.take_widget(choice.EVAL_SET, key)
+    st.session_state[NO_SET] = "" if st.session_state[key] else choice.eval_set() or collection
 
 
 def choose_settings() -> tuple[int, str]:

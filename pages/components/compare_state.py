@@ -6,13 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import session, tuning_set
-from pages.components.compare_view import CompareView, from_address, settled, to_address
+from pages.components import choice, session, tuning_set
+from pages.components.compare_view import MOST, CompareView, from_address, settled, to_address
 from pages.components.view import compact
 from rag_core.errors import InputError
 
 VIEW, ADDRESS, PROBLEM = "compare", "compare.address", "compare.problem"
-FROM_EXPLORE = "from-explore"
 
 
 def current() -> CompareView:
@@ -27,6 +26,29 @@ def change(**changes: Any) -> None:
     st.session_state[PROBLEM] = ""
     if "eval_set" in changes:
         st.session_state[tuning_set.SET] = changes["eval_set"]
+
+
+def follow() -> None:
+    """Take over the eval set that another page chose since."""
+    if choice.eval_set() not in ("", current().eval_set):
+        change(eval_set=choice.eval_set())
+
+
+def follow_pipeline() -> None:
+    """Look closely at the pipeline that another page chose since."""
+    entry = choice.met(VIEW)
+    if entry:
+        put_in(entry)
+
+
+def put_in(entry: str) -> None:
+    """Hold this pipeline against the baseline, beside those that are compared already; it is the one of all pages."""
+    choice.take(choice.PIPELINE, entry)
+    choice.met(VIEW)
+    view = current()
+    entries = choice.added(view.pipelines, entry, MOST)
+    at = entries.index(entry)
+    change(pipelines=entries, **({"other": at} if at != view.baseline else {}))
 
 
 def settle(**changes: Any) -> None:
@@ -49,10 +71,7 @@ def _taken_over(field: str) -> None:
 
 def add_from_explore() -> None:
     """Take what Explore has now into the comparison, in place of what was taken before."""
-    stages = compact(session.current())
-    entry = f'{{"name":"{FROM_EXPLORE}","stages":{stages}}}'
-    kept = [one for one in current().pipelines if f'"name":"{FROM_EXPLORE}"' not in one]
-    change(pipelines=(*kept, entry)[-5:])
+    put_in(choice.working_copy(compact(session.current())))
 
 
 def read_address() -> None:
@@ -64,8 +83,11 @@ def read_address() -> None:
     if not address:
         return
     try:
-        st.session_state[VIEW] = from_address(address)
+        st.session_state[VIEW] = from_address({"set": choice.eval_set(), **address})
         st.session_state[PROBLEM] = ""
+        if address.get("set"):
+            choice.take(choice.EVAL_SET, current().eval_set)
+        choice.met(VIEW)  # the pipelines of a link stand as they are
     except InputError as error:
         st.session_state[PROBLEM] = str(error)
 

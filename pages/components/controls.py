@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.components import live_controls, llm_controls, session, sources
+from pages.components import choice, live_controls, llm_controls, session, sources
 from pages.components.view import DEFAULT_SET, View, compact
 from rag_core.types import Case
 
@@ -16,11 +16,11 @@ POLICIES = ("largest", "first", "relative")
 
 
 def choose_set(titles: Mapping[str, str]) -> None:
-    """The eval set: recorded lists, or queries with a corpus that is searched live."""
+    """The eval set, in the header: recorded lists, or queries with a corpus that is searched live."""
     bound = session.bind("eval_set")
     if session.current().eval_set not in titles:
         st.session_state[bound["key"]] = None  # an empty box, so that any choice is a change
-    st.selectbox(
+    choice.select(
         "Eval set",
         list(titles),
         format_func=lambda name: titles[name],
@@ -83,7 +83,6 @@ def filters(limit_maximum: Mapping[str, float], step: Mapping[str, float]) -> No
     """The filters in the order they run; their settings show while they are on."""
     view = session.current()
     st.markdown("**Filters**")
-    live_controls.choose_pipeline()
     st.toggle(
         "query_must",
         help="Drops a chunk whose rule the query does not satisfy. A chunk without a rule stays.",
@@ -190,6 +189,7 @@ def _reset() -> None:
 def start_over() -> None:
     """Back to the view a fresh session has."""
     st.query_params.clear()
+    choice.take(choice.EVAL_SET, DEFAULT_SET)
     st.session_state[session.VIEW] = View(eval_set=DEFAULT_SET)
     st.session_state[session.PROBLEM] = ""
     session.select("")

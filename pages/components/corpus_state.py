@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.components import jobs, resources, who
+from pages.components import choice, jobs, resources, who
 from rag_core.corpus.load import Corpus, load
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
@@ -23,7 +23,7 @@ from rag_core.index.browse import Overview, overview
 from rag_core.index.collection import Summary, folder_of, list_collections, revision_of
 from rag_core.roles import CHANGE
 
-COLLECTION = "corpus.collection"
+COLLECTION = choice.COLLECTION
 CHUNK = "corpus.chunk"
 PAGE = "corpus.page"
 BELOW = "corpus.below"
@@ -52,14 +52,14 @@ def choose(name: str) -> None:
     st.session_state[PAGE] = 1
 
 
-def read_address(known: Sequence[str], views: Sequence[str]) -> None:
-    """Take collection and view from a link, once; what it names and is not there is passed over."""
+def read_address(views: Sequence[str]) -> None:
+    """Take collection and view from a link, once; a view that is not there is passed over."""
     address = st.query_params.to_dict()
     if address == st.session_state.get(ADDRESS):
         return
     st.session_state[ADDRESS] = address
-    if address.get("collection") in known:
-        choose(address["collection"])
+    if address.get("collection"):
+        choose(address["collection"][: choice.LONGEST])
     if address.get("view") in views:
         st.session_state[BELOW] = address["view"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components import labels, resources, sources, who
+from pages.components import choice, labels, resources, sources, who
 from rag_core.evaluate.pooling import NEAR
 from rag_core.spec import shipped_names
 from rag_core.store.events import is_reserved
@@ -15,7 +15,8 @@ FIRST_PIPELINES = ("unfiltered", "query-must", "adaptive-default")
 NOBODY, NOT_ME = "nobody judged", "not by me"
 RANDOM, DECIDE = "random", "settles A or B"
 WHICH_KEY = "label.which"
-SET_KEY = "label.set"
+SET_KEY = choice.EVAL_SET
+WIDGET = "label.set"
 VIEW_KEY = "label.view"
 WANTED = "label.wanted"  # pairs that a view wants labelled next, and why
 
@@ -68,21 +69,20 @@ def choose() -> Settings:
 
 def _whose() -> tuple[str, str]:
     titles = sources.titles()
-    _from_address(SET_KEY, "set", list(titles))
-    _from_address(labels.NAME_KEY, "annotator", None)
-    eval_set = st.selectbox(
-        "Eval set", list(titles), format_func=lambda name: titles[name], key=SET_KEY, persist_state="session"
-    )
+    choice.follow_link("set")
+    shown = choice.eval_set_of(titles, ())
+    st.session_state[WIDGET] = shown
+    choice.select(
+        "Eval set", list(titles), format_func=lambda name: titles[name], key=WIDGET, on_change=choice.take_widget,
+        args=(SET_KEY, WIDGET),
+    )  # fmt: skip
+    said = st.query_params.get("annotator", "")  # a link or a reload says where to start; the box is the truth then
+    if said and labels.NAME_KEY not in st.session_state:
+        st.session_state[labels.NAME_KEY] = said[:80]
     name = annotator()
-    st.query_params.from_dict({"set": eval_set or "", "annotator": name})
-    return eval_set or next(iter(titles)), name
-
-
-def _from_address(key: str, parameter: str, known: list[str] | None) -> None:
-    """Start from what a link or a reload says; the widget is the truth from then on."""
-    said = st.query_params.get(parameter, "")
-    if key not in st.session_state and said and (known is None or said in known):
-        st.session_state[key] = said[:80]
+    choice.tell_link(set=shown)
+    st.query_params.from_dict({"set": shown, "annotator": name})
+    return shown, name
 
 
 def annotator() -> str:

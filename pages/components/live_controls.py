@@ -4,11 +4,13 @@ the shipped pipelines as a pick list that sets every control.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, search_controls, session
+from pages.components import choice, resources, say, search_controls, session
 from pages.components.view import MOST_READ, View, stages, with_pipeline
 from pages.components.where import read_where
 from rag_core.errors import InputError
@@ -16,7 +18,7 @@ from rag_core.evaluate.sets import EvalSet
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.question import LONGEST, check_question
 from rag_core.retrieve.requery import STRATEGIES
-from rag_core.spec import read_pipeline, shipped_names
+from rag_core.spec import read_pipeline, saved_names, shipped_names
 from rag_core.stage import Pipeline
 
 OWN = "own settings"
@@ -32,11 +34,11 @@ def choose_source(chosen: EvalSet) -> None:
     bound = session.bind("collection")
     if session.current().collection not in options:
         st.session_state[bound["key"]] = None
-    st.selectbox(
-        "Source",
+    choice.select(
+        "Collection",
         options,
-        format_func=lambda name: f"collection {name}" if name else "recorded lists",
-        placeholder="choose a source",
+        format_func=lambda name: name or "none: recorded lists",
+        placeholder="choose a collection",
         help="Recorded lists come with the eval set. A collection is searched now, for every query you look at.",
         **bound,
     )
@@ -129,8 +131,31 @@ STRATEGY_HELP = (
 @cache
 def shipped() -> dict[str, Pipeline]:
     """The shipped pipelines whose stages this page has, by name."""
-    found = {name: read_pipeline(name) for name in shipped_names()}
-    return {name: pipeline for name, pipeline in found.items() if _fits(pipeline)}
+    return _fitting(shipped_names())
+
+
+def known() -> dict[str, Pipeline]:
+    """The shipped pipelines and those saved in the workspace, by name."""
+    workspace = resources.workspace()
+    names = tuple(saved_names(workspace))
+    changed = tuple((workspace / "pipelines" / f"{name}.yaml").stat().st_mtime_ns for name in names)
+    return {**shipped(), **_saved(str(workspace), names, changed)}
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _saved(workspace: str, names: tuple[str, ...], changed: tuple[int, ...]) -> dict[str, Pipeline]:
+    return _fitting([str(Path(workspace) / "pipelines" / f"{name}.yaml") for name in names])
+
+
+def _fitting(sources: list[str]) -> dict[str, Pipeline]:
+    """The pipelines that this page can show, by name; one that cannot be read is none."""
+    found = {}
+    for source in sources:
+        with suppress(InputError):
+            pipeline = read_pipeline(source)
+            if _fits(pipeline):
+                found[Path(source).stem] = pipeline
+    return found
 
 
 def _fits(pipeline: Pipeline) -> bool:
@@ -147,20 +172,32 @@ def laid_over(view: View, pipeline: Pipeline) -> View:
 
 
 def choose_pipeline() -> None:
-    """The shipped pipelines; the one that the controls stand at is shown, else that they stand at one's own."""
-    view = session.current()
-    now = [name for name, pipeline in shipped().items() if stages(laid_over(view, pipeline)) == stages(view)]
+    """The pipelines by name, in the header: the one that the controls stand at, else that they are one's own."""
+    view, pipelines = session.current(), known()
+    now = [name for name, pipeline in pipelines.items() if stages(laid_over(view, pipeline)) == stages(view)]
     st.session_state[PIPELINE] = now[0] if now else OWN
-    st.selectbox(
+    choice.select(
         "Pipeline",
-        [OWN, *shipped()],
+        [OWN, *pipelines],
         key=PIPELINE,
         on_change=_take,
-        help="A shipped pipeline sets the controls below; change any of them and it is your own.",
+        help="A pipeline by name sets the filters in the sidebar; change any of them and they are your own settings.",
     )
+    session.note_pipeline(now[0] if now else "")
 
 
 def _take() -> None:
     name = st.session_state[PIPELINE]
-    if name in shipped():
-        st.session_state[session.VIEW] = laid_over(session.current(), shipped()[name])
+    if name in known():
+        st.session_state[session.VIEW] = laid_over(session.current(), known()[name])
+
+
+def follow_pipeline() -> None:
+    """Lay the pipeline over the controls that another page chose since; what this page cannot show is said."""
+    entry = choice.met(session.VIEW)
+    if not entry:
+        return
+    try:
+        st.session_state[session.VIEW] = laid_over(session.current(), read_pipeline(entry))
+    except InputError as error:
+        say.problem("The chosen pipeline cannot be shown here; this page’s own settings stand.", str(error))

@@ -11,14 +11,17 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.view import View, from_address, to_address
+from pages.components import choice
+from pages.components.view import View, compact, from_address, to_address
 from rag_core.errors import InputError
 
 VIEW = "explore"
 ADDRESS = "explore.address"
+UNFILTERED = "unfiltered"  # the shipped pipeline a fresh view stands at; nobody chose it
 PROBLEM = "explore.problem"
 UPLOAD_PROBLEM = "explore.upload_problem"
 SELECTED = "explore.selected"
+MET_COLLECTION, NOTED = "explore.met_collection", "explore.noted"
 
 
 def current() -> View:
@@ -31,17 +34,46 @@ def change(**changes: Any) -> None:
     """Change fields of the view; what was wrong before is past, another query forgets the selected chunk."""
     if "eval_set" in changes:
         changes = {"query_id": "", "collection": "", "where": "", "file_filter": "", **changes}
+        choice.take(choice.EVAL_SET, changes["eval_set"])
     if "query_id" in changes:
         changes.setdefault("question", "")
     if {"query_id", "question", "collection"} & set(changes):
         select("")
     st.session_state[VIEW] = current().changed(**changes)
     st.session_state[PROBLEM] = st.session_state[UPLOAD_PROBLEM] = ""
+    _search_in(current().collection)
+
+
+def _search_in(collection: str) -> None:
+    """A collection that is searched here is the one of all pages; recorded lists are none."""
+    if collection:
+        choice.take(choice.COLLECTION, collection)
+    st.session_state[MET_COLLECTION] = choice.collection()
 
 
 def settle(**changes: str) -> None:
     """Name the query or the collection that is shown where the view named none, or one that is not there."""
     st.session_state[VIEW] = current().changed(**changes)
+    _search_in(current().collection)
+
+
+def follow() -> None:
+    """Take over the eval set and the collection that another page chose since."""
+    if choice.eval_set() not in ("", current().eval_set):
+        change(eval_set=choice.eval_set())
+    if choice.collection() not in ("", current().collection, st.session_state.get(MET_COLLECTION, "")):
+        change(collection=choice.collection())
+
+
+def note_pipeline(name: str) -> None:
+    """Make what the controls stand at the pipeline of all pages, once it is another: by name, or as it is."""
+    view = current()
+    entry = name or (choice.working_copy(compact(view)) if view.filtered else "")
+    if entry == st.session_state.get(NOTED, UNFILTERED):
+        return
+    st.session_state[NOTED] = entry
+    choice.take(choice.PIPELINE, entry)
+    choice.met(VIEW)
 
 
 def typed(field: str, check: Callable[[str], object]) -> dict[str, Any]:
@@ -90,8 +122,11 @@ def read_address() -> None:
     if not address:
         return
     try:
-        st.session_state[VIEW] = from_address(address)
+        st.session_state[VIEW] = from_address({"set": choice.eval_set(), **address})
         st.session_state[PROBLEM] = ""
+        if address.get("set"):
+            choice.take(choice.EVAL_SET, current().eval_set)
+        _search_in(current().collection)
     except InputError as error:
         st.session_state[PROBLEM] = str(error)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, who
+from pages.components import choice, resources, who
 from rag_core.errors import WinnowError
 from rag_core.evaluate.set_facts import SetFacts, facts_of
 from rag_core.evaluate.set_writing import DATA
@@ -20,7 +20,8 @@ from rag_core.roles import CHANGE
 from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
 
-CHOSEN = "sets.chosen"
+CHOSEN = choice.EVAL_SET
+WIDGET = "sets.chosen"
 VIEW = "sets.view"
 SETS, NEW, COMPARE = "Sets", "New set", "Compare"
 DONE, PROBLEM = "sets.done", "sets.problem"

@@ -7,37 +7,40 @@ from time import perf_counter
 
 import streamlit as st
 
-from pages.components import resources, say, sources, tuning_sources, who
+from pages.components import choice, resources, say, sources, tuning_sources, who
 from pages.components.trace import counted
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.roles import CHANGE
 from rag_core.types import Case
 
-SET = "tuning.set"
+SET = choice.EVAL_SET
+WIDGET = "tuning.set.widget"
 PREFERRED = ("rulebook", "recorded-combat")
 GOING = "tuning.capturing"
 FILE = "tuning.file"
 
 
 def choose(preferred: Sequence[str] = PREFERRED) -> EvalSet | None:
-    """The eval set in the sidebar, shared by the pages; `preferred` is shown until one is chosen."""
+    """The eval set in the header, that of all pages; `preferred` is shown until one is chosen."""
     titles = tuning_sources.titles()
     if not titles:
         say.problem("There is no eval set.", "The folder eval_sets of the project or of the workspace holds them.")
         return None
-    kept = st.session_state.get(SET)
-    first = kept if kept in titles else next((name for name in preferred if name in titles), next(iter(titles)))
-    st.session_state["tuning.set.widget"] = first
+    choice.follow_link("set")
+    shown = choice.eval_set_of(titles, preferred)
+    choice.tell_link(set=shown)
+    st.session_state[WIDGET] = shown
+    choice.select(
+        "Eval set",
+        list(titles),
+        format_func=lambda key: titles[key],
+        key=WIDGET,
+        on_change=choice.take_widget,
+        args=(SET, WIDGET),
+        help="Recorded lists, or a collection whose queries are asked once and kept.",
+    )
     with st.sidebar:
-        name = st.selectbox(
-            "Eval set",
-            list(titles),
-            format_func=lambda key: titles[key],
-            key="tuning.set.widget",
-            on_change=_taken,
-            help="Recorded lists, or a collection whose queries are asked once and kept.",
-        )
         st.file_uploader(
             "Open my result lists (JSONL)",
             type=["jsonl"],
@@ -49,7 +52,7 @@ def choose(preferred: Sequence[str] = PREFERRED) -> EvalSet | None:
     if sources.upload_problem():
         say.problem("The dropped file cannot be read.", sources.upload_problem())
     try:
-        return tuning_sources.eval_set(name or first)
+        return tuning_sources.eval_set(shown)
     except InputError as error:
         say.problem("This eval set cannot be opened.", str(error))
         return None
@@ -58,11 +61,7 @@ def choose(preferred: Sequence[str] = PREFERRED) -> EvalSet | None:
 def _dropped() -> None:
     name = sources.take_upload(FILE)
     if name:
-        st.session_state[SET] = name
-
-
-def _taken() -> None:
-    st.session_state[SET] = st.session_state["tuning.set.widget"]
+        choice.take(SET, name)
 
 
 def cases_of(chosen: EvalSet) -> list[Case] | None:

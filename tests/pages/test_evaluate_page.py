@@ -15,7 +15,8 @@ def evaluate(open_app):
 
     def opened(**parameters):
         app = open_app()
-        app.session_state["tuning.set"] = "recorded-combat"
+        app.query_params.clear()  # as a browser does on the way to another page
+        app.session_state["choice.eval_set"] = "recorded-combat"
         app.switch_page("pages/evaluate.py")
         for name, value in parameters.items():
             app.query_params[name] = value

@@ -74,7 +74,8 @@ def sane(app):
 def page(lists, open_app):
     """The page on the lists above, with the free list as the only cheap filter."""
     app = open_app()
-    app.session_state["tuning.set"] = "own"
+    app.query_params.clear()  # as a browser does on the way to another page
+    app.session_state["choice.eval_set"] = "own"
     return sane(app.switch_page("pages/llm_filter.py").run())
 
 

@@ -18,7 +18,8 @@ LOST = {"contain": "halberd"}
 
 def opened(open_app, collection=small_rules.NAME):
     app = open_app()
-    app.session_state["rules.collection"] = collection
+    app.query_params.clear()  # as a browser does on the way to another page
+    app.session_state["choice.collection"] = collection
     app.session_state["rules.k"] = 5
     app.switch_page("pages/rules.py")
     return ran(app.run(timeout=120))

@@ -26,7 +26,8 @@ def open_method(open_app, workspace):
         (folder / "meta.yaml").write_text("version: 1\nname: made\ntitle: Made lists\nmin_grade: 1\n")
         (folder / "lists.jsonl").write_text("\n".join(dump_lists(planted.planted_gap(1, queries, noise=0.1))) + "\n")
         app = open_app()
-        app.session_state["tuning.set"] = "made"
+        app.query_params.clear()  # as a browser does on the way to another page
+        app.session_state["choice.eval_set"] = "made"
         app.session_state["tune.method"] = method
         app.switch_page("pages/tune.py")
         return run(app)

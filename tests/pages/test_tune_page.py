@@ -36,7 +36,8 @@ def write_set(workspace, queries=12, labelled=True, name="made"):
 def open_page(open_app, workspace):
     def opened(page="tune", eval_set="made"):
         app = open_app()
-        app.session_state["tuning.set"] = eval_set
+        app.query_params.clear()  # as a browser does on the way to another page
+        app.session_state["choice.eval_set"] = eval_set
         app.switch_page(f"pages/{page}.py")
         return run(app)
 
@@ -230,6 +231,7 @@ def test_every_part_of_headroom_opens(open_page, workspace, eval_set, view):
 
 def test_the_first_set_of_the_llm_filter_is_not_forced_on_tune(open_app):
     app = open_app()
+    app.query_params.clear()  # as a browser does on the way to another page
     run(app.switch_page("pages/llm_filter.py"))
     assert app.selectbox(key="tuning.set.widget").value == "api-docs"
     run(app.switch_page("pages/tune.py"))

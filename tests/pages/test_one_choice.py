@@ -1,0 +1,141 @@
+"""One eval set, one collection, one pipeline: chosen on any page, they are selected on every other that has them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pages.components.choice import added, working_copy
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
+
+import small_rules
+
+SET_PAGES = {
+    "explore": "explore.eval_set",
+    "label": "label.set",
+    "eval_sets": "sets.chosen",
+    "llm_filter": "tuning.set.widget",
+    "tune": "tuning.set.widget",
+    "evaluate": "tuning.set.widget",
+    "compare": "compare.eval_set",
+    "headroom": "tuning.set.widget",
+}
+COLLECTION_PAGES = {"corpus": "corpus.choice", "rules": "rules.collection", "explore": "explore.collection"}
+EVERY_RUN = ("explore", "label", "tune")
+
+
+def sane(app):
+    assert not app.exception, [error.value for error in app.exception]
+    return app
+
+
+def go(app, page, **link):
+    """To another page as a browser goes: the address starts empty, or is that of a link."""
+    app.query_params.clear()
+    for name, value in link.items():
+        app.query_params[name] = value
+    return sane(app.switch_page(f"pages/{page}.py").run(timeout=120))
+
+
+@pytest.mark.parametrize(
+    "page", [page if page in EVERY_RUN else pytest.param(page, marks=pytest.mark.slow) for page in SET_PAGES]
+)
+def test_an_eval_set_chosen_on_a_page_is_selected_on_every_other(open_app, page):
+    app = go(open_app(), page)
+    wanted = "adaptive-short" if app.selectbox(key=SET_PAGES[page]).value != "adaptive-short" else "recorded-combat"
+    sane(app.selectbox(key=SET_PAGES[page]).set_value(wanted).run(timeout=120))
+    for other, key in SET_PAGES.items():
+        app = go(app, other)
+        assert (other, app.selectbox(key=key).value) == (other, wanted)
+
+
+def test_the_labelled_queries_of_rules_are_the_eval_set_of_all_pages(open_app, workspace):
+    small_rules.build(workspace)
+    app = go(open_app(collection=small_rules.NAME), "rules")
+    key = f"rules.eval_set.{small_rules.NAME}"
+    sane(app.selectbox(key=key).set_value("").run(timeout=120))
+    assert app.selectbox(key=key).value == ""
+    sane(app.selectbox(key=key).set_value(small_rules.NAME).run(timeout=120))
+    assert go(app, "eval_sets").selectbox(key="sets.chosen").value == small_rules.NAME
+
+
+@pytest.mark.parametrize("page", COLLECTION_PAGES)
+def test_a_collection_chosen_on_a_page_is_selected_on_every_other(open_app, workspace, page):
+    small_rules.build(workspace)
+    app = go(open_app(), page)
+    if (
+        app.selectbox(key=COLLECTION_PAGES[page]).value == small_rules.NAME
+    ):  # the only one there: shown, nobody chose it
+        app = go(go(app, "start"), page, collection=small_rules.NAME)
+    else:
+        sane(app.selectbox(key=COLLECTION_PAGES[page]).set_value(small_rules.NAME).run(timeout=120))
+    for other, key in COLLECTION_PAGES.items():
+        app = go(app, other)
+        assert (other, app.selectbox(key=key).value) == (other, small_rules.NAME)
+
+
+def test_recorded_lists_chosen_on_explore_stand_though_a_collection_was_chosen(open_app, workspace):
+    small_rules.build(workspace)
+    app = open_app(collection=small_rules.NAME)
+    sane(app.selectbox(key="explore.collection").set_value("").run())
+    app = go(go(app, "corpus"), "explore")
+    assert app.selectbox(key="explore.collection").value == ""
+
+
+def test_a_pipeline_chosen_on_explore_is_the_one_of_compare_and_evaluate(open_app):
+    app = sane(open_app())
+    sane(app.selectbox(key="explore.shipped").set_value("adaptive-default").run())
+    app = go(app, "compare")
+    assert app.selectbox(key="compare.pipeline").value == "adaptive-default"
+    app = go(app, "evaluate")
+    assert app.selectbox(key="evaluate.pipeline").value == "adaptive-default"
+    assert "adaptive-default" in app.multiselect[0].value
+
+
+def test_a_pipeline_chosen_on_compare_or_evaluate_sets_the_controls_of_explore(open_app):
+    app = go(open_app(set="recorded-combat"), "compare")
+    sane(app.selectbox(key="compare.pipeline").set_value("adaptive-default").run(timeout=60))
+    app = go(app, "explore")
+    assert app.selectbox(key="explore.shipped").value == "adaptive-default"
+    assert app.toggle(key="explore.adaptive_on").value
+    app = go(app, "evaluate")
+    sane(app.selectbox(key="evaluate.pipeline").set_value("query-must").run(timeout=60))
+    assert go(app, "explore").selectbox(key="explore.shipped").value == "query-must"
+
+
+def test_settings_of_ones_own_on_explore_are_compared_as_they_are(open_app):
+    app = sane(open_app(pipeline='[{"TopK":{"k":3}}]'))
+    app = go(app, "compare")
+    assert '"k":3' in app.selectbox(key="compare.pipeline").value
+
+
+def test_the_parameter_of_a_link_wins_over_what_was_chosen(open_app):
+    app = go(open_app(set="adaptive-short"), "headroom", set="recorded-combat")
+    assert app.selectbox(key="tuning.set.widget").value == "recorded-combat"
+    assert go(app, "explore").selectbox(key="explore.eval_set").value == "recorded-combat"
+
+
+@pytest.mark.parametrize("page", ["label", "tune", "eval_sets", "compare"])
+def test_an_eval_set_that_is_not_there_is_one_sentence(open_app, words, page):
+    app = go(open_app(), page, set="nosuch")
+    assert words(app).count("is not here") == 1
+    assert "nosuch" in words(app)
+    assert app.selectbox(key=SET_PAGES[page]).value not in ("", "nosuch", None)
+
+
+def test_a_set_of_queries_only_is_said_where_lists_are_needed_and_stays_chosen(open_app, workspace, words):
+    from rag_core.evaluate.set_writing import new_set
+    from rag_core.types import Query
+
+    new_set(workspace, "bare", [Query("a1", "what is this?"), Query("a2", "what is that?")])
+    app = go(open_app(), "eval_sets", set="bare")
+    assert "holds no result lists and no corpus, which this page needs" in words(go(app, "tune"))
+    assert go(app, "eval_sets").selectbox(key="sets.chosen").value == "bare"
+
+
+def test_one_more_pipeline_takes_the_place_of_an_older_working_copy_or_of_the_last():
+    older, newer = working_copy('["QueryMust"]'), working_copy('["TopK"]')
+    assert added(["a", older], newer, 5) == ("a", newer)
+    assert added(["a", "b"], "c", 2) == ("a", "c")
+    assert added(["a", "b"], "a", 2) == ("a", "b")
