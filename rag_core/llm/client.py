@@ -174,7 +174,7 @@ class Client:
                     api_key="set by the HTTP layer",
                     base_url=self.endpoint.base_url,
                     max_retries=0,
-                    timeout=self.endpoint.deadline,
+                    timeout=None,  # of a single read; the deadline over all is ours, and may be longer than the usual
                     http_client=http_client(self.endpoint.key),
                 )
             return self._library
