@@ -10,6 +10,7 @@ import streamlit as st
 from pages.components import beside, chunk_panel, compare_run, compare_state, resources, say
 from pages.components.compare_run import Material
 from pages.components.compare_view import CompareView
+from pages.components.listed import columns
 from pages.components.reading import Row, label_of
 from pages.components.tuning_set import quiet
 from rag_core.errors import StoreError
@@ -81,7 +82,7 @@ def _reasons(outcomes: Sequence[Outcome], names: Sequence[str], view: CompareVie
         "selection": {"rows": [ids.index(view.chunk)] if view.chunk in ids else [], "columns": []}
     }
     st.dataframe(
-        {name: [row[name] for row in rows] for name in rows[0]},
+        columns(rows),
         hide_index=True,
         key=TABLE,
         on_select=lambda: _selected(ids),

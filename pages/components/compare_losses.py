@@ -10,6 +10,8 @@ import streamlit as st
 from pages.components import compare_run
 from pages.components.compare_run import Material
 from pages.components.compare_view import CompareView
+from pages.components.listed import columns
+from pages.components.trace import counted
 from pages.components.tuning_set import quiet
 from rag_core.evaluate.attribution import Attribution, Waterfall, attribute
 
@@ -19,9 +21,15 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8A9199"
 def show(found: Material, view: CompareView) -> None:
     """Verdict, waterfall, stages and swaps of the pipeline that is compared with the baseline."""
     pipeline = found.pipelines[view.other]
-    made: Attribution = compare_run.computed(
-        "losses", found.key, view.other, _work=lambda: attribute(found.cases, pipeline, found.chosen.min_grade)
-    )
+    total = len(found.cases)
+    made: Attribution | None = compare_run.computed(
+        "losses", found, view.other, words="queries without each stage in turn",
+        work=lambda told: attribute(
+            found.cases, pipeline, found.chosen.min_grade, progress=lambda done: told(done, total)
+        ),
+    )  # fmt: skip
+    if made is None:
+        return
     st.text(f"{pipeline.label}: {made.verdict()}")
     _waterfall(made.waterfall, pipeline.label, made.queries)
     _stages(made)
@@ -31,7 +39,7 @@ def show(found: Material, view: CompareView) -> None:
 def _waterfall(falls: Waterfall, name: str, queries: int) -> None:
     import plotly.graph_objects as go
 
-    steps = falls.steps()
+    steps, scored = falls.steps(), counted(queries, "scored query", "scored queries")
     figure = go.Figure(
         go.Waterfall(
             x=[step for step, _ in steps],
@@ -50,7 +58,7 @@ def _waterfall(falls: Waterfall, name: str, queries: int) -> None:
     figure.update_layout(
         height=300,
         margin={"l": 60, "r": 16, "t": 44, "b": 40},
-        title={"text": f"Relevant chunks of {queries} scored queries through {escape(name)}", "font": {"size": 14}},
+        title={"text": f"Relevant chunks of {scored} through {escape(name)}", "font": {"size": 14}},
         yaxis={"title": {"text": "relevant chunks"}, "rangemode": "tozero"},
         showlegend=False,
     )
@@ -78,7 +86,7 @@ def _stages(made: Attribution) -> None:
     ]
     st.markdown("**Each stage**: what it drops, and what changes when it alone is left out")
     st.dataframe(
-        {name: [row[name] for row in rows] for name in rows[0]},
+        columns(rows),
         hide_index=True,
         key="compare.stages",
         column_config={"SetF it brings": st.column_config.NumberColumn(format="%+.3f")},
@@ -100,7 +108,7 @@ def _swaps(made: Attribution) -> None:
         if swap.queries_changed:
             st.text(
                 f"{swap.first} before {swap.second} matters: the other order changes what is kept on "
-                f"{swap.queries_changed} queries, mean SetF {-swap.gain:+.3f}."
+                f"{counted(swap.queries_changed, 'query', 'queries')}, mean SetF {-swap.gain:+.3f}."
             )
         else:
             st.text(f"{swap.first} and {swap.second} may stand in either order: no query changes.")

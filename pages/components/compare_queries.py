@@ -1,4 +1,4 @@
-"""Compare's queries: where two pipelines differ, as a strip and a table, regressions first; a row opens a query."""
+"""Compare's queries: where two pipelines differ, page by page as a strip and a table; a row opens a query."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import streamlit as st
 
 from pages.components import compare_state
 from pages.components.compare_view import ORDERS, CompareView
-from pages.components.tuning_set import quiet
+from pages.components.listed import paged
+from pages.components.trace import counted
 from rag_core.evaluate import compare
 from rag_core.evaluate.compare import Contrast
 from rag_core.evaluate.tally import PipelineTally
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 TABLE = "compare.queries"
-MOST_BARS = 400
 
 
 def show(tallies: Sequence[PipelineTally], view: CompareView) -> None:
@@ -33,25 +33,29 @@ def show(tallies: Sequence[PipelineTally], view: CompareView) -> None:
         return
     wins, losses = sum(one.difference > 0 for one in found), sum(one.difference < 0 for one in found)
     st.text(
-        f"{other.name} against {baseline.name} in {view.measure}, {len(found)} of {len(baseline.queries)} queries: "
+        f"{other.name} against {baseline.name} in {view.measure}, {len(found)} of "
+        f"{counted(len(baseline.queries), 'query', 'queries')}: "
         f"{wins} better, {losses} worse, {len(found) - wins - losses} the same."
     )
-    _strip(found, view, baseline.name, other.name)
-    _table(found, view, baseline.name, other.name)
+    opened = next((at for at, one in enumerate(found) if one.query_id == view.query_id), 0)
+    key = f"compare.queries.page.{view.measure}.{view.order}.{baseline.name}.{other.name}"
+    places = paged(len(found), key, opened)
+    shown = found[places.start : places.stop]
+    _strip(shown, view, baseline.name, other.name)
+    _table(shown, view, baseline.name, other.name)
 
 
 def _strip(found: Sequence[Contrast], view: CompareView, baseline: str, other: str) -> None:
     """One bar a query, in the table's order; blue better, vermillion worse, the height is the difference."""
     import plotly.graph_objects as go
 
-    shown = found[:MOST_BARS]
-    values = [one.difference for one in shown]
+    values = [one.difference for one in found]
     figure = go.Figure(
         go.Bar(
-            x=list(range(len(shown))),
+            x=list(range(len(found))),
             y=values,
             marker_color=[BLUE if value > 0 else ORANGE if value < 0 else GREY for value in values],
-            customdata=[escape(one.query_id[:60]) for one in shown],
+            customdata=[escape(one.query_id[:60]) for one in found],
             hovertemplate="%{customdata}: %{y:+.3f}<extra></extra>",
         )
     )
@@ -69,8 +73,6 @@ def _strip(found: Sequence[Contrast], view: CompareView, baseline: str, other: s
         figure, key="compare.strip", config={"displaylogo": False},
         alt=f"Difference in {view.measure} per query; the table below holds the numbers",
     )  # fmt: skip
-    if len(found) > MOST_BARS:
-        quiet(f"drawn: the first {MOST_BARS} of {len(found):,} queries, the table holds all")
 
 
 def _table(found: Sequence[Contrast], view: CompareView, baseline: str, other: str) -> None:

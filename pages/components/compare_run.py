@@ -1,22 +1,25 @@
 """The runs behind Compare: the cases of an eval set with today's labels, every pipeline over them, kept block by block.
 
 A block that was measured stays measured: a run that was cancelled goes on where it was, and another baseline or measure
-runs nothing. What is computed of the tallies is in rag_core.evaluate.compare.
+runs nothing. Traces are let go with their query. What is computed of the tallies is in rag_core.evaluate.compare, long
+work in sight of a person in under_way.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 from cachetools import LRUCache
 
-from pages.components import resources, say
+from pages.components import resources, say, under_way
 from pages.components.asked import labelled, working
 from pages.components.compare_view import read_entry
+from pages.components.trace import counted
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.compare import SHOWN
 from rag_core.evaluate.experiment import Outcome, run_all, stream
@@ -119,10 +122,8 @@ def tallies(found: Material) -> list[PipelineTally] | None:
     starts = range(0, len(found.cases), BLOCK)
     missing = [start for start in starts if (found.key, start) not in kept]
     if missing:
-        try:
-            _measure(found, missing)
-        except (WinnowError, OSError) as error:
-            say.problem("The comparison did not come to its end; what is done is kept.", str(error))
+        words = f"queries through {counted(len(found.pipelines), 'pipeline', 'pipelines')}"
+        if not under_way.done(words, lambda told: _measure(found, missing, told)):
             return None
     rows = [kept[found.key, start] for start in starts]
     return [
@@ -131,23 +132,20 @@ def tallies(found: Material) -> list[PipelineTally] | None:
     ]
 
 
-def _measure(found: Material, missing: Sequence[int]) -> None:
-    place = st.empty()
-    with place.container(border=True):
-        bar = st.progress(0.0, "running the pipelines")
-        st.button("Cancel", key="compare.cancel", help="What is done is kept; the next run goes on from there.")
-        total = len(found.cases)
-        for start in missing:
-            cases = found.cases[start : start + BLOCK]
-
-            def told(done: int, start: int = start) -> None:
-                text = f"{start + done:,} of {total:,} queries through {len(found.pipelines)} pipelines"
-                bar.progress((start + done) / total, text)
-
-            done = measure_all(cases, found.pipelines, found.chosen.min_grade, measures(), told)
-            _blocks()[found.key, start] = [tally.queries for tally in done]
-    place.empty()
+def _measure(found: Material, missing: Sequence[int], told: under_way.Told) -> None:
+    """Measure the missing blocks, each kept once it is done."""
+    total = len(found.cases)
+    for start in missing:
+        cases = found.cases[start : start + BLOCK]
+        done = measure_all(
+            cases, found.pipelines, found.chosen.min_grade, measures(), partial(_told_from, told, start, total)
+        )
+        _blocks()[found.key, start] = [tally.queries for tally in done]
     resources.freeze()
+
+
+def _told_from(told: under_way.Told, start: int, total: int, done: int) -> None:
+    told(start + done, total)
 
 
 def recorded(found: Material, name: str) -> Run:
@@ -179,7 +177,19 @@ def pairs(found: Material, wanted: Sequence[tuple[str, str]]) -> list[Pair]:
     return taken
 
 
-@st.cache_resource(max_entries=30, show_spinner="Intervals and tests")
-def computed(what: str, key: str, *settings: Any, _work: Any) -> Any:
-    """A figure that takes a while (intervals, tests, ablations), once for the same runs and settings."""
-    return _work()
+@st.cache_resource(show_spinner=False)
+def _figures() -> LRUCache[tuple[Any, ...], Any]:
+    return LRUCache(30)
+
+
+def computed(what: str, found: Material, *settings: Any, work: Callable[[under_way.Told], Any], words: str) -> Any:
+    """A figure that takes a while (intervals, tests, ablations), once for the same runs and settings.
+
+    None, with the reason shown, where a person stopped it or it cannot be had.
+    """
+    kept, name = _figures(), (what, found.key, *settings)
+
+    def make(told: under_way.Told) -> None:
+        kept[name] = work(told)
+
+    return kept[name] if name in kept or under_way.done(words, make) else None

@@ -1,32 +1,35 @@
-"""Compare's table, slices and heat map: means with intervals and differences to the baseline, over how many queries."""
+"""Compare's table and slices: means with intervals and differences to the baseline, over how many queries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import streamlit as st
 
-from pages.components import compare_run
+from pages.components import compare_run, glossary
+from pages.components.compare_matrix import show_matrix as show_matrix
 from pages.components.compare_run import Material
 from pages.components.compare_view import CompareView
+from pages.components.listed import columns, paged
+from pages.components.trace import counted
 from pages.components.tuning_set import quiet
 from rag_core.evaluate import compare
 from rag_core.evaluate.compare import Cell, Slice, TableRow
 from rag_core.evaluate.compare_words import detectable_words, unjudged_words, verdict_words
-from rag_core.evaluate.significance import Comparison
 from rag_core.evaluate.tally import PipelineTally
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 NONE = "–"
 
 
 def show(found: Material, tallies: Sequence[PipelineTally], view: CompareView) -> None:
     """The sentences, the table of measures and that of economy."""
-    rows: list[TableRow] = compare_run.computed(
-        "table", found.key, view.baseline, _work=lambda: compare.table(tallies, baseline=view.baseline)
-    )
+    rows: list[TableRow] | None = compare_run.computed(
+        "table", found, view.baseline, words="measures with their intervals and tests",
+        work=lambda told: compare.table(tallies, baseline=view.baseline, progress=told),
+    )  # fmt: skip
+    if rows is None:
+        return
     base = rows[view.baseline]
     for row in rows:
         against = row.cells[view.measure].against
@@ -43,21 +46,23 @@ def show(found: Material, tallies: Sequence[PipelineTally], view: CompareView) -
 def _measures(rows: Sequence[TableRow], view: CompareView) -> None:
     """Means with intervals and what was scored."""
     st.markdown(
-        f"**Means**, macro over {rows[0].queries_scored} of {rows[0].queries_total} queries, with 95 % intervals; "
+        f"**Means**, macro over {_of(rows[0].queries_scored, rows[0].queries_total)}, with 95 % intervals; "
         "higher is better"
     )
-    columns: dict[str, list[Any]] = {"pipeline": [row.name for row in rows]}
+    found: dict[str, list[Any]] = {"pipeline": [row.name for row in rows]}
     for measure in compare.SHOWN:
-        columns[measure] = [_estimate(row.cells[measure]) for row in rows]
-    columns["kept, mean"] = [round(row.kept_mean, 1) for row in rows]
-    columns["unjudged of kept"] = [_whole(row.unjudged) for row in rows]
-    columns["empty"] = [row.queries_empty for row in rows]
-    columns["fallback"] = [row.queries_fallback for row in rows]
+        found[measure] = [_estimate(row.cells[measure]) for row in rows]
+    found["kept, mean"] = [round(row.kept_mean, 1) for row in rows]
+    found["unjudged of kept"] = [_whole(row.unjudged) for row in rows]
+    found["empty"] = [row.queries_empty for row in rows]
+    found["fallback"] = [row.queries_fallback for row in rows]
     st.dataframe(
-        columns,
+        found,
         hide_index=True,
         key="compare.table",
-        column_config={"unjudged of kept": st.column_config.NumberColumn(format="percent")},
+        column_config=glossary.explained(
+            found, {"unjudged of kept": st.column_config.NumberColumn(format="percent")}
+        ),
         alt="Per pipeline: mean and interval of each measure, chunks kept, share unjudged, empty and fallen back",
     )
     for row in rows:
@@ -86,13 +91,10 @@ def _differences(rows: Sequence[TableRow], view: CompareView) -> None:
         if (against := row.cells[measure].against) is not None
     ]
     st.dataframe(
-        {name: [line[name] for line in lines] for name in lines[0]},
+        columns(lines),
         hide_index=True,
         key="compare.differences",
-        column_config={
-            "difference": st.column_config.NumberColumn(format="%+.3f"),
-            "p": st.column_config.NumberColumn(format="%.4f"),
-        },
+        column_config=DIFFERENCES,
         alt="Per pipeline and measure: difference to the baseline, interval, p, wins, ties, losses",
     )
 
@@ -120,85 +122,39 @@ def _economy(rows: Sequence[TableRow]) -> None:
 
 def show_slices(found: Material, tallies: Sequence[PipelineTally], view: CompareView) -> None:
     """Per tag the mean of every pipeline and its difference to the baseline."""
-    slices: list[Slice] = compare_run.computed(
-        "slices", found.key, view.measure, view.baseline,
-        _work=lambda: compare.slices(tallies, view.measure, view.baseline),
+    slices: list[Slice] | None = compare_run.computed(
+        "slices", found, view.measure, view.baseline, words="tags compared",
+        work=lambda told: compare.slices(tallies, view.measure, view.baseline, progress=told),
     )  # fmt: skip
+    if slices is None:
+        return
     st.markdown(
         f"**{view.measure} by tag**, macro over the scored queries of the tag; p corrected over the whole table"
     )
-    base = tallies[view.baseline].name
-    rows: list[dict[str, Any]] = []
-    for one in slices:
-        for name, cell in one.cells.items():
-            against = cell.against
-            rows.append(
-                {
-                    "tag": one.tag or "(no tag)",
-                    "scored queries": cell.estimate.queries,
-                    "pipeline": name + (" (baseline)" if name == base else ""),
-                    view.measure: _estimate(cell),
-                    "difference": against.delta if against else None,
-                    "interval": _interval(against.low, against.high, signed=True) if against else "",
-                    "p": against.p_corrected if against else None,
-                }
-            )
+    rows = [_slice_row(one, name, cell, view) for one in slices for name, cell in one.cells.items()]
+    shown = paged(len(rows), f"compare.slices.page.{view.measure}")
     st.dataframe(
-        {name: [row[name] for row in rows] for name in rows[0]},
+        columns([rows[at] for at in shown]),
         hide_index=True,
         key="compare.slices",
-        height=min(38 + 35 * len(rows), 560),
-        column_config={
-            "difference": st.column_config.NumberColumn(format="%+.3f"),
-            "p": st.column_config.NumberColumn(format="%.4f"),
-        },
+        height=min(38 + 35 * len(shown), 560),
+        column_config=DIFFERENCES,
         alt="Per tag and pipeline: scored queries, mean, difference to the baseline, interval, p",
     )
 
 
-def show_matrix(tallies: Sequence[PipelineTally], view: CompareView) -> str:
-    """The heat map query × pipeline with its table; the query a person picked in the table, '' for none."""
-    import plotly.graph_objects as go
-
-    found = compare.matrix(tallies, view.measure)
-    scored = [at for at, row in enumerate(found.values) if any(value is not None for value in row)]
-    spread = {at: max(map(_number, found.values[at])) - min(map(_number, found.values[at])) for at in scored}
-    order = sorted(scored, key=lambda at: -spread[at])
-    figure = go.Figure(
-        go.Heatmap(
-            z=[[found.values[at][column] for at in order] for column in range(len(found.pipelines))],
-            y=[escape(name[:80]) for name in found.pipelines],  # Plotly reads tags in what it shows
-            customdata=[[escape(found.queries[at][:80]) for at in order]] * len(found.pipelines),
-            colorscale="Cividis",
-            zmin=0,
-            zmax=1,
-            colorbar={"title": {"text": view.measure}},
-            hovertemplate="%{customdata}<br>%{y}: %{z:.3f}<extra></extra>",
-        )
-    )
-    figure.update_layout(
-        height=110 + 44 * len(found.pipelines),
-        margin={"l": 160, "r": 16, "t": 36, "b": 44},
-        title={"text": f"{view.measure} of {len(order)} scored queries, most different first", "font": {"size": 14}},
-        xaxis={"title": {"text": "query"}, "showticklabels": False},
-    )
-    st.plotly_chart(
-        figure, key="compare.matrix", config={"displaylogo": False},
-        alt=f"{view.measure} per query and pipeline as a heat map; the table below holds the numbers",
-    )  # fmt: skip
-    ids = [found.queries[at] for at in order]
-    event = st.dataframe(
-        {"query": ids, **{name: [found.values[at][i] for at in order] for i, name in enumerate(found.pipelines)}},
-        hide_index=True,
-        key="compare.matrix.table",
-        on_select="rerun",
-        selection_mode="single-row",
-        height=min(38 + 35 * len(ids), 360),
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in found.pipelines},
-        alt="Per query the measure of every pipeline; a row opens the query side by side",
-    )
-    rows = event["selection"]["rows"]
-    return ids[rows[0]] if rows and rows[0] < len(ids) else ""
+def _slice_row(one: Slice, name: str, cell: Cell, view: CompareView) -> dict[str, Any]:
+    """One tag and pipeline; only the baseline is compared with nothing."""
+    against = cell.against
+    return {
+        "tag": one.tag or "(no tag)",
+        "scored queries": cell.estimate.queries,
+        "pipeline": name + ("" if against else " (baseline)"),
+        view.measure: _estimate(cell),
+        "difference": against.delta if against else None,
+        "interval": _interval(against.low, against.high, signed=True) if against else "",
+        "p": against.p_corrected if against else None,
+    }
 
 
 def _whole(share: float | None) -> float | None:
@@ -206,8 +162,8 @@ def _whole(share: float | None) -> float | None:
     return None if share is None else round(share, 2)
 
 
-def _number(value: float | None) -> float:
-    return 0.0 if value is None else value
+def _of(scored: int, total: int) -> str:
+    return f"{scored} of {counted(total, 'query', 'queries')}"
 
 
 def _estimate(cell: Cell) -> str:
@@ -224,8 +180,3 @@ def _interval(low: float | None, high: float | None, signed: bool = False) -> st
 def _plain(name: str) -> str:
     """A name that may stand in markdown: names hold letters, digits and hyphens, anything else is left out."""
     return "".join(letter for letter in name if letter.isalnum() or letter in "-#_ ")
-
-
-def summary_line(against: Comparison | None) -> str:
-    """Wins, ties and losses in a few words."""
-    return "" if against is None else f"{against.wins} wins · {against.ties} ties · {against.losses} losses"

@@ -7,10 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components import glossary
+from pages.components.listed import columns, paged
 from pages.components.trace import counted
 from pages.components.tuning_set import quiet
 from rag_core.evaluate.measures import SET_MEASURES
-from rag_core.evaluate.tally import PipelineTally
+from rag_core.evaluate.tally import PipelineTally, QueryTally
 
 MEANINGS = {
     "SetP": "relevant of the kept",
@@ -28,22 +30,23 @@ MEANINGS = {
 def show_means(tallies: Sequence[PipelineTally]) -> None:
     """Measures as rows, pipelines as columns; then what stands beside every mean."""
     first = tallies[0].summary
-    st.markdown(f"**Means**, macro over {first.queries_scored} of {first.queries_total} queries; higher is better")
+    total = counted(first.queries_total, "query", "queries")
+    st.markdown(f"**Means**, macro over {first.queries_scored} of {total}; higher is better")
     bounded = {measure.name for measure in SET_MEASURES}
-    columns: dict[str, list[Any]] = {"measure": list(first.means)}
+    found: dict[str, list[Any]] = {"measure": list(first.means)}
     for tally in tallies:
         summary = tally.summary
-        columns[tally.name] = [
+        found[tally.name] = [
             _with_bounds(summary.means[name], summary.low.get(name), summary.high.get(name), name in bounded)
             for name in first.means
         ]
-    columns["what it counts"] = [MEANINGS.get(name, "") for name in first.means]
+    found["what it counts"] = [MEANINGS.get(name, "") for name in first.means]
     st.dataframe(
-        columns, hide_index=True, key="evaluate.means", height=min(38 + 35 * len(first.means), 420),
+        found, hide_index=True, key="evaluate.means", height=min(38 + 35 * len(first.means), 420),
         column_config={"measure": st.column_config.TextColumn("measure", width=90)},
         alt="Per measure and pipeline the macro mean; set measures with bounds over unjudged chunks",
     )  # fmt: skip
-    if any("(" in cell for tally in tallies for cell in columns[tally.name]):
+    if any("(" in cell for tally in tallies for cell in found[tally.name]):
         quiet(
             "In brackets: the least and greatest value the set measures could have if the unjudged kept chunks were "
             "all irrelevant or all relevant."
@@ -76,7 +79,7 @@ def _counts(tallies: Sequence[PipelineTally]) -> None:
     ]
     st.markdown("**What the means stand on**")
     st.dataframe(
-        {name: [row[name] for row in rows] for name in rows[0]},
+        columns(rows),
         hide_index=True,
         key="evaluate.counts",
         column_config={
@@ -88,33 +91,40 @@ def _counts(tallies: Sequence[PipelineTally]) -> None:
 
 
 def show_queries(tallies: Sequence[PipelineTally]) -> None:
-    """One row per query of one pipeline."""
+    """One row per query of one pipeline, page by page."""
     names = [tally.name for tally in tallies]
     picked = st.segmented_control(
-        "Pipeline", names, default=names[0], required=True, key="evaluate.pipeline", label_visibility="collapsed"
+        "Pipeline", names, default=names[0], required=True, key="evaluate.read", label_visibility="collapsed"
     )
     tally = tallies[names.index(picked)] if picked in names else tallies[0]
-    rows = [
-        {
-            "query": one.query_id,
-            "kept": f"{len(one.kept)} of {one.candidates}",
-            "relevant kept": f"{one.scores.found} of {one.scores.relevant_total}",
-            **one.scores.values,
-            "unjudged kept": one.scores.kept - one.scores.judged_kept,
-            "note": _note(one.scores.scored, one.scores.empty, one.scores.fallback),
-            "text": one.query,
-        }
-        for one in tally.queries
-    ]
+    shown = paged(len(tally.queries), f"evaluate.page.{tally.name}")
+    rows = [_query_row(tally.queries[at]) for at in shown]
     st.dataframe(
-        {name: [row[name] for row in rows] for name in rows[0]},
+        columns(rows),
         hide_index=True,
         key="evaluate.queries",
-        height=560,
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in tally.queries[0].scores.values},
+        height=min(38 + 35 * len(rows), 560),
+        column_config=glossary.explained(
+            tally.queries[0].scores.values,
+            {name: st.column_config.NumberColumn(format="%.3f") for name in tally.queries[0].scores.values},
+        ),
         alt=f"Per query of {picked}: kept, relevant kept, every measure, unjudged",
     )
-    quiet(f"{counted(len(rows), 'query', 'queries')}; an empty measure means the query is not scored.")
+    quiet(f"{counted(len(tally.queries), 'query', 'queries')}; an empty measure means the query is not scored.")
+
+
+def _query_row(one: QueryTally) -> dict[str, Any]:
+    """One query of a pipeline: counts, every measure, and what is odd about it."""
+    scores = one.scores
+    return {
+        "query": one.query_id,
+        "kept": f"{len(one.kept)} of {one.candidates}",
+        "relevant kept": f"{scores.found} of {scores.relevant_total}",
+        **scores.values,
+        "unjudged kept": scores.kept - scores.judged_kept,
+        "note": _note(scores.scored, scores.empty, scores.fallback),
+        "text": one.query,
+    }
 
 
 def _note(scored: bool, empty: bool, fallback: bool) -> str:

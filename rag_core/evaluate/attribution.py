@@ -14,7 +14,7 @@ from math import fsum
 from rag_core.errors import SpecError
 from rag_core.evaluate.formulas import share
 from rag_core.evaluate.measures import SET_MEASURES
-from rag_core.evaluate.tally import Dropped, PipelineTally, QueryTally, labels_of, measure_all
+from rag_core.evaluate.tally import Dropped, PipelineTally, Progress, QueryTally, labels_of, measure_all
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Case
@@ -126,7 +126,9 @@ def _only_filters(pipeline: Pipeline, lost: Mapping[str, int]) -> dict[str, int]
     return {label: lost[label] for label, stage in labels if stage.kind not in ("source", "rewrite") or lost[label]}
 
 
-def attribute(cases: Sequence[Case], pipeline: Pipeline, min_grade: int = 1) -> Attribution:
+def attribute(
+    cases: Sequence[Case], pipeline: Pipeline, min_grade: int = 1, progress: Progress | None = None
+) -> Attribution:
     """Run the pipeline, without each filter, with neighbours swapped and without any: shared beginnings run once."""
     labels = labels_of(pipeline)
     without = {at: _without(pipeline, {at}) for at, stage in enumerate(pipeline.stages) if _can_go(stage)}
@@ -134,7 +136,7 @@ def attribute(cases: Sequence[Case], pipeline: Pipeline, min_grade: int = 1) -> 
     swapped = _swapped(pipeline)
     bare = _without(pipeline, set(without))
     full, plain, *rest = measure_all(
-        cases, [pipeline, bare, *tried.values(), *swapped.values()], min_grade, SET_MEASURES
+        cases, [pipeline, bare, *tried.values(), *swapped.values()], min_grade, SET_MEASURES, progress
     )
     left_out = dict(zip(tried, rest, strict=False))
     turned = dict(zip(swapped, rest[len(tried) :], strict=True))

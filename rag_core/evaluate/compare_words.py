@@ -13,7 +13,8 @@ def verdict_words(found: Comparison) -> str:
         return f"No query is scored for both {found.a} and {found.b}, so nothing can be said."
     counts = f"{found.wins} wins, {found.ties} ties, {found.losses} losses"
     if not found.wins and not found.losses:
-        return f"{found.b} and {found.a} have the same {found.measure} on all {found.queries} queries."
+        where = "the one query" if found.queries == 1 else f"all {found.queries} queries"
+        return f"{found.b} and {found.a} have the same {found.measure} on {where}."
     way = "higher" if found.delta >= 0 else "lower"
     start = f"{found.b} is {abs(found.delta):.3f} {way} in {found.measure} than {found.a} ({counts})"
     if found.low is None or found.high is None or found.p is None:
@@ -27,7 +28,8 @@ def verdict_words(found: Comparison) -> str:
 def detectable_words(found: Comparison) -> str:
     """How small a true difference these queries would have shown: the minimum detectable effect."""
     if found.detectable is None:
-        return f"{found.queries} scored queries are too few to say what difference could be found."
+        few = "1 scored query is" if found.queries == 1 else f"{found.queries} scored queries are"
+        return f"{few} too few to say what difference could be found."
     if not found.detectable:
         return (
             f"All {found.queries} queries show the same difference, so they do not say how small a one could be found."

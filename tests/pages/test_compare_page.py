@@ -1,12 +1,18 @@
 """Compare through the page: recorded lists, two pipelines, the views, links, and labels that change the figures."""
 
+import gc
 import json
+import re
 
 import pytest
+import streamlit as st
 
 from pages.components import compare_run
 from pages.components.compare_view import CompareView, from_address, read_entry, settled, title_of, to_address
+from pages.components.listed import PAGE
 from rag_core.errors import InputError
+from rag_core.evaluate.experiment import Outcome
+from rag_core.types import Drop
 
 PAIR = '["unfiltered","query-must"]'
 
@@ -140,3 +146,99 @@ def test_baseline_and_other_stay_apart():
     view = settled(CompareView(pipelines=("a", "b", "c"), baseline=2, other=2))
     assert (view.baseline, view.other) == (2, 0)
     assert settled(CompareView(pipelines=("a", "b"), baseline=7, other=9)) == CompareView(pipelines=("a", "b"))
+
+
+def own_set(workspace, jsonl, name, queries, tags=1):
+    """An eval set of one's own: lists of three chunks, the first and, in every second query, the last relevant."""
+    folder = workspace / "eval_sets" / name
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text(f"version: 1\nname: {name}\ntitle: {name}\n", encoding="utf-8")
+    listed = [
+        {
+            "id": f"q{n}",
+            "query": f"question {n}",
+            "tags": [f"t{n % tags}"],
+            "candidates": [
+                {"id": f"{n}.{at}", "distance": at / 10, "relevant": int(at == 0 or (at == 2 and n % 2))}
+                for at in range(3)
+            ],
+        }
+        for n in range(queries)
+    ]
+    (folder / "lists.jsonl").write_bytes(jsonl(*listed))
+    return name
+
+
+def tops(*sizes):
+    """Pipelines that keep the first so many, as a link names them."""
+    return json.dumps([json.dumps({"name": f"first {k}", "stages": [{"TopK": {"k": k}}]}) for k in sizes])
+
+
+@pytest.fixture
+def many(workspace, jsonl):
+    return own_set(workspace, jsonl, "many", 2 * PAGE + 50)
+
+
+@pytest.mark.parametrize("shown", ["Queries", "Heat map"])
+def test_many_queries_are_drawn_page_by_page(compare, many, shown):
+    app = compare(set=many, pipelines=tops(1, 3), show=shown)
+    assert not app.exception
+    pages = []
+    for page in (1, 2, 3):
+        app.get("pagination")[0].set_value(page).run(timeout=60) if page > 1 else None
+        pages.append(list(table(app, "query", "first 1", "first 3")["query"]))
+        assert not app.exception
+    assert [len(page) for page in pages] == [PAGE, PAGE, 50]
+    assert len({query for page in pages for query in page}) == 2 * PAGE + 50
+
+
+def test_a_link_to_a_query_on_a_later_page_opens_that_page(compare, many):
+    last = compare_run_order(compare, many)[-1]
+    app = compare(set=many, pipelines=tops(1, 3), show="Queries", query=last)
+    assert last in list(table(app, "query", "first 1", "first 3")["query"])
+
+
+def compare_run_order(compare, many):
+    """The queries in the order of the page, the last page of them."""
+    app = compare(set=many, pipelines=tops(1, 3), show="Queries")
+    app.get("pagination")[0].set_value(3).run(timeout=60)
+    return list(table(app, "query", "first 1", "first 3")["query"])
+
+
+def test_no_trace_is_held_once_a_comparison_is_measured(compare, many):
+    assert not compare(set=many, pipelines=tops(1, 3)).exception
+    gc.collect()
+    held = [one for one in gc.get_objects() if isinstance(one, Outcome | Drop)]
+    assert held == []
+
+
+def test_cancel_stops_the_work_until_a_person_goes_on(compare, many, words, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(compare_run, "measure_all", lambda *_: st.stop())  # as a click ends the run that is under way
+        app = compare(set=many, pipelines=tops(1, 2))
+    app.button(key="under_way.cancel.queries through 2 pipelines").click().run(timeout=60)
+    assert "Stopped." in words(app)
+    assert not app.dataframe
+    next(button for button in app.button if button.label == "Go on").click().run(timeout=60)
+    assert len(table(app, "SetF", "kept, mean")) == 2
+
+
+def test_what_is_measured_when_a_run_ends_early_is_not_measured_again(compare, many, monkeypatch):
+    sizes, real = [], compare_run.measure_all
+
+    def measured(cases, *others):
+        sizes.append(len(cases))
+        if len(sizes) == 3:
+            st.stop()
+        return real(cases, *others)
+
+    monkeypatch.setattr(compare_run, "measure_all", measured)
+    compare(set=many, pipelines=tops(1, 2))
+    assert not compare(set=many, pipelines=tops(1, 2)).exception
+    assert sizes == [100, 100, 100, 100, 100, 50]
+
+
+def test_one_query_is_not_spoken_of_as_several(compare, workspace, jsonl, words):
+    alone = own_set(workspace, jsonl, "alone", 1)
+    for shown in ("Table", "Queries", "Slices", "Heat map", "Where relevant chunks die"):
+        assert not re.search(r"\b1 (scored )?queries", words(compare(set=alone, pipelines=tops(1, 2), show=shown)))
