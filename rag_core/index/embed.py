@@ -27,6 +27,7 @@ Progress = Callable[[int, int], None]
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 TOKENIZER_PATH = Path(__file__).parent / "model" / "tokenizer.json"
+COUNTED = 256  # texts whose tokens are counted at a time
 WORKERS = min(4, os.cpu_count() or 1)
 
 
@@ -77,7 +78,7 @@ class BundledEmbedder:
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Unit vectors of the texts; what stands behind the window of 256 tokens is not read (see count_tokens)."""
         session, tokenizer = _session(), _tokenizer(self.window)
-        encoded = tokenizer.encode_batch(list(texts))
+        encoded = tokenizer.encode_batch_fast(list(texts))
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         longest_first = sorted(range(len(texts)), key=lambda i: -len(encoded[i].ids))
 
@@ -93,7 +94,10 @@ class BundledEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each whole text, the two marks at its ends included."""
-        return [len(one.ids) for one in _tokenizer(None).encode_batch(list(texts))]
+        tokenizer, counted = _tokenizer(None), list[int]()
+        for start in range(0, len(texts), COUNTED):  # encodings of all texts at once would take a lot of memory
+            counted += map(len, tokenizer.encode_batch_fast(list(texts[start : start + COUNTED])))
+        return counted
 
 
 def _pooled(session: Any, ids: list[int]) -> NDArray[Any]:

@@ -43,8 +43,8 @@ class IngestReport:
     passed_over: int = 0  # files that are no documents
     passed_over_files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # what is doubtful in the documents, a sentence each
-    seconds_embedding: float = 0.0
-    seconds_storing: float = 0.0
+    seconds_embedding: float = 0.0  # what the embedder took: counting tokens and making vectors
+    seconds_storing: float = 0.0  # everything else
 
 
 def ingest(
@@ -109,25 +109,19 @@ def _store(
 ) -> IngestReport:
     """Stage the vectors, then switch the chunks; `roots` None replaces the whole collection."""
     started = perf_counter()
-    texts = {chunk.id: embedded_text(chunk) for chunks in documents.values() for chunk in chunks}
-    tokens = dict(zip(texts, embedder.count_tokens(list(texts.values())), strict=True))
-    rows = [
-        Row(chunk, document, text_hash(texts[chunk.id]), tokens[chunk.id])
-        for document, chunks in documents.items()
-        for chunk in chunks
-    ]
     with writing(folder):
         if force:
             _forget_damaged(folder)
         with opened(folder, write=True) as file:
             _refuse_mirror(folder.name, file.meta())
-            before = {row.chunk.id: row for row in file.rows()}
-            rows = kept_rules(file, rows)
             _check_model(folder.name, file.meta(), embedder, replaced=force)
+            before = {row.chunk.id: row for row in file.rows()}
+            known = {} if force else {row.text_hash: row.tokens for row in before.values()}
+            rows, texts, counting = _rows(documents, known, embedder)
+            rows = kept_rules(file, rows)
             removed = _removed(before, rows, roots)
-            wanted = {row.text_hash: texts[row.chunk.id] for row in rows}
-            missing = wanted if force else _without(wanted, file.known_hashes(embedder.name))
-            embedding = _embed(file, missing, embedder, progress, cancel)
+            missing = texts if force else _without(texts, file.known_hashes(embedder.name))
+            embedding = _embed(file, missing, embedder, progress, cancel) + counting
             after = _after(before, rows, removed)
             file.switch(rows, removed, _facts(after, embedder))
     return IngestReport(
@@ -144,6 +138,27 @@ def _store(
         seconds_embedding=embedding,
         seconds_storing=perf_counter() - started - embedding,
     )
+
+
+def _rows(
+    documents: Mapping[str, Sequence[Chunk]], known: Mapping[str, int], embedder: Embedder
+) -> tuple[list[Row], dict[str, str], float]:
+    """The chunks as rows, their texts by hash, and the seconds the embedder took to count tokens.
+
+    `known` has the tokens of texts that were counted before.
+    """
+    chunks = [(chunk, document) for document, some in documents.items() for chunk in some]
+    texts = [embedded_text(chunk) for chunk, _ in chunks]
+    hashes = [text_hash(text) for text in texts]
+    by_hash = dict(zip(hashes, texts, strict=True))
+    uncounted = {hashed: text for hashed, text in by_hash.items() if hashed not in known}
+    began = perf_counter()
+    tokens = {**known, **dict(zip(uncounted, embedder.count_tokens(list(uncounted.values())), strict=True))}
+    seconds = perf_counter() - began
+    rows = [
+        Row(chunk, document, hashed, tokens[hashed]) for (chunk, document), hashed in zip(chunks, hashes, strict=True)
+    ]
+    return rows, by_hash, seconds
 
 
 def _embed(

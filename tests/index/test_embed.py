@@ -50,6 +50,11 @@ def test_tokens_behind_the_window_are_counted_and_not_read():
     assert np.array_equal(EMBEDDER.embed([long])[0], EMBEDDER.embed(["word " * 254])[0])
 
 
+def test_tokens_of_many_texts_are_counted_in_their_order():
+    texts = ["word " * (number % 7) for number in range(600)]
+    assert EMBEDDER.count_tokens(texts) == [number % 7 + 2 for number in range(600)]
+
+
 def test_progress_ends_at_the_total():
     seen = []
     EMBEDDER.embed(["a", "b", "c"], lambda done, total: seen.append((done, total)))

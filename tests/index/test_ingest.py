@@ -13,7 +13,7 @@ from rag_core.errors import Cancelled, EndpointError, InputError, StoreError
 from rag_core.index.collection import open_collection
 from rag_core.index.ingest import ingest, ingest_chunks
 from rag_core.index.lock import writing
-from rag_core.index.store import FILE
+from rag_core.index.store import FILE, opened
 from rag_core.types import Chunk
 
 
@@ -222,6 +222,40 @@ def test_equal_texts_are_embedded_once(tmp_path):
     chunks = [Chunk(id=str(number), text="the same") for number in range(5)]
     assert ingest_chunks(chunks, "books", tmp_path, HashEmbedder()).embedded == 1
     assert len(open_collection(tmp_path, "books").vectors) == 5
+
+
+def test_the_tokens_of_a_text_are_counted_once_and_again_by_force(tmp_path):
+    counted = []
+
+    class Counter(HashEmbedder):
+        def count_tokens(self, texts):
+            counted.extend(texts)
+            return super().count_tokens(texts)
+
+    def run(*texts, **options):
+        counted.clear()
+        chunks = [Chunk(str(number), text=text) for number, text in enumerate(texts)]
+        ingest_chunks(chunks, "books", tmp_path, Counter(), **options)
+        with opened(tmp_path / "collections/books") as file:
+            assert [row.tokens for row in file.rows()] == [len(text.split()) for text in texts]
+        return counted
+
+    assert run("a b", "c", "a b") == ["a b", "c"]
+    assert run("c", "d e f") == ["d e f"]
+    assert run("c", "d e f", force=True) == ["c", "d e f"]
+
+
+def test_the_switch_waits_for_the_disk_and_a_batch_of_vectors_does_not(tmp_path):
+    facts, full, normal = {"model": "m"}, [(2,)], [(1,)]
+    (tmp_path / "books").mkdir()
+    with opened(tmp_path / "books", write=True) as file:
+        file.add_vectors("m", ["x"], np.ones((1, 4), dtype=np.float32))
+        assert file.read("PRAGMA synchronous") == normal
+        file.switch([], [], facts)
+        assert file.read("PRAGMA synchronous") == full
+        file.add_vectors("m", ["y"], np.ones((1, 4), dtype=np.float32))
+        file.change_rules({}, facts, ("now", "nothing", {}))
+        assert file.read("PRAGMA synchronous") == full
 
 
 def test_chunks_replace_the_whole_collection_and_ids_are_unique(tmp_path):
