@@ -20,6 +20,13 @@ from rag_core.evaluate.compare_words import detectable_words, unjudged_words, ve
 from rag_core.evaluate.tally import PipelineTally
 
 NONE = "–"
+DIFFERENCES = glossary.explained(
+    ("difference", "interval", "p", "wins", "ties", "losses"),
+    {
+        "difference": st.column_config.NumberColumn(format="%+.3f"),
+        "p": st.column_config.NumberColumn(format="%.4f"),
+    },
+)
 
 
 def show(found: Material, tallies: Sequence[PipelineTally], view: CompareView) -> None:
@@ -60,9 +67,7 @@ def _measures(rows: Sequence[TableRow], view: CompareView) -> None:
         found,
         hide_index=True,
         key="compare.table",
-        column_config=glossary.explained(
-            found, {"unjudged of kept": st.column_config.NumberColumn(format="percent")}
-        ),
+        column_config=glossary.explained(found, {"unjudged of kept": st.column_config.NumberColumn(format="percent")}),
         alt="Per pipeline: mean and interval of each measure, chunks kept, share unjudged, empty and fallen back",
     )
     for row in rows:
