@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 import sys
+import threading
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, MutableMapping
 from hashlib import sha256
@@ -183,6 +184,15 @@ def on_script_error(error: Exception) -> bool:
     return True
 
 
+def tidy_up() -> None:
+    """Delete questions that the history has kept long enough, beside the start: nobody waits for it."""
+    from rag_core.store.history import expire
+    from rag_core.workspace import resolve_workspace
+
+    if problem := expire(resolve_workspace()):
+        log.warning("history not tidied", extra={"kind": problem})
+
+
 def parts() -> dict[str, Any]:
     """What the app is made with, or an InputError that says why it may not be served like this."""
     settings = server_settings()
@@ -197,6 +207,7 @@ def parts() -> dict[str, Any]:
         middleware.append(Middleware(LoginNeeded))
     if with_login:
         config.set_option("client.showErrorDetails", "none")
+    threading.Thread(target=tidy_up, name="history", daemon=True).start()
     routes = [Route("/api/health", health)]
     return {"routes": routes, "middleware": middleware, "on_script_error": on_script_error if with_login else None}
 

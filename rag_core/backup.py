@@ -1,7 +1,7 @@
 """One file that holds a workspace and its database, and the way back; every part is checked by its SHA-256.
 
 The database is in it as portable lines (store/dump.py), so that a copy made on SQLite can go to PostgreSQL and back.
-Left out is what can be made again or belongs to a running program: Chroma's cache, locks, half-written files.
+Left out is what can be made again or belongs to a running program: Chroma's cache, locks, logs, half-written files.
 """
 
 from __future__ import annotations
@@ -127,47 +127,75 @@ def restore(path: Path, workspace: Path, *, force: bool = False) -> Report:
     """Bring a back-up into a workspace and its database, after every part was found to be what was stored.
 
     What is there is never overwritten without `force`; with it, the folder is set aside under a name of its own and the
-    rows of a PostgreSQL database are copied into its `backups` first. Nothing is changed by a back-up that is damaged.
+    rows of a PostgreSQL database are copied into the new one's `backups` first. Folder and rows change together or not
+    at all: a back-up that is damaged, a folder that cannot be moved and a database that fails change nothing.
     """
     workspace = workspace.absolute()
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected one made by backup")
     if not force and workspace.is_dir() and any(workspace.iterdir()):
         raise StoreError(f"workspace {workspace} is not empty, expected a new one or --force")
-    fresh = workspace.with_name(f"{workspace.name}.restoring")
+    swap = _Swap(fresh := workspace.with_name(f"{workspace.name}.restoring"), workspace)
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
         manifest = _unpacked(path, fresh)
-        _database(fresh, workspace, force)
-        aside = _swap(fresh, workspace)
+        _database(fresh, workspace, force, swap)
+        swap.do()
+    except BaseException:
+        swap.undo()
+        raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    return _report(path, manifest, aside)
+    return _report(path, manifest, swap.aside)
 
 
-def _database(fresh: Path, workspace: Path, force: bool) -> None:
-    lines = fresh / DATABASE
+def _database(fresh: Path, workspace: Path, force: bool, swap: _Swap) -> None:
+    """The rows: in a file they come with the folder; a server's count from the moment the folder is in its place."""
+    lines, server = fresh / DATABASE, database_settings() is not None
     if not lines.is_file():
         return
-    server = database_settings() is not None
+
+    def last() -> None:
+        lines.unlink()
+        if server:
+            swap.do()
+
     with open_store(fresh) as store:
         if server and force and workspace.is_dir():
             copy = store.back_up("before-restore")
             (fresh / BACKUPS).mkdir(exist_ok=True)
             copy.replace(fresh / BACKUPS / copy.name)
-        dump.restore(store, lines, force=force)
-    lines.unlink()
+        dump.restore(store, lines, force=force, last=last)
 
 
-def _swap(fresh: Path, workspace: Path) -> str:
-    aside = ""
-    if workspace.is_dir():
-        kept = workspace.with_name(f"{workspace.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
-        workspace.rename(kept)
-        aside = str(kept)
-    fresh.rename(workspace)
-    return aside
+class _Swap:
+    """The restored folder in the place of the workspace, which is set aside; and the way back.
+
+    With a server it happens while the rows do not count yet: an error takes both back. Where a process dies in between,
+    the old rows stand beside the new folder; the same command again, with force, makes both new.
+    """
+
+    def __init__(self, fresh: Path, workspace: Path) -> None:
+        self.fresh, self.workspace, self.aside, self.done = fresh, workspace, "", False
+
+    def do(self) -> None:
+        """Swap, once."""
+        if self.done:
+            return
+        if self.workspace.is_dir():
+            kept = self.workspace.with_name(f"{self.workspace.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
+            self.workspace.rename(kept)
+            self.aside = str(kept)
+        self.fresh.rename(self.workspace)
+        self.done = True
+
+    def undo(self) -> None:
+        """Everything where it was, however far the swap came."""
+        if self.done:
+            self.workspace.rename(self.fresh)
+        if self.aside:
+            Path(self.aside).rename(self.workspace)
 
 
 def _unpacked(path: Path, folder: Path) -> dict[str, Any]:

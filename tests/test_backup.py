@@ -1,12 +1,16 @@
 """Back-up and restore: everything comes back, a damaged file changes nothing, nothing is overwritten unasked."""
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from rag_core import backup
 from rag_core.backup import make, restore
 from rag_core.cli import main
 from rag_core.errors import InputError, StoreError
@@ -89,6 +93,96 @@ def test_a_database_with_rows_is_kept_unless_forced(filled, tmp_path, database):
         restore(tmp_path / "copy.zip", tmp_path / "second")
     assert not (tmp_path / "second").exists()
     assert len(labels_in(filled)) == 30
+
+
+def placed(tmp_path):
+    return sorted(path.name for path in tmp_path.iterdir() if path.name != "scratch")
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_folder_that_cannot_be_moved_changes_neither_rows_nor_folder(filled, tmp_path, monkeypatch, step):
+    make(filled, tmp_path / "copy.zip")
+    with open_store(filled) as store:
+        LabelStore(store).append([make_event(99, chunk_id="later")])
+    before, renames, rename = labels_in(filled), [], Path.rename
+
+    def failing(self, target):
+        if self.name.startswith("first"):
+            renames.append(self)
+            if len(renames) == step:
+                raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", failing)
+        with pytest.raises((OSError, StoreError)):
+            restore(tmp_path / "copy.zip", filled, force=True)
+    assert len(renames) >= step
+    assert placed(tmp_path) == ["copy.zip", "first"]
+    assert (filled / "roles.yaml").is_file()
+    assert labels_in(filled) == before
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_rows_that_cannot_be_committed_bring_the_old_folder_back(filled, tmp_path, database, monkeypatch):  # noqa: F811
+    make(filled, tmp_path / "copy.zip")
+    with open_store(filled) as store:
+        LabelStore(store).append([make_event(99, chunk_id="later")])
+    (filled / "newer.txt").write_text("of today")
+    swap = backup._Swap.do
+
+    def cut_off(self):
+        swap(self)
+        assert not (filled / "newer.txt").exists()
+        ended(os.environ["WINNOW_DATABASE_URL"])
+
+    monkeypatch.setattr(backup._Swap, "do", cut_off)
+    with pytest.raises(StoreError, match=r"cut|restarted|shut down"):
+        restore(tmp_path / "copy.zip", filled, force=True)
+    assert (filled / "newer.txt").is_file()
+    assert placed(tmp_path) == ["copy.zip", "first"]
+    assert len(labels_in(filled)) == 31
+
+
+def ended(url):
+    """End every connection of this program to its database, as a restart does."""
+    from sqlalchemy import create_engine, make_url, text
+
+    admin = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
+    mine = make_url(url).username
+    with admin.begin() as connection:
+        told = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :name AND pid != pg_backend_pid()"
+        )
+        connection.execute(text(f"{told} AND application_name = 'winnow' AND state != 'idle'"), {"name": mine})
+    admin.dispose()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from rag_core import backup
+swap = backup._Swap.do
+def do(self):
+    swap(self)
+    os.kill(os.getpid(), signal.SIGKILL)
+backup._Swap.do = do
+backup.restore(Path(sys.argv[1]), Path(sys.argv[2]), force=True)
+"""
+
+
+def test_a_restore_killed_between_folder_and_rows_is_finished_by_the_same_command(filled, tmp_path):
+    make(filled, tmp_path / "copy.zip")
+    with open_store(filled) as store:
+        LabelStore(store).append([make_event(99, chunk_id="later")])
+    root = str(Path(__file__).resolve().parents[1])
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "copy.zip"), str(filled)]
+    done = subprocess.run(command, cwd=root, env={**os.environ, "PYTHONPATH": root}, capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr
+    restore(tmp_path / "copy.zip", filled, force=True)
+    assert len(labels_in(filled)) == 30
+    assert (filled / "roles.yaml").is_file()
 
 
 def rewritten(source, target, change):

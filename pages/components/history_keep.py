@@ -33,6 +33,7 @@ def keep(found: Candidates, stages: Sequence[Any], collection: str) -> None:
 
 
 def _append(workspace: Path, found: Candidates, stages: list[Any], collection: str, name: str) -> None:
-    from rag_core.store.history import asked_of, remember
+    from rag_core.store.history import asked_of, expire, remember
 
     remember(workspace, asked_of(found, stages, collection, name))
+    expire(workspace)

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.live_index import expire, remember, searched
 from rag_core.cli.live_index import opened_set as opened_set
-from rag_core.cli.live_index import remember, searched
 from rag_core.cli.options import Collection, Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.progress import Bar
@@ -138,9 +138,10 @@ def query(
         show_traces(reports)
     if json:
         show(reports, [], True)
-        return
-    for report in reports:
-        typer.echo("\n".join(_listing(report)))
+    else:
+        for report in reports:
+            typer.echo("\n".join(_listing(report)))
+    expire(resolve_workspace(workspace))
 
 
 def _listing(report: Any) -> list[str]:

@@ -48,6 +48,15 @@ def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
                 sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
 
 
+def expire(workspace: Path) -> None:
+    """Delete what the history has kept long enough, now that the answer stands there; a word on stderr if it fails."""
+    from rag_core.store import history
+
+    problem = history.expire(workspace)
+    if problem:
+        sys.stderr.write(f"warning: old questions are still in the history: {problem}\n")
+
+
 def opened_set(
     eval_set: str, collection: str | None, workspace: Path, approximate: bool = False, source: str | None = None
 ) -> tuple[Any, Any]:

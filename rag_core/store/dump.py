@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -63,9 +63,12 @@ def _tables(connection: Connection) -> list[Table]:
     return [Table(name, found, autoload_with=connection) for name in names]
 
 
-def restore(store: Store, path: Path, *, force: bool = False) -> dict[str, int]:
+def restore(
+    store: Store, path: Path, *, force: bool = False, last: Callable[[], None] = lambda: None
+) -> dict[str, int]:
     """Read a copy back, whole or not at all; rows by table. A database with rows of its own needs `force`.
 
+    `last` is done when all rows are in and none of them counts yet; what it raises takes them back.
     InputError: the file is no such copy or was cut short. StoreError: the database holds rows, or a newer schema.
     """
     schema, counts = check(path)
@@ -83,6 +86,7 @@ def restore(store: Store, path: Path, *, force: bool = False) -> dict[str, int]:
             connection.execute(tables[name].insert(), rows)
         _set_counters(connection, tables.values())
         upgrade(connection, HEAD)
+        last()
     return counts
 
 

@@ -1,7 +1,8 @@
 """The history of questions: settings, result, hops, time and cost of each; kept for some days, and deleted for good.
 
 Who asks appends (`remember` never stops a question from being answered). Deleting rewrites the file, so that no text is
-left in it; back-ups made before hold what they held. Labels are in labels.py and know nothing of this.
+left in it, and writers wait meanwhile: what is too old goes when nobody waits (`expire`). Back-ups made before hold
+what they held. Labels are in labels.py and know nothing of this.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, select, true
@@ -23,6 +25,8 @@ from rag_core.store.schema import query_history
 from rag_core.types import Candidates
 
 SHOWN = 200
+EXPIRE_SECONDS = 3600.0
+_expired: dict[Path, float] = {}  # workspace → when this process last looked for what is too old
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,12 @@ class History:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def append(self, asked: Asked, days: int | None = None) -> int:
-        """Store a question, its number; what is older than `days` (the setting unless given) goes. 0 days keep none."""
-        kept_days = history_days() if days is None else days
-        if not kept_days:
+    def append(self, asked: Asked) -> int:
+        """Store a question; its number, or 0 where the setting keeps none."""
+        if not history_days():
             return 0
-        now = datetime.now(UTC)
         row = {
-            "at": asked.at or now.isoformat(timespec="milliseconds"),
+            "at": asked.at or datetime.now(UTC).isoformat(timespec="milliseconds"),
             "asked_by": asked.asked_by,
             "collection": asked.collection,
             "query": asked.query,
@@ -99,7 +101,6 @@ class History:
         }
         with self.store.writing() as connection:
             (number,) = connection.execute(insert(query_history).values(row)).inserted_primary_key or (0,)
-        self.prune(kept_days, now)
         return int(number)
 
     def find(
@@ -165,6 +166,23 @@ def remember(workspace: Path, asked: Asked) -> str:
     try:
         with open_store(workspace) as store:
             History(store).append(asked)
+    except StoreError as error:
+        return str(error)
+    return ""
+
+
+def expire(workspace: Path) -> str:
+    """Delete for good what is older than the setting, at most once an hour in a process; for when nobody waits.
+
+    '' or the sentence why it could not be done; never raises.
+    """
+    last = _expired.get(workspace)
+    if not history_days() or not has_store(workspace) or (last is not None and monotonic() - last < EXPIRE_SECONDS):
+        return ""
+    _expired[workspace] = monotonic()
+    try:
+        with open_store(workspace) as store:
+            History(store).prune(history_days(), datetime.now(UTC))
     except StoreError as error:
         return str(error)
     return ""

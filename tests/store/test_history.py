@@ -1,12 +1,14 @@
 """The history of questions: what is kept of a run, filters, retention, and deletion that leaves no text in the file."""
 
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 import pytest
 
 from rag_core.errors import StoreError
+from rag_core.store import history as history_module
 from rag_core.store.database import open_store
-from rag_core.store.history import Asked, History, asked_of, remember
+from rag_core.store.history import EXPIRE_SECONDS, Asked, History, asked_of, expire, remember
 from rag_core.store.schema import query_history
 from rag_core.types import Candidates, Chunk, Drop, Fallback, Hit, Metric, Query, Reason, Step
 
@@ -32,8 +34,8 @@ def test_what_was_appended_comes_back_newest_first(history):
 
 
 def test_filters_narrow_by_collection_words_and_time(history):
-    history.append(asked("100 % Heal", at="2026-01-01T00:00:00"), days=36_500)
-    history.append(asked("1000 heal", "other", at="2026-01-02T00:00:00"), days=36_500)
+    history.append(asked("100 % Heal", at="2026-01-01T00:00:00"))
+    history.append(asked("1000 heal", "other", at="2026-01-02T00:00:00"))
     assert [one.collection for one in history.find(collection="other")] == ["other"]
     assert [one.query for one in history.find(holds="0 % HEAL")] == ["100 % Heal"]
     assert [one.query for one in history.find(since="2026-01-02")] == ["1000 heal"]
@@ -92,10 +94,31 @@ def test_deleting_all_leaves_labels_alone_and_counts(history):
 
 def test_what_is_older_than_the_setting_goes_for_good(tmp_path, history):
     old = (datetime.now(UTC) - timedelta(days=8)).isoformat(timespec="milliseconds")
-    history.append(asked("canary of last week", at=old), days=30)
-    history.append(asked("of today"), days=7)
+    history.append(asked("canary of last week", at=old))
+    history.append(asked("of today"))
+    assert history.count() == 2  # who asks does not wait for it
+    history.prune(7, datetime.now(UTC))
     assert [one.query for one in history.find()] == ["of today"]
     assert b"canary" not in files_of(tmp_path)
+
+
+def test_what_is_too_old_goes_once_an_hour_in_a_process(tmp_path, history, monkeypatch):
+    monkeypatch.setenv("WINNOW_HISTORY_DAYS", "7")
+    old = (datetime.now(UTC) - timedelta(days=8)).isoformat(timespec="milliseconds")
+    workspace = history.store.workspace
+    monkeypatch.delitem(history_module._expired, workspace, raising=False)
+    for left in (0, 1):
+        history.append(asked("of last week", at=old))
+        assert expire(workspace) == ""
+        assert history.count() == left
+    monkeypatch.setitem(history_module._expired, workspace, monotonic() - EXPIRE_SECONDS - 1)
+    assert expire(workspace) == ""
+    assert history.count() == 0
+
+
+def test_a_store_that_cannot_be_read_keeps_nobody_from_going_on(tmp_path):
+    (tmp_path / "winnow.db").write_bytes(b"this is no database" * 100)
+    assert "winnow.db" in expire(tmp_path)
 
 
 def test_more_old_questions_than_a_statement_has_variables_go_at_once(history):
@@ -103,7 +126,8 @@ def test_more_old_questions_than_a_statement_has_variables_go_at_once(history):
     row = {"at": "2020-01-01T00:00:00.000+00:00", "collection": "rules", "query": "old", **values}
     with history.store.writing() as connection:
         connection.execute(query_history.insert(), [row] * 260_000)
-    history.append(asked("of today"), days=7)
+    history.append(asked("of today"))
+    history.prune(7, datetime.now(UTC))
     assert [one.query for one in history.find()] == ["of today"]
 
 
