@@ -55,12 +55,14 @@ def write_until_killed(workspace, first, acknowledged):
 
 
 def killed_writer(workspace, first, seconds):
-    """Start a writer, kill it `seconds` after its first acknowledgement; every number it acknowledged."""
+    """Start a writer, kill it `seconds` after it acknowledged six labels, one of them new; all it acknowledged."""
     reading, writing = os.pipe()
     writer = FORK.Process(target=write_until_killed, args=(workspace, first, writing))
     writer.start()
     os.close(writing)
-    said = os.read(reading, 1)
+    said = b""
+    while said.count(b"\n") < 6 and (more := os.read(reading, 65_536)):
+        said += more
     time.sleep(seconds)
     os.kill(writer.pid, signal.SIGKILL)
     writer.join()
