@@ -54,7 +54,7 @@ def choose_set() -> EvalSet | None:
     try:
         return tuning_sources.eval_set(compare_state.current().eval_set)
     except InputError as error:
-        say.problem("This eval set cannot be opened.", str(error))
+        say.problem("This eval set cannot be opened.", str(error), choice.ANOTHER_SET)
         return None
 
 

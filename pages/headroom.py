@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import header, headroom_data, resources, say, tuning, tuning_set
+from pages.components import glossary, header, headroom_data, resources, say, tuning, tuning_set
 from pages.components.reading import score_kind, score_name
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
@@ -111,7 +111,9 @@ def draw_queries(room: headroom_data.Room, kind: str) -> None:
         {name: [row[name] for row in rows] for name in rows[0]},
         hide_index=True,
         key="headroom.table",
-        column_config={**numbers, "lost in retrieval": st.column_config.NumberColumn(format="percent")},
+        column_config=glossary.explained(
+            rows[0], {**numbers, "lost in retrieval": st.column_config.NumberColumn(format="percent")}
+        ),
         height=min(38 + 35 * len(rows), 420),
         alt="Per query: what limits it, SetF of the best fixed k, of the best cut, of a perfect filter",
     )

@@ -175,7 +175,11 @@ def draw() -> None:
         found = history_state.history()
         total = found.count() if found is not None else 0
     except WinnowError as error:
-        say.problem("The history cannot be read.", str(error))
+        say.problem(
+            "The history cannot be read.",
+            str(error),
+            "The page *Status* says more. `python -m rag_core restore` brings a back-up into a fresh workspace.",
+        )
         return
     if found is None or not total:
         off = " Nothing is being kept: WINNOW_HISTORY_DAYS is 0." if not history_days() else ""

@@ -149,7 +149,10 @@ def draw() -> None:
         chosen = sources.find(settings.eval_set)
         store = resources.label_store()
     except (InputError, StoreError) as error:
-        say.problem("There is nothing to label, or labels cannot be kept here.", str(error))
+        say.problem(
+            "There is nothing to label, or labels cannot be kept here.", str(error),
+            "Choose another eval set above; whether labels can be stored stands on the page *Status*.",
+        )  # fmt: skip
         return
     if store.unwritable:
         say.problem("Labels can be read here, not kept.", store.unwritable)

@@ -74,7 +74,7 @@ def draw_repeat(plan: llm_page.Plan, rivals: list[Entrant]) -> None:
 
 def draw_good(plan: llm_page.Plan) -> None:
     """How good must a judge be, and what may it cost?"""
-    from pages.components import llm_charts
+    from pages.components import llm_charts, llm_tables
 
     document = llm_page.simulated_curve(plan)
     even, best = document["break_even_error_rate"], document["best_free"]
@@ -87,39 +87,12 @@ def draw_good(plan: llm_page.Plan) -> None:
         llm_charts.accuracy(document), key="llm.accuracy", config={"displaylogo": False},
         alt="SetF over the simulated judge's accuracy with the free filters and the break-even; numbers in the table",
     )  # fmt: skip
-    free = max(row["SetF"] or 0.0 for row in document["free"])
-    rows = document["rows"]
-    gains = [100 * ((row["f1"] or 0.0) - free) for row in rows]
-    st.dataframe(
-        {
-            "accuracy": [1 - row["error_rate"] for row in rows],
-            "seed": [row["seed"] for row in rows],
-            "SetP": [row["precision"] for row in rows],
-            "SetR": [row["recall"] for row in rows],
-            "SetF": [row["f1"] for row in rows],
-            "calls": [row["prompts"] for row in rows],
-            "cost": [row["cost"] for row in rows],
-            "cost per point over the best free": [
-                row["cost"] / gain if gain > 0 and row["cost"] is not None else None
-                for row, gain in zip(rows, gains, strict=True)
-            ],
-        },
-        hide_index=True,
-        key="llm.accuracy.table",
-        column_config={
-            "accuracy": st.column_config.NumberColumn(format="percent"),
-            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("SetP", "SetR", "SetF")},
-            "cost": st.column_config.NumberColumn(format="%.5f"),
-            "cost per point over the best free": st.column_config.NumberColumn(format="%.5f"),
-        },
-        height=300,
-        alt="Simulated judges by accuracy and seed: precision, recall, F1, calls and cost",
-    )
+    llm_tables.accuracy(document)
 
 
 def draw_depth(plan: llm_page.Plan) -> None:
     """What references bring at each depth."""
-    from pages.components import llm_charts
+    from pages.components import llm_charts, llm_tables
     from rag_core.judged.depths import depths
 
     texts = {case.query.id: case.query.text for case in plan.bench.cases}
@@ -134,24 +107,7 @@ def draw_depth(plan: llm_page.Plan) -> None:
         llm_charts.by_depth(rows), key="llm.depth.chart", config={"displaylogo": False},
         alt="Tokens per depth of expansion; the table below holds the numbers",
     )  # fmt: skip
-    st.dataframe(
-        {
-            "depth": [row.depth for row in rows],
-            "chunks": [row.chunks for row in rows],
-            "tokens": [row.tokens for row in rows],
-            "share relevant": [row.relevant for row in rows],
-            "share of the relevant": [row.found for row in rows],
-        },
-        hide_index=True,
-        key="llm.depth.table",
-        column_config={
-            "chunks": st.column_config.NumberColumn(format="%.1f"),
-            "tokens": st.column_config.NumberColumn(format="%.0f"),
-            "share relevant": st.column_config.NumberColumn(format="percent"),
-            "share of the relevant": st.column_config.NumberColumn(format="percent"),
-        },
-        alt="Per depth: chunks, tokens, share of relevant chunks",
-    )
+    llm_tables.by_depth(rows)
     tuning_set.quiet(
         f"The nearest {plan.stage.max_chunks} chunks and what they refer to, at most {plan.stage.max_total_chunks} "
         "brought by one of them, each chunk once. Tokens are estimated, a quarter of the characters."

@@ -132,8 +132,13 @@ def draw_figures(bench: Bench) -> None:
     share = found.coverage.with_rule / max(1, found.coverage.chunks)
     errors = sum(one.severity == "error" for one in rules_state.findings(bench))
     cells = st.container(horizontal=True, key="rules.figures")
-    cells.metric("chunks with a rule", f"{found.coverage.with_rule:,} of {found.coverage.chunks:,}", width=190)
-    cells.metric("share of the corpus", f"{share:.0%}", width=160)
+    cells.metric(
+        "chunks with a rule",
+        f"{found.coverage.with_rule:,} of {found.coverage.chunks:,}",
+        width=190,
+        help="Chunks that query_must can drop, of all chunks of the collection.",
+    )
+    cells.metric("share of the corpus", f"{share:.0%}", width=160, help="Chunks with a rule over all chunks.")
     if listed:
         before = sum(one.crowding for one in found.crowds)
         now = sum(one.crowding for one in found.with_rules.values())
@@ -143,11 +148,18 @@ def draw_figures(bench: Bench) -> None:
             f"{before:.0%} without rules",
             delta_color="off",
             delta_arrow="off",
+            help=f"Share of the first {bench.k} places of all lists held by a family, without a relevant label. "
+            "Lower is better.",
             width=320,
         )
-    cells.metric("lint errors", errors, width=120)
+    cells.metric("lint errors", errors, width=120, help="Rules that cannot work as written; the view Lint names them.")
     if found.coverage.unreadable:
-        cells.metric("rules that cannot be read", found.coverage.unreadable, width=200)
+        cells.metric(
+            "rules that cannot be read",
+            found.coverage.unreadable,
+            width=200,
+            help="Stored rules that no version of the program understands; their chunks always stay.",
+        )
 
 
 def draw() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import session
+from pages.components import glossary, session
 from rag_core.evaluate.experiment import PipelineReport
 
 KEY = "explore.all"
@@ -102,8 +102,11 @@ def _table(rows: Sequence[dict[str, Any]]) -> None:
         on_select=lambda: _open(ids),
         selection_mode="single-row",
         height=min(38 + 35 * len(rows), 400),
-        column_config={name: st.column_config.NumberColumn(name, format="%.3f") for name in ("SetF was", "SetF now")}
-        | {"change": st.column_config.NumberColumn("change", format="%+.3f")},
+        column_config=glossary.explained(
+            rows[0],
+            {name: st.column_config.NumberColumn(name, format="%.3f") for name in ("SetF was", "SetF now")}
+            | {"change": st.column_config.NumberColumn("change", format="%+.3f")},
+        ),
         alt="Per query: kept chunks, SetF before, SetF now, change",
     )
 

@@ -116,11 +116,14 @@ def _economy(rows: Sequence[TableRow]) -> None:
         },
         hide_index=True,
         key="compare.economy",
-        column_config={
-            "tokens kept a query": st.column_config.NumberColumn(format="%.0f"),
-            "relevant chunks per 1,000 tokens": st.column_config.NumberColumn(format="%.2f"),
-            "noise share": st.column_config.NumberColumn(format="percent"),
-        },
+        column_config=glossary.explained(
+            ("relevant chunks per 1,000 tokens", "noise share"),
+            {
+                "tokens kept a query": st.column_config.NumberColumn(format="%.0f"),
+                "relevant chunks per 1,000 tokens": st.column_config.NumberColumn(format="%.2f"),
+                "noise share": st.column_config.NumberColumn(format="percent"),
+            },
+        ),
         alt="Per pipeline: tokens kept, relevant chunks per 1,000 tokens, noise share",
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.components.reading import context_text, estimated_tokens
+from pages.components.trace import counted
 from rag_core.evaluate.experiment import Outcome
 from rag_core.types import Hit
 
@@ -29,7 +30,10 @@ def show(outcome: Outcome) -> None:
 def _side(title: str, hits: Sequence[Hit], note: str) -> None:
     text = context_text(hits)
     value = f"about {estimated_tokens(text):,} tokens"
-    st.metric(f"{title}: {len(hits)} chunks", value, note or None, delta_color="off", delta_arrow="off")
+    st.metric(
+        f"{title}: {counted(len(hits), 'chunk', 'chunks')}", value, note or None, delta_color="off", delta_arrow="off",
+        help="Estimated: a quarter of the characters that would be sent. Lower costs less.",
+    )  # fmt: skip
     if text:
         st.code(text, language=None, wrap_lines=True, height=420)
     else:

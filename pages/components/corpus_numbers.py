@@ -15,12 +15,37 @@ def show(numbers: Overview) -> None:
     """Figures, then types and lengths side by side, then duplicates."""
     with_rule = sum(group.with_rule for group in numbers.groups)
     cells = st.container(horizontal=True)
-    cells.metric("chunks", f"{numbers.chunks:,}", width=90)
-    cells.metric("with a rule", f"{with_rule:,} ({with_rule / max(1, numbers.chunks):.0%})", width=150)
-    cells.metric("tokens, median", f"{numbers.median:,}", width=140)
-    cells.metric("shortest to longest", f"{numbers.shortest:,} to {numbers.longest:,}", width=170)
-    cells.metric("too long for the model", f"{numbers.too_long:,}", width=180)
-    cells.metric("repeated", f"{numbers.duplicated:,}", width=100)
+    cells.metric("chunks", f"{numbers.chunks:,}", width=90, help="Pieces of documents in this collection.")
+    cells.metric(
+        "with a rule",
+        f"{with_rule:,} ({with_rule / max(1, numbers.chunks):.0%})",
+        width=150,
+        help="Chunks that query_must can drop, and their share of all chunks.",
+    )
+    cells.metric(
+        "tokens, median",
+        f"{numbers.median:,}",
+        width=140,
+        help="Tokens of title and text, as the embedding model counts them; half the chunks have fewer.",
+    )
+    cells.metric(
+        "shortest to longest",
+        f"{numbers.shortest:,} to {numbers.longest:,}",
+        width=170,
+        help="Tokens of the shortest and of the longest chunk.",
+    )
+    cells.metric(
+        "too long for the model",
+        f"{numbers.too_long:,}",
+        width=180,
+        help="Chunks whose end the model does not read: it cannot be found. Lower is better.",
+    )
+    cells.metric(
+        "repeated",
+        f"{numbers.duplicated:,}",
+        width=100,
+        help="Chunks with title and text of another chunk. Lower is better.",
+    )
     side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is narrow
     with side_by_side.container(width=400):
         _types(numbers)

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say
+from pages.components import glossary, resources, say
 from pages.components.tuning_set import quiet
 from rag_core.errors import WinnowError
 from rag_core.evaluate.compare import Cell, TableRow, table
@@ -80,6 +80,7 @@ def _figures(rows: list[TableRow]) -> None:
         },
         hide_index=True,
         key="corpus.words.effect",
+        column_config=glossary.explained(("difference", "wins", "ties", "losses")),
         alt="Per measure: mean as asked and rewritten, paired difference with interval, wins, ties and losses",
     )
     first = against[MEASURES[0]]

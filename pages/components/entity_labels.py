@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components import glossary
 from pages.components.entity_matches import STRATEGIES
 from rag_core.entities import TeamFilter
 from rag_core.entities.agreement import Agreement, Change, Labelled, Miss, agreement, threshold_curve
@@ -99,7 +100,7 @@ def _table(measured: Sequence[tuple[str, Agreement]]) -> None:
         hide_index=True,
         key="entities.agreement",
         column_config={
-            name: st.column_config.NumberColumn(name, format="%.3f")
+            name: st.column_config.NumberColumn(name, format="%.3f", help=glossary.told(name))
             for name in ("precision", "recall", "micro precision", "micro recall")
         },
         alt="Precision and recall of all strategies together and of each alone",
@@ -169,6 +170,8 @@ def _curve_table(points: Sequence[tuple[float, Agreement]]) -> None:
         },
         hide_index=True,
         height=260,
-        column_config={name: st.column_config.NumberColumn(name, format="%.3f") for name in COLOURS},
+        column_config=glossary.explained(
+            COLOURS, {name: st.column_config.NumberColumn(name, format="%.3f") for name in COLOURS}
+        ),
         alt="Precision and recall at each threshold",
     )

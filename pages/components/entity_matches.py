@@ -44,10 +44,30 @@ def show_figures(team_filter: TeamFilter, found: Explanation) -> None:
     saving = team_filter.saving(found.teams)
     by = found.by_strategy()
     cells = st.container(horizontal=True, key="entities.figures")
-    cells.metric("entities found", f"{len(found.teams)} of {len(team_filter.teams)}", width=190)
-    cells.metric("strategies that found some", f"{len(by)} of {len(team_filter.strategies)}", width=230)
-    cells.metric("tokens sent", f"{saving.filtered:,} of {saving.full:,}", width=250)
-    cells.metric("tokens saved", f"{saving.share:.1%}", width=150)
+    cells.metric(
+        "entities found",
+        f"{len(found.teams)} of {len(team_filter.teams)}",
+        width=190,
+        help="Entities that the query means, of those in the structure.",
+    )
+    cells.metric(
+        "strategies that found some",
+        f"{len(by)} of {len(team_filter.strategies)}",
+        width=230,
+        help="Ways of matching that found an entity, of all that are switched on.",
+    )
+    cells.metric(
+        "tokens sent",
+        f"{saving.filtered:,} of {saving.full:,}",
+        width=250,
+        help="Estimated tokens of the part that is sent, of those of the whole structure. Lower costs less.",
+    )
+    cells.metric(
+        "tokens saved",
+        f"{saving.share:.1%}",
+        width=150,
+        help="1 − tokens sent over tokens of the whole structure. Higher costs less.",
+    )
     st.caption(
         f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters of the structure’s JSON are one token, on both sides."
     )

@@ -105,7 +105,7 @@ def show_queries(tallies: Sequence[PipelineTally]) -> None:
         key="evaluate.queries",
         height=min(38 + 35 * len(rows), 560),
         column_config=glossary.explained(
-            tally.queries[0].scores.values,
+            ("kept", *tally.queries[0].scores.values),
             {name: st.column_config.NumberColumn(format="%.3f") for name in tally.queries[0].scores.values},
         ),
         alt=f"Per query of {picked}: kept, relevant kept, every measure, unjudged",

@@ -30,7 +30,7 @@ TERMS = {
     "wins": "Queries with a higher value than the baseline’s.",
     "ties": "Queries with the same value as the baseline’s.",
     "losses": f"Queries with a lower value than the baseline’s. {LOWER}",
-    "kept": "Chunks that stay, of those that entered.",
+    "kept": "Chunks that stay, of those that came from the list.",
     "distance": "Distance of the chunk to the query, in the collection’s metric. Lower is nearer.",
     "kappa": f"Agreement of two beyond chance: 1 is full, 0 is chance. {HIGHER}",
     "alpha": f"Krippendorff’s alpha, ordinal: agreement of any number of people beyond chance. {HIGHER}",

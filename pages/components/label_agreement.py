@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.components import inert_text, labels, say
+from pages.components import glossary, inert_text, labels, say
 from pages.components.inert_text import Block, Run
 from rag_core.errors import StoreError
 from rag_core.evaluate.agreement import Disagreement, disagreements, fleiss_kappa, krippendorff_alpha, pair_agreements
@@ -53,8 +53,8 @@ def _by_annotator(events: Sequence[Event]) -> dict[str, dict[Item, int]]:
 
 def _figures(graded: Mapping[str, Mapping[Item, int]]) -> None:
     with st.container(horizontal=True):
-        st.metric("Krippendorff’s alpha, ordinal", _digits(krippendorff_alpha(graded)))
-        st.metric("Fleiss’ kappa, chunks all judged", _digits(fleiss_kappa(graded)))
+        st.metric("Krippendorff’s alpha, ordinal", _digits(krippendorff_alpha(graded)), help=glossary.told("alpha"))
+        st.metric("Fleiss’ kappa, chunks all judged", _digits(fleiss_kappa(graded)), help=glossary.told("kappa"))
     rows = [
         {"first": p.first, "second": p.second, "chunks both judged": p.items, "equal": _percent(p.observed),
          "Cohen’s kappa": _digits(p.kappa), "kappa, linear weights": _digits(w.kappa)}

@@ -43,9 +43,9 @@ def _import(eval_set: str, store: LabelStore, annotator: str) -> None:
 
 def _offer(plan: ImportPlan, store: LabelStore) -> None:
     with st.container(horizontal=True):
-        st.metric("new", len(plan.new))
-        st.metric("equal", len(plan.equal))
-        st.metric("conflicting", len(plan.conflicting))
+        st.metric("new", len(plan.new), help="Labels of the file that are not here yet.")
+        st.metric("equal", len(plan.equal), help="Labels that are here with the same grade.")
+        st.metric("conflicting", len(plan.conflicting), help="Labels that are here with another grade.")
     if plan.conflicting:
         st.dataframe(
             [

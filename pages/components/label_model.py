@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.components import glossary
 from rag_core.evaluate.judge_agreement import JudgeAgreement, judge_agreement
 from rag_core.evaluate.sets import EvalSet
 from rag_core.store.events import GRADES
@@ -42,11 +43,11 @@ def _agreement(found: JudgeAgreement) -> None:
     with st.container(border=True):
         st.text(found.words)
         with st.container(horizontal=True):
-            st.metric("Cohen’s kappa, relevant or not", _digits(found.kappa))
-            st.metric("95 % interval", f"{_digits(found.low)} to {_digits(found.high)}")
-            st.metric("kappa of the grades", _digits(found.grade_kappa))
+            st.metric("Cohen’s kappa, relevant or not", _digits(found.kappa), help=glossary.told("kappa"))
+            st.metric("95 % interval", f"{_digits(found.low)} to {_digits(found.high)}", help=glossary.told("interval"))
+            st.metric("kappa of the grades", _digits(found.grade_kappa), help=glossary.told("kappa"))
             flips = "asked once" if found.flip_rate is None else f"{found.flip_rate:.0%}"
-            st.metric("grades that flip over runs", flips)
+            st.metric("grades that flip over runs", flips, help="Given another grade by a later run. Lower is better.")
         rows = {"people say": [f"{grade} {word}" for grade, word in GRADES.items()]}
         for grade in GRADES:
             rows[f"model says {grade}"] = [str(row[grade]) for row in found.confusion]

@@ -10,10 +10,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import llm_charts
+from pages.components import glossary, llm_charts
+from pages.components.llm_cost import COST
 
 NAME = "prompt and judge"
-MEASURES = {"SetP": "SetP", "SetR": "SetR", "SetF": "SetF", "cost": "cost", "cost_per_point": "cost per point of SetF"}
+NOTHING = "–"  # stands where a figure does not apply
+MEASURES = {"SetP": "SetP", "SetR": "SetR", "SetF": "SetF", "cost": COST, "cost_per_point": "cost per point of SetF"}
 FIGURES = {
     "irrelevant_removed": "irrelevant removed",
     "agreement": "agreement",
@@ -51,7 +53,7 @@ def _table(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], key: str
     columns = {NAME: [row["name"] for row in rows]}
     st.dataframe(
         columns | {title: [row.get(name) for row in rows] for name, title in names.items()},
-        hide_index=True, key=key, column_config=_formats(), alt=alt,
+        hide_index=True, key=key, column_config=_formats(), placeholder=NOTHING, alt=alt,
     )  # fmt: skip
 
 
@@ -61,7 +63,8 @@ def _formats() -> dict[str, Any]:
     shown |= {COLUMNS[name]: number(format="percent") for name in SHARES}
     shown |= {COLUMNS[name]: number(format="%.0f") for name in ("added_ms_p50", "added_ms_p95")}
     shown |= {COLUMNS[name]: number(format="%.5f") for name in ("cost", "cost_per_point")}
-    return {**shown, COLUMNS["kept_mean"]: number(format="%.1f"), COLUMNS["tokens"]: number(format="localized")}
+    shown |= {COLUMNS["kept_mean"]: number(format="%.1f"), COLUMNS["tokens"]: number(format="localized")}
+    return glossary.explained(COLUMNS.values(), shown)
 
 
 def differences(document: Mapping[str, Any]) -> None:
@@ -95,6 +98,7 @@ def decisions(row: Mapping[str, Any]) -> None:
         },
         hide_index=True,
         key="llm.actions",
+        placeholder=NOTHING,
         column_config={
             name: st.column_config.NumberColumn(format="percent")
             for name in ("share relevant", "share of the relevant")

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 
-def problem(sentence: str, detail: str = "") -> None:
-    """A problem in one sentence of ours, and the message it came with as plain text."""
+def problem(sentence: str, detail: str = "", next_step: str = "") -> None:
+    """A problem in one sentence of ours, the message it came with as plain text, and what can be done, in our words."""
     with st.container(border=True):
         st.markdown(f":material/error: **{sentence}**")
         if detail:
             st.text(detail)
+        if next_step:
+            st.markdown(next_step)
 
 
 def remarks(title: str, lines: Sequence[str]) -> None:

@@ -24,9 +24,17 @@ PREFIX = "dropped-"
 def titles() -> dict[str, str]:
     """Name → what the list of eval sets shows; a dropped file is shown without its own name."""
     dropped = uploads()
-    named = {name: resources.eval_set(name).title for name in resources.recorded_sets()}
-    named |= {name: f"{resources.eval_set(name).title} (live)" for name in resources.live_sets()}
+    named = {name: _title(name) for name in resources.recorded_sets()}
+    named |= {name: f"{_title(name)} (live)" for name in resources.live_sets()}
     return named | {name: f"Your dropped list (queries: {len(found.cases)})" for name, found in dropped.items()}
+
+
+def _title(name: str) -> str:
+    """The title of an eval set; one that cannot be read keeps its place under its name, so that the others stay."""
+    try:
+        return resources.eval_set(name).title
+    except InputError:
+        return f"{name} (cannot be read)"
 
 
 def uploads() -> dict[str, EvalSet]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.components import jobs, resources, say, tuning_method, tuning_set
+from pages.components import glossary, jobs, resources, say, tuning_method, tuning_set
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.types import Case
@@ -107,7 +107,9 @@ def _draw_table(found: Search) -> Row | None:
         on_select="rerun",
         selection_mode="single-row",
         height=min(38 + 35 * len(rows), 320),
-        column_config={name: st.column_config.NumberColumn(format="%.4g") for name in found.objectives},
+        column_config=glossary.explained(
+            found.objectives, {name: st.column_config.NumberColumn(format="%.4g") for name in found.objectives}
+        ),
         alt="The best fixed k, then the trials that no other beats, with their settings",
     )
     picked = event["selection"]["rows"]

@@ -6,7 +6,7 @@ import shlex
 
 import streamlit as st
 
-from pages.components import tuning, tuning_method, tuning_points, tuning_set
+from pages.components import glossary, tuning, tuning_method, tuning_points, tuning_set
 from rag_core.evaluate.sets import EvalSet
 
 
@@ -18,7 +18,8 @@ def draw_front(study: tuning.Study) -> None:
     )
     rows = tuning_points.front_of(study)
     numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in tuning.MEASURES}
-    numbers["kept_mean"] = st.column_config.NumberColumn(format="%.1f")
+    numbers["kept_mean"] = st.column_config.NumberColumn("kept, mean", format="%.1f")
+    numbers = glossary.explained(tuning.MEASURES, numbers)
     st.dataframe(
         {name: [row[name] for row in rows] for name in rows[0]}, hide_index=True, key="tune.front_table",
         column_config=numbers, alt="Settings that no other beats in both mean precision and mean recall",

@@ -54,7 +54,7 @@ def choose(preferred: Sequence[str] = PREFERRED) -> EvalSet | None:
     try:
         return tuning_sources.eval_set(shown)
     except InputError as error:
-        say.problem("This eval set cannot be opened.", str(error))
+        say.problem("This eval set cannot be opened.", str(error), choice.ANOTHER_SET)
         return None
 
 
