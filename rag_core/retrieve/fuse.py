@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from operator import itemgetter
+from typing import NamedTuple
 
 from rag_core.errors import InputError
 from rag_core.types import RANKS, Hit
@@ -15,8 +17,7 @@ from rag_core.types import RANKS, Hit
 RRF_K = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(NamedTuple):
     """An id with its fused score and its 1-based rank in each list, None where a list does not hold it."""
 
     id: str
@@ -32,13 +33,19 @@ def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float
     """
     weights = tuple(weights) or (1.0,) * len(lists)
     check_weights(weights, len(lists), k)
-    ranks: dict[str, list[int | None]] = {}
-    for at, ids in enumerate(lists):
-        for rank, one in enumerate(ids, 1):
-            places = ranks.setdefault(one, [None] * len(lists))
-            places[at] = places[at] or rank
-    fused = [Fused(one, fused_score(places, weights, k), tuple(places)) for one, places in ranks.items()]
-    return sorted(fused, key=lambda one: (-one.score, one.id))
+    places = [dict(zip(reversed(ids), range(len(ids), 0, -1), strict=True)) for ids in lists]
+    every = sorted(set().union(*places))
+    ranks = [list(map(place.get, every)) for place in places]
+    terms = [_terms(len(ids), weight, k) for ids, weight in zip(lists, weights, strict=True)]
+    worth = (map(term.__getitem__, column) for term, column in zip(terms, ranks, strict=True))
+    scores = map(math.fsum, zip(*worth, strict=True))
+    fused = map(Fused, every, scores, zip(*ranks, strict=True))
+    return sorted(fused, key=itemgetter(1), reverse=True)  # equal scores stay in the order of ids
+
+
+def _terms(ranks: int, weight: float, k: float) -> dict[int | None, float]:
+    """What each rank of a list adds to a score; None, no rank, adds nothing."""
+    return {None: 0.0, **{rank: weight / (k + rank) for rank in range(1, ranks + 1)}}
 
 
 def fused_score(ranks: Sequence[int | None], weights: Sequence[float], k: float = RRF_K) -> float:
