@@ -261,19 +261,23 @@ def records(draw):
     return {"query": draw(texts.filter(str.strip)), "candidates": candidates, "metric": metric, "order": order}
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(records())
-@example({"query": "x", "candidates": [{"id": "a", "rrf": 1.0}], "metric": "unknown", "order": "distance"})
-def test_kept_ids_equal_the_workbench_on_random_lists(exported, record):
-    case = read_case(record, "the list", "q")
-    for pipeline, names in exported:
-        try:
-            ours = [hit.chunk.id for hit in pipeline(case.candidates).hits]
-        except InputError:
-            with pytest.raises(ValueError):
-                kept_by_file(names, record)
-            continue
-        assert kept_by_file(names, record) == ours
+@pytest.mark.parametrize("examples", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_kept_ids_equal_the_workbench_on_random_lists(exported, examples):
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(records())
+    @example({"query": "x", "candidates": [{"id": "a", "rrf": 1.0}], "metric": "unknown", "order": "distance"})
+    def law(record):
+        case = read_case(record, "the list", "q")
+        for pipeline, names in exported:
+            try:
+                ours = [hit.chunk.id for hit in pipeline(case.candidates).hits]
+            except InputError:
+                with pytest.raises(ValueError):
+                    kept_by_file(names, record)
+                continue
+            assert kept_by_file(names, record) == ours
+
+    law()
 
 
 @given(texts)
