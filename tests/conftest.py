@@ -1,4 +1,7 @@
-"""For every test: a socket that would leave this machine is refused, and the test that tried it fails."""
+"""For every test: a socket that would leave this machine is refused, and the test that tried it fails.
+
+With several workers, what is made once for a module is made by one worker.
+"""
 
 import asyncio
 import socket
@@ -8,6 +11,14 @@ from ipaddress import ip_address
 import pytest
 
 REFUSED = []
+
+
+def pytest_collection_modifyitems(items):
+    """Keep the tests of a module on one worker where they share a fixture of the module: a server, an index."""
+    for item in items:
+        shared = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+        if any(fixture.scope == "module" for fixtures in shared for fixture in fixtures):
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath))))
 
 
 class NetworkRefused(OSError):

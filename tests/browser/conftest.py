@@ -22,8 +22,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(item.path).parent == Path(__file__).parent:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group(Path(item.path).stem))  # one worker: its app is started once
-            # A click while the page redraws on a busy machine can go nowhere; a fault of ours fails three times.
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))  # its apps are started once
+            # Chromium itself fails now and then on a busy machine; a fault of ours fails three times.
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 
