@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rag_core import journal
 from rag_core.errors import InputError, StoreError
 from rag_core.settings import database_settings
 from rag_core.store import dump
@@ -28,7 +29,7 @@ from rag_core.store.database import BACKUPS, FILE, has_store, open_store
 
 KIND, VERSION = "winnow back-up", 1
 MANIFEST, DATABASE, FILES = "manifest.json", "database.jsonl", "workspace/"
-LEFT_OUT = frozenset({BACKUPS, "chroma", "__pycache__"})
+LEFT_OUT = frozenset({BACKUPS, "chroma", "__pycache__", journal.FILE, journal.FILE_BEFORE})
 ENDINGS_LEFT_OUT = (".lock", ".partial", "-wal", "-shm", "-journal")
 LARGEST_MANIFEST = 64 * 1024 * 1024
 SQLITE = b"SQLite format 3\x00"
@@ -71,8 +72,8 @@ def make(workspace: Path, path: Path) -> Report:
 
 
 def _filled(bundle: zipfile.ZipFile, workspace: Path, scratch: Path) -> dict[str, Any]:
-    manifest: dict[str, Any] = {"kind": KIND, "version": VERSION, "at": datetime.now(UTC).isoformat(timespec="seconds")}
-    manifest |= {"rows": {}, "files": {}}
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest: dict[str, Any] = {"kind": KIND, "version": VERSION, "at": at, "rows": {}, "files": {}}
     if has_store(workspace):
         with open_store(workspace, create=False) as store:
             dump.dump(store, scratch / DATABASE)
@@ -163,8 +164,8 @@ def _database(fresh: Path, workspace: Path, force: bool, swap: _Swap) -> None:
 
     with open_store(fresh) as store:
         if server and force and workspace.is_dir():
-            copy = store.back_up("before-restore")
             (fresh / BACKUPS).mkdir(exist_ok=True)
+            copy = store.back_up("before-restore")
             copy.replace(fresh / BACKUPS / copy.name)
         dump.restore(store, lines, force=force, last=last)
 
@@ -245,6 +246,5 @@ def _take(bundle: zipfile.ZipFile, name: str, facts: Mapping[str, Any], target: 
 
 
 def _report(path: Path, manifest: Mapping[str, Any], aside: str = "") -> Report:
-    files = manifest["files"]
-    size = sum(int(facts["bytes"]) for facts in files.values())
-    return Report(path, len(files), size, dict(manifest["rows"]), str(manifest["at"]), aside)
+    sizes = [int(facts["bytes"]) for facts in manifest["files"].values()]
+    return Report(path, len(sizes), sum(sizes), dict(manifest["rows"]), str(manifest["at"]), aside)

@@ -16,7 +16,7 @@ MAY = {
     "rules": BASE,
     "roles": BASE,
     "health": BASE | {"evaluate", "spec", "index", "store", "llm", "settings", "cache", "remember"},
-    "backup": BASE | {"settings", "store"},
+    "backup": BASE | {"settings", "store", "journal"},
     "journal": BASE,
     "stage": BASE,
     "records": BASE,

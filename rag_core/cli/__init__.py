@@ -73,15 +73,15 @@ def _register() -> None:
         tune,
         tuning,
     )
+    from rag_core.cli.journalled import journalled
 
     app.command("replay")(replay.replay)
-    for command in (live.ingest, live.query, live.capture, evaluating.evaluate):
-        app.command()(command)
+    app.command()(live.query)
+    for command in (live.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
+        app.command()(journalled(command))
     app.command("entities")(entities.entities)
     app.command("backup")(backups.backup)
     app.command("restore")(backups.restore)
-    app.command()(tuning.sweep)
-    app.command()(tune.tune)
     app.command("doctor")(status.doctor)
     app.command("stages")(status.stages)
     app.command()(exporting.export)
