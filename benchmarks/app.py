@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from peers.serving import APPS, PEERS, QUIET, ROOT, STREAMLIT, App, chromium, served
 
 ROUNDS = 5
+PATIENCE = 180_000  # ms; a busy machine is slow, and a page that never opens still ends the run
 WINNOW = APPS[0]
 BARE = App(
     "bare Streamlit",
@@ -54,8 +55,8 @@ def opened(page, address: str, sign: str) -> float:
     """Seconds from asking for an address to an open page."""
     began = time.perf_counter()
     page.goto(address)
-    page.locator(sign).first.wait_for(timeout=60_000)
-    page.wait_for_function(ENDED, timeout=60_000)
+    page.locator(sign).first.wait_for()
+    page.wait_for_function(ENDED)
     page.evaluate(DRAWN)
     return time.perf_counter() - began
 
@@ -64,7 +65,7 @@ def charted(page, address: str, app: App) -> float:
     """Seconds from asking for an address to the first chart, or to the bare app's text."""
     began = time.perf_counter()
     page.goto(address)
-    page.locator(app.chart).first.wait_for(timeout=60_000)
+    page.locator(app.chart).first.wait_for()
     return time.perf_counter() - began
 
 
@@ -76,6 +77,7 @@ def once(browser) -> dict[str, Pair]:
             urls[app.name], healthy[app.name] = stack.enter_context(served(app))
             context = stack.enter_context(browser.new_context(viewport={"width": 1440, "height": 900}))
             pages[app.name] = context.new_page()
+            pages[app.name].set_default_timeout(PATIENCE)
             chart[app.name] = charted(pages[app.name], urls[app.name] + app.path, app)
         ours, theirs = WINNOW.name, BARE.name
         rows = {
