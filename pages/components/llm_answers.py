@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import llm_asking, resources, say
+from pages.components.llm_cost import cost_word
 from pages.components.llm_page import Plan, rivals
 from rag_core.errors import WinnowError
 from rag_core.judged import answering
@@ -77,6 +78,7 @@ def _answer(row: Mapping[str, Any]) -> None:
 
 
 def _took(row: Mapping[str, Any]) -> str:
-    cost = "cost unknown" if row["cost"] is None else f"cost {row['cost']:.6f}"
     tokens = f"{row['prompt_tokens'] or 0:,} + {row['completion_tokens'] or 0:,} tokens"
-    return f"{tokens} · {cost} · {row['milliseconds']:,.0f} ms" + (" · stored" if row["cached"] else "")
+    return f"{tokens} · {cost_word(row['cost'])} · {row['milliseconds']:,.0f} ms" + (
+        " · stored" if row["cached"] else ""
+    )

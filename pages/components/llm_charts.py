@@ -7,6 +7,7 @@ from html import escape
 from statistics import fmean
 from typing import Any
 
+from pages.components.llm_cost import cost_word
 from rag_core.judged.depths import Depth
 
 BLUE, GREY, SKY, ORANGE = "#0072B2", "#8A9199", "#56B4E9", "#D55E00"
@@ -25,11 +26,6 @@ def _layout(figure: Any, title: str, x_title: str, y_title: str, **axes: Any) ->
     return figure
 
 
-def cost_word(cost: float | None) -> str:
-    """A cost in words; an unknown one is not 0."""
-    return "cost unknown" if cost is None else "free" if cost == 0 else f"cost {cost:.4f}"
-
-
 def front(rows: Sequence[Mapping[str, Any]]) -> Any:
     """Precision over recall of every filter; filled where no other is as good in both and as cheap."""
     import plotly.graph_objects as go
@@ -44,7 +40,7 @@ def front(rows: Sequence[Mapping[str, Any]]) -> Any:
             go.Scatter(
                 x=[row["SetR"] for row in some], y=[row["SetP"] for row in some], name=label, mode="markers+text",
                 text=[escape(row["name"][:NAME]) for row in some], textposition="top center",
-                customdata=[f"{escape(row['name'][:80])}<br>{cost_word(row['cost'])}" for row in some],
+                customdata=[f"{escape(row['name'][:80])}<br>{_paid(row['cost'])}" for row in some],
                 hovertemplate="%{customdata}<br>SetR %{x:.3f}, SetP %{y:.3f}<extra></extra>",
                 marker={
                     "size": 12, "color": shade, "line": {"width": 2, "color": shade},
@@ -56,6 +52,10 @@ def front(rows: Sequence[Mapping[str, Any]]) -> Any:
     return _layout(
         figure, title, "SetR, recall", "SetP, precision", x={"range": [-0.05, 1.12]}, y={"range": [-0.05, 1.12]}
     )
+
+
+def _paid(cost: float | None) -> str:
+    return "free" if cost == 0 else cost_word(cost, 4)
 
 
 def accuracy(document: Mapping[str, Any]) -> Any:

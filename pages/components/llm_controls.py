@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components import say, session
+from pages.components.llm_cost import cost_word
 from pages.components.llm_view import DEPTHS, SIMULATED
 from pages.components.trace import counted
 from pages.components.view import View, pipeline_of
@@ -42,7 +43,8 @@ def choose() -> None:
     if view.llm_on:
         _choose_judge(view)
         _choose_prompt()
-        _choose_limits(view)
+        with st.expander("More", key="explore.llm.more"):
+            _choose_more(view)
 
 
 def _switched() -> None:
@@ -81,14 +83,9 @@ def _choose_judge(view: View) -> None:
 
 
 def _choose_simulated() -> None:
-    rate, depth = st.columns(2)
-    rate.number_input(
+    st.number_input(
         "Error rate", 0.0, 1.0, step=0.05, format="%.2f",
         help="Share of chunks that the simulated judge decides the wrong way.", **session.bind("error_rate"),
-    )  # fmt: skip
-    depth.selectbox(
-        "Expands", DEPTHS, format_func=lambda steps: f"EXPAND_{steps}" if steps else "KEEP only",
-        help="What it says of a relevant chunk that refers to others.", **session.bind("judge_depth"),
     )  # fmt: skip
 
 
@@ -117,6 +114,11 @@ def _choose_prompt() -> None:
     st.selectbox(
         "Prompt", variant_names(), help="The wording: a file of the prompts folder.", **session.bind("variant")
     )
+    st.number_input("Keep at most", 1, 1000, step=1, help="Before expansion.", **session.bind("max_chunks"))
+
+
+def _choose_more(view: View) -> None:
+    """What is seldom changed: how is asked, what is judged at all, and what a simulated judge expands."""
     st.segmented_control(
         "Asked", MODES, required=True, help="listwise: several chunks a call. isolated: one chunk a call, so that no "
         "chunk’s text can sway the decision on another.", **session.bind("llm_mode"),
@@ -125,20 +127,21 @@ def _choose_prompt() -> None:
         "check the order", help="Ask again in reverse order and flag what changes; twice the calls.",
         **session.bind("check_order"),
     )  # fmt: skip
-
-
-def _choose_limits(view: View) -> None:
     st.slider(
         "Least similarity to be judged", min(0.0, view.min_relevance_threshold), 1.0, step=0.01, format="%.2f",
         help="Cosine similarity, 1 − cosine distance. What lies under it goes, without the model.",
         **session.bind("min_relevance_threshold"),
     )  # fmt: skip
-    most, times = st.columns(2)
-    most.number_input("Keep at most", 1, 1000, step=1, help="Before expansion.", **session.bind("max_chunks"))
-    times.number_input(
+    st.number_input(
         "Oversample ×", 1.0, 20.0, step=0.1, format="%.1f", help="How many times as many are judged.",
         **session.bind("oversample_multiplier"),
     )  # fmt: skip
+    if view.judge == SIMULATED:
+        st.selectbox(
+            "Expands", DEPTHS, format_func=lambda steps: f"EXPAND_{steps}" if steps else "KEEP only",
+            help="What the simulated judge says of a relevant chunk that refers to others.",
+            **session.bind("judge_depth"),
+        )  # fmt: skip
 
 
 def pipeline(view: View, asked: Asked) -> Pipeline:
@@ -195,10 +198,9 @@ def _offer(text: str, view: View, asked: Asked) -> None:
 
 def ahead(one: Preview) -> str:
     """What asking would take, before it is paid: "2 calls, about 3,100 + 250 tokens, cost unknown"."""
-    cost = "cost unknown" if one.cost is None else f"cost about {one.cost:.6f}"
     stored = f" ({one.stored} more are stored)" if one.stored else ""
     tokens = f"about {one.prompt_tokens:,} + {one.completion_tokens:,} tokens"
-    return f"{counted(one.calls, 'call', 'calls')}{stored}, {tokens}, {cost}"
+    return f"{counted(one.calls, 'call', 'calls')}{stored}, {tokens}, {cost_word(one.cost, about='about ')}"
 
 
 def _decided(step: Step, outcome: Outcome) -> None:
@@ -217,14 +219,13 @@ def facts(step: Step) -> list[str]:
     told = step.facts
     tokens = f"{told.get('prompt_tokens', 0):,} + {told.get('completion_tokens', 0):,} tokens"
     estimated = " (estimated)" if told.get("tokens_estimated") else ""
-    cost = told.get("cost_without_cache")
     stored = f", {told['cache_hits']} of them stored" if told.get("cache_hits") else ""
     return [
         str(told["judge"]),
         f"{told['processed_count']} judged, {told['filtered_count']} kept, {told['added']} brought by references",
         counted(told.get("prompts", 0), "call", "calls") + stored,
         f"{tokens}{estimated}",
-        "cost unknown" if cost is None else f"cost {cost:.6f}",
+        cost_word(told.get("cost_without_cache")),
         f"{told['processing_time_ms']:,.0f} ms",
         "fallback" if told["fallback_used"] else "no fallback",
     ]

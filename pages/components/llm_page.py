@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import llm_asking, llm_controls, resources
+from pages.components.llm_cost import CURRENCY
 from rag_core.errors import WinnowError
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.filters.llm import LLMFilter, variant_names
@@ -116,10 +117,24 @@ def _simulated() -> tuple[Sequence[float], int, Price | None]:
         )  # fmt: skip
         low, high = st.columns(2)
         price_in = low.number_input(
-            "Price in", 0.0, 1e6, 0.15, step=0.05, key="llm.price_in", persist_state="session", help="Per 1M tokens."
+            f"In, {CURRENCY}",
+            0.0,
+            1e6,
+            0.15,
+            step=0.05,
+            key="llm.price_in",
+            persist_state="session",
+            help="Price of a million tokens.",
         )
         price_out = high.number_input(
-            "Price out", 0.0, 1e6, 0.6, step=0.05, key="llm.price_out", persist_state="session", help="Per 1M tokens."
+            f"Out, {CURRENCY}",
+            0.0,
+            1e6,
+            0.6,
+            step=0.05,
+            key="llm.price_out",
+            persist_state="session",
+            help="Price of a million tokens.",
         )
     return rates, int(depth or 0), Price(price_in, price_out)
 
@@ -139,12 +154,16 @@ def _settings() -> dict[str, Any]:
         tokens = st.number_input(
             "Tokens per prompt", 500, 1_000_000, usual.max_prompt_tokens, 500, key="llm.tokens", persist_state="session"
         )
+        seconds = st.number_input(
+            "Seconds a call may take", 0.5, 600.0, usual.llm_timeout_ms / 1000, 5.0, format="%.1f", key="llm.seconds",
+            persist_state="session", help="Retries included. A small model on this machine may need a minute.",
+        )  # fmt: skip
         mode = st.segmented_control(
             "Asked", MODES, default=MODES[0], required=True, key="llm.mode", persist_state="session"
         )
     return {
         "min_relevance_threshold": floor, "max_chunks": int(most), "oversample_multiplier": times,
-        "max_prompt_tokens": int(tokens), "mode": mode or MODES[0],
+        "max_prompt_tokens": int(tokens), "timeout_ms": int(seconds * 1000), "mode": mode or MODES[0],
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import jobs, say
+from pages.components.llm_cost import CURRENCY, UNKNOWN, cost_word
 from rag_core.judged import asking
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
@@ -26,7 +27,7 @@ def _latest() -> dict[str, Progress]:
 
 def words(ahead: Mapping[str, Any]) -> str:
     """What a run would take, before it is paid."""
-    cost = "cost unknown, no price is set" if ahead["cost"] is None else f"cost about {ahead['cost']:.4f}"
+    cost = f"{UNKNOWN}, no price is set" if ahead["cost"] is None else cost_word(ahead["cost"], 4, "about ")
     tokens = f"about {ahead['prompt_tokens']:,} + {ahead['completion_tokens']:,} tokens"
     return f"{ahead['calls']:,} calls to make, {ahead['stored']:,} stored · {tokens} · {cost}"
 
@@ -46,7 +47,7 @@ def offer(bench: Bench, paid: Sequence[Entrant], what: str, key: str) -> None:
 def _ask(bench: Bench, paid: Sequence[Entrant], ahead: Mapping[str, Any], key: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         budget = st.number_input(
-            "Budget", 0.0, 1e9, 0.0, step=0.1, format="%.4f", key=f"{key}.budget", width=150,
+            f"Budget, {CURRENCY}", 0.0, 1e9, 0.0, step=0.1, format="%.4f", key=f"{key}.budget", width=150,
             disabled=ahead["cost"] is None, help="No call is started that would pass it. 0: no budget.",
         )  # fmt: skip
         most = st.number_input("Calls at most", 0, 10_000_000, 0, key=f"{key}.calls", width=150, help="0: no limit.")
@@ -97,7 +98,7 @@ def _bar() -> None:
 def how_far(now: Progress) -> str:
     """How many of all, at what rate, the time left, spend and failures."""
     left = "" if now.remaining_seconds is None else f" · {now.remaining_seconds:,.0f} s left"
-    spent = "spend unknown" if now.spent is None else f"spent {now.spent:.4f}"
+    spent = "spend unknown" if now.spent is None else f"spent {now.spent:.4f} {CURRENCY}"
     failed = f" · {now.failed:,} failed" if now.failed else ""
     return f"{now.done:,} of {now.total:,} · {now.rate:.1f} calls a second{left} · {spent}{failed}"
 

@@ -110,7 +110,7 @@ def test_without_an_endpoint_the_page_says_what_to_set_and_compares_the_simulate
     rows = table(page).set_index("prompt and judge")
     assert list(rows.index) == ["rerank off", "adaptive-default", SIMULATED]
     assert rows.loc[SIMULATED, "SetF"] > rows.loc["rerank off", "SetF"]
-    assert rows.loc[SIMULATED, "cost"] > 0
+    assert rows.loc[SIMULATED, "cost, USD"] > 0
     assert figures(page).loc[SIMULATED, "fallback"] == 0
     assert f"{SIMULATED} against rerank off: SetF +" in words(page)
 
@@ -163,7 +163,7 @@ def test_a_run_is_previewed_then_paid_and_costs_nothing_again(endpoint, page, wo
     assert "0 calls to make, 6 stored" in words(page)
     rows = table(page).set_index("prompt and judge")
     assert rows.loc["terse", "SetP"] == 1.0
-    assert rows.loc["terse", "cost"] == pytest.approx(6 * 0.11)
+    assert rows.loc["terse", "cost, USD"] == pytest.approx(6 * 0.11)
     assert KEY not in words(page)
 
 
