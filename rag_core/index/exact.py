@@ -98,8 +98,8 @@ def rounding(dimension: int) -> float:
 
 
 def nearest_lists(vectors: Vectors, queries: Vectors, count: int) -> list[tuple[Rows, Distances]]:
-    """`nearest` for each row of `queries`, over all rows, by blocks of one matrix product."""
-    block = max(1, 16_000_000 // max(1, len(vectors)))
+    """`nearest` for each row of `queries`, over all rows, by blocks of one matrix product (80 MB): fewer cost less."""
+    block = max(1, 20_000_000 // max(1, len(vectors)))
     found: list[tuple[Rows, Distances]] = []
     for start in range(0, len(queries), block):
         some = queries[start : start + block]
