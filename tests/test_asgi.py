@@ -115,6 +115,12 @@ def test_with_a_log_in_proxy_the_address_is_free(tmp_path):
         assert get(server.port, "/api/health")[0] == 200
 
 
+def test_a_log_in_counts_in_whatever_file_the_server_reads_secrets_from(tmp_path):
+    (tmp_path / "own.toml").write_text('[auth]\nredirect_uri = "http://127.0.0.1/oauth2callback"\n')
+    with Server(tmp_path, "--server.address", "0.0.0.0", "--secrets.files", str(tmp_path / "own.toml")) as server:
+        assert get(server.port, "/api/health")[0] == 200
+
+
 def test_started_past_the_check_it_answers_nobody_on_an_open_address():
     """uvicorn itself may be told any address; what the connection came in by counts then."""
     from asgi import LoginNeeded

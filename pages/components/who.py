@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from streamlit import config
 
 from pages.components import say
 from rag_core.errors import InputError
@@ -17,12 +18,11 @@ from rag_core.settings import server_settings
 from rag_core.workspace import resolve_workspace
 
 ME = "me"
-SECRETS = (Path(".streamlit/secrets.toml"), Path.home() / ".streamlit" / "secrets.toml")
 
 
 def has_login() -> bool:
-    """Whether st.login is set up: an [auth] section in secrets.toml. Nothing is read where there is no such file."""
-    return any(path.is_file() for path in SECRETS) and "auth" in st.secrets
+    """Whether st.login is set up: an [auth] section in a file that Streamlit reads secrets from, if there is one."""
+    return any(Path(file).exists() for file in config.get_option("secrets.files")) and "auth" in st.secrets
 
 
 def shared() -> bool:
