@@ -32,6 +32,8 @@ VIEWS = {
     "compare": ("/compare?set=rulebook", TABLE),
     "headroom": ("/headroom", PLOT),
     "corpus": ("/corpus", TABLE),
+    "corpus-numbers": ("/corpus?collection=rulebook&view=Numbers", PLOT),
+    "corpus-words": ("/corpus?collection=rulebook&view=Words", TABLE),
     "status": ("/status", TABLE),
 }
 """Name of the picture → address, and what is there when the page is drawn."""
