@@ -5,6 +5,8 @@ PORT ?= 8501
 WORKERS ?= 3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+# What one worker has compiled, the others and every app and command that a test starts take from the disk.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-all test-peers coverage soak lint bench lock llm-server clean
 
