@@ -6,6 +6,7 @@ from pages.components import (
     choice,
     compare_beside,
     compare_losses,
+    compare_matrix,
     compare_queries,
     compare_run,
     compare_state,
@@ -107,7 +108,7 @@ def draw_view(found: Material, tallies: list[PipelineTally], view: CompareView) 
     elif view.shown == "Slices":
         compare_table.show_slices(found, tallies, view)
     elif view.shown == "Heat map":
-        picked = compare_table.show_matrix(tallies, view)
+        picked = compare_matrix.show(tallies, view)
         if picked:
             compare_state.change(shown="Queries", query_id=picked)
             st.rerun()
@@ -118,7 +119,12 @@ def draw_view(found: Material, tallies: list[PipelineTally], view: CompareView) 
 def draw_to_decide(found: Material, tallies: list[PipelineTally], view: CompareView) -> None:
     """Whether open labels could still turn the comparison, and the way to give them."""
     baseline, other = tallies[view.baseline], tallies[view.other]
-    asked = compare.to_decide(baseline, other)
+    asked = compare_run.computed(
+        "decide", found, view.baseline, view.other, words="open labels weighed",
+        work=lambda _: compare.to_decide(baseline, other),
+    )  # fmt: skip
+    if asked is None:
+        return
     if asked.settled:
         st.markdown(":small[No label that is still open can change which of the two has the higher mean SetF.]")
         return

@@ -15,7 +15,7 @@ from rag_core.evaluate.compare import Matrix
 from rag_core.evaluate.tally import PipelineTally
 
 
-def show_matrix(tallies: Sequence[PipelineTally], view: CompareView) -> str:
+def show(tallies: Sequence[PipelineTally], view: CompareView) -> str:
     """The heat map and its table; the query a person picked in the table, '' for none."""
     found = compare.matrix(tallies, view.measure)
     order = by_spread(found)

@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from pages.components import compare_run, glossary
-from pages.components.compare_matrix import show_matrix as show_matrix
 from pages.components.compare_run import Material
 from pages.components.compare_view import CompareView
 from pages.components.listed import columns, paged
