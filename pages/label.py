@@ -174,7 +174,7 @@ def draw_other(view: str, chosen: EvalSet, settings: Settings, store: Store) -> 
     from pages.components import label_agreement, label_audit, label_exchange, label_model
 
     if view == "Import and export":
-        label_exchange.show(chosen.name, LabelStore(store), settings.annotator)
+        label_exchange.show(chosen, LabelStore(store), settings.annotator)
         return
     if view == "Model":
         label_model.show(chosen, LabelStore(store), settings.annotator)

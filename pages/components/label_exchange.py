@@ -6,10 +6,14 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from pages.components import say
+from pages.components import label_by_text, say
+from pages.components.label_by_text import RAGAS
+from pages.components.trace import counted
 from rag_core.errors import InputError, StoreError
+from rag_core.evaluate.sets import EvalSet
 from rag_core.files import decode
 from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
+from rag_core.store.exchange.line import LabelLine
 from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_import
 from rag_core.store.labels import LabelStore
 
@@ -17,28 +21,39 @@ DONE, VERSION, FAILED = "exchange.done", "label.version", "exchange.failed"
 MOST_SHOWN = 200
 
 
-def show(eval_set: str, store: LabelStore, annotator: str) -> None:
-    """Draw both halves."""
-    _import(eval_set, store, annotator)
+def show(chosen: EvalSet, store: LabelStore, annotator: str) -> None:
+    """Draw import, export, and where labels are after a new cut."""
+    _import(chosen, store, annotator)
     st.divider()
-    _export(eval_set, store)
+    _export(chosen, store)
+    st.divider()
+    label_by_text.show_remap(chosen, store)
 
 
-def _import(eval_set: str, store: LabelStore, annotator: str) -> None:
+def _import(eval_set: EvalSet, store: LabelStore, annotator: str) -> None:
     st.markdown("**Bring labels in.** Nothing is stored before you have seen what is new, equal and conflicting.")
     file = st.file_uploader("Label file", type=[ending[1:] for ending in SUFFIXES], key="exchange.file")
-    chosen = st.selectbox("Format", ["by the file’s ending", *FORMATS], key="exchange.format")
+    chosen = st.selectbox("Format", ["by the file’s ending", *FORMATS, RAGAS], key="exchange.format")
     _said()
     if file is None:
         return
     try:
-        name = format_of(file.name) if chosen not in FORMATS else chosen
-        lines = read_labels(decode(file.getvalue(), "the file"), name, "the file")
-        plan = plan_import(store, eval_set, lines, annotator)
+        lines, strangers = _read(eval_set, file.name, decode(file.getvalue(), "the file"), chosen)
+        plan = plan_import(store, eval_set.name, lines, annotator)
     except (InputError, StoreError) as error:
         say.problem("This file cannot be brought in; nothing was changed.", str(error))
         return
+    if strangers:
+        st.markdown(f":gray[{counted(strangers, 'line asks', 'lines ask')} what this eval set does not: left out.]")
     _offer(plan, store)
+
+
+def _read(eval_set: EvalSet, file_name: str, text: str, chosen: str | None) -> tuple[list[LabelLine], int]:
+    """The labels of a file, and how many of its lines ask what the eval set does not."""
+    if chosen == RAGAS:
+        return label_by_text.read(eval_set, text)
+    name = format_of(file_name) if chosen not in FORMATS else str(chosen)
+    return read_labels(text, name, "the file"), 0
 
 
 def _offer(plan: ImportPlan, store: LabelStore) -> None:
@@ -92,16 +107,20 @@ def _take_back(batch: str) -> None:
         st.session_state[FAILED] = str(error)
 
 
-def _export(eval_set: str, store: LabelStore) -> None:
-    st.markdown("**Take labels out.** JSONL keeps everything; trec, beir, quepid and srw hold one grade per chunk.")
-    chosen = st.selectbox("Format to write", FORMATS, key="exchange.out")
+def _export(eval_set: EvalSet, store: LabelStore) -> None:
+    st.markdown(
+        "**Take labels out.** JSONL keeps everything; trec, beir, quepid and srw hold one grade per chunk, ragas the "
+        "texts of relevant ones."
+    )
+    chosen = st.selectbox("Format to write", [*FORMATS, RAGAS], key="exchange.out")
     try:
-        lines, left_out = lines_to_export(store, eval_set, None, chosen)
-        text = write_labels(lines, chosen)
+        plain = "trec" if chosen == RAGAS else chosen  # like it, one grade per chunk
+        lines, left_out = lines_to_export(store, eval_set.name, None, plain)
+        text = label_by_text.write(eval_set, lines) if chosen == RAGAS else write_labels(lines, chosen)
     except (InputError, StoreError) as error:
         say.problem("These labels cannot be written in this format.", str(error))
         return
     if left_out:
         st.markdown(f":gray[{left_out} unsure labels are left out: the format has no word for them.]")
-    ending = next((one for one, name in SUFFIXES.items() if name == chosen), ".json")
+    ending = ".jsonl" if chosen == RAGAS else next((one for one, name in SUFFIXES.items() if name == chosen), ".json")
     st.download_button(f"Download {len(lines)} labels", text, f"labels{ending}", disabled=not lines)
