@@ -1,4 +1,4 @@
-"""Rules: which chunks crowd out answers, and what must a query say for them to be returned?"""
+"""Rules: which chunks crowd out answers, and what must a query say to get them?"""
 
 from typing import Any
 
@@ -163,7 +163,7 @@ def draw_figures(bench: Bench) -> None:
 
 
 def draw() -> None:
-    header.show("Rules", "Which chunks crowd out answers, and what must a query say for them to be returned?", HELP)
+    header.show("Rules", "Which chunks crowd out answers, and what must a query say to get them?", HELP)
     bench = opened()
     if bench is None:
         return
