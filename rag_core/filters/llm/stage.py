@@ -1,8 +1,8 @@
 """LLMFilter: a language model keeps, expands or discards each candidate.
 
 Two steps under one name. A judge that is handed in annotates (it costs, and its answers are kept), the filter decides
-on the annotations: another floor or cap is decided anew on the same answers. Prompts, answers and references are in
-the modules beside this one; whatever fails, the list that leaves is not empty for that reason.
+on the annotations: another floor or cap is decided anew on the same answers. Prompts, answers, references and what is
+told of a step are in the modules beside this one; whatever fails, the list that leaves is not empty for that reason.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 from rag_core.filters.cutoff import cosine_similarity
 from rag_core.filters.llm.asking import Asked, Judge, Verdict, ask
 from rag_core.filters.llm.deciding import Outcome, decide
-from rag_core.filters.llm.prompts import FILE_KEYS, Prompt, PromptSettings, make_prompts, reordered
+from rag_core.filters.llm.prompts import Prompt, PromptSettings, make_prompts, reordered
 from rag_core.filters.llm.reach import ChunkLookup
+from rag_core.filters.llm.telling import facts_of, fallbacks, notices
 from rag_core.filters.llm.wording import DEFAULT, read_variant
 from rag_core.settings import chunk_filtering
 from rag_core.stage import Stage, resource, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Fallback, Hit, Notice, Reason
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Reason
 
 MODES = ("listwise", "isolated")
 NO_JUDGE = (
@@ -152,16 +153,18 @@ class LLMFilter(Stage):
         made = decide(hits, known, candidates.hits, self.max_chunks, self.max_total_chunks, self.chunks)
         made.reasons.update((hit.key, UNASKED) for hit in wanted if hit.key not in verdicts)
         drops = self._drops(candidates, made)
-        fallback = self._fallback(asked, known, made)
+        fallback = fallbacks(self.name, asked, known, made)
+        first = candidates.hits[: self.oversample]
         after = replace(
             candidates,
             hits=tuple(hit.noted(self.name, made.notes[hit.key]) for hit in made.kept),
             drops=candidates.drops + drops,
-            notices=candidates.notices + tuple(self._notices(candidates, hits, made)),
+            notices=candidates.notices
+            + notices(self.name, first, candidates.metric, hits, made, self.min_relevance_threshold),
             fallbacks=candidates.fallbacks + fallback,
         )
         again = {"stored_decisions": tuple(hit.key for hit in wanted) != asked.keys, "fallback_used": bool(fallback)}
-        return after, {**self._facts(candidates, known, made, asked), **again}
+        return after, {**facts_of(candidates, known, made, asked), **again}
 
     def _below(self, hit: Hit, candidates: Candidates) -> Reason | None:
         """Why the hit is under the floor, None where it is not or nothing is known of its similarity."""
@@ -185,64 +188,6 @@ class LLMFilter(Stage):
                 drops.append(Drop(hit.noted(self.name, reason.text), self.name, reason))
         return tuple(drops)
 
-    def _fallback(self, asked: Asked, known: Sequence[Verdict], made: Outcome) -> tuple[Fallback, ...]:
-        if not asked.failures:
-            return ()
-        undecided = sum(bool(verdict.failure) for verdict in known)
-        text = (
-            f"{'; '.join(asked.failures)[:1000]}: {undecided} of {len(known)} candidates undecided, "
-            f"{made.kept_by_fallback} of them kept in distance order, unexpanded"
-        )
-        return (Fallback(self.name, text),)
-
-    def _notices(self, candidates: Candidates, hits: Sequence[Hit], made: Outcome) -> list[Notice]:
-        """What a reader must know: floor skipped, empty on the model's word, references not found, flips."""
-        first = candidates.hits[: self.oversample]
-        unknown = sum(cosine_similarity(hit, candidates.metric) is None for hit in first)
-        told = []
-        if unknown:
-            told.append(
-                f"similarity floor skipped for {unknown} of {len(first)} candidates: "
-                f"no similarity given and the metric is {candidates.metric}"
-            )
-        if first and not hits:
-            told.append(f"no candidate reaches the floor of {self.min_relevance_threshold:g}: the model was not asked")
-        elif hits and not made.kept:
-            told.append(f"the list is empty because the model kept none of {len(hits)} candidates")
-        if made.missing:
-            told.append(f"{made.missing} referenced chunks were not found")
-        flips = [
-            Notice(self.name, f"{verdict_text(verdict)}: the decision depends on the order", hit.chunk.id)
-            for hit, verdict in made.flipped
-        ]
-        return [*(Notice(self.name, text) for text in told), *flips]
-
-    def _facts(self, candidates: Candidates, known: Sequence[Verdict], made: Outcome, asked: Asked) -> dict[str, Any]:
-        """The stats of the step."""
-        entered, base = len(candidates.hits), len(made.kept) - made.added
-        files = {hit.chunk.metadata.get(key) for hit in candidates.hits for key in FILE_KEYS[:2]} - {None}
-        return {
-            "llm_intelligence_enabled": True,
-            "original_count": entered,
-            "processed_count": len(known),
-            "filtered_count": base,
-            "reduction_ratio": 1 - base / entered if entered else 0.0,
-            "decisions": made.decisions,
-            "total_found": entered,
-            "files_searched": len(files),
-            "search_time_ms": sum(step.milliseconds for step in candidates.steps),
-            "error": "; ".join(asked.failures)[:1000],
-            "decided": sum(verdict.decision is not None for verdict in known),
-            "not_mentioned": sum(not verdict.decision and not verdict.failure for verdict in known),
-            "undecided": sum(bool(verdict.failure) for verdict in known),
-            "kept_by_fallback": made.kept_by_fallback,
-            "expanded": made.expanded,
-            "added": made.added,
-            "references_missing": made.missing,
-            "order_flips": len(made.flipped),
-            **asked.facts,
-        }
-
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """The multiplier, floor or cap that would have let the chunk be judged or kept; none against the model."""
         position = [hit.key for hit in before.hits].index(drop.hit.key) + 1
@@ -258,13 +203,6 @@ class LLMFilter(Stage):
             value = int(drop.reason.value or 0)
             return (Counterfactual("max_chunks", value, f"max_chunks {value} would have kept it"),)
         return (Counterfactual("max_chunks", None, "no setting would have kept it: the model decided"),)
-
-
-def verdict_text(verdict: Verdict) -> str:
-    """The two decisions of a verdict, as words."""
-    first = verdict.decision.action if verdict.decision else "not mentioned"
-    second = verdict.second.action if verdict.second else "not mentioned"
-    return f"{first}, in the other order {second}"
 
 
 def _identity(candidates: Candidates) -> Any:
