@@ -31,7 +31,7 @@ VIEWS = {
     "evaluate": ("/evaluate", TABLE),
     "compare": ("/compare?set=rulebook", TABLE),
     "headroom": ("/headroom", PLOT),
-    "corpus": ("/corpus", TABLE),
+    "corpus": ("/corpus?collection=rulebook", TABLE),
     "corpus-numbers": ("/corpus?collection=rulebook&view=Numbers", PLOT),
     "corpus-words": ("/corpus?collection=rulebook&view=Words", TABLE),
     "status": ("/status", TABLE),
