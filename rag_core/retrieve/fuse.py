@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from functools import lru_cache
+from operator import add, itemgetter
 from typing import NamedTuple
 
 from rag_core.errors import InputError
@@ -38,13 +39,14 @@ def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float
     ranks = [list(map(place.get, every)) for place in places]
     terms = [_terms(len(ids), weight, k) for ids, weight in zip(lists, weights, strict=True)]
     worth = (map(term.__getitem__, column) for term, column in zip(terms, ranks, strict=True))
-    scores = map(math.fsum, zip(*worth, strict=True))
-    fused = map(Fused, every, scores, zip(*ranks, strict=True))
+    scores = map(add, *worth) if len(lists) == 2 else map(math.fsum, zip(*worth, strict=True))  # of two: the same
+    fused = map(Fused._make, zip(every, scores, zip(*ranks, strict=True), strict=True))
     return sorted(fused, key=itemgetter(1), reverse=True)  # equal scores stay in the order of ids
 
 
-def _terms(ranks: int, weight: float, k: float) -> dict[int | None, float]:
-    """What each rank of a list adds to a score; None, no rank, adds nothing."""
+@lru_cache(maxsize=64)
+def _terms(ranks: int, weight: float, k: float) -> Mapping[int | None, float]:
+    """What each rank of a list adds to a score; None, no rank, adds nothing. Remembered: most lists are as deep."""
     return {None: 0.0, **{rank: weight / (k + rank) for rank in range(1, ranks + 1)}}
 
 
