@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 PAGE = 200  # rows drawn at once
-WIDTH = 460  # pixels: left to its content, the chooser hides numbers that would fit
+NUMBERS, BUTTON = 7, 40  # page numbers in sight, and pixels of each: left to itself the chooser hides some that fit
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -27,7 +27,7 @@ def paged(count: int, key: str, first: int = 0, size: int = PAGE) -> range:
     st.session_state.setdefault(key, first // size + 1)
     st.session_state[key] = min(st.session_state[key], pages)
     with st.container(horizontal=True, vertical_alignment="center"):
-        page = st.pagination(pages, key=key, width=WIDTH)
+        page = st.pagination(pages, max_visible_pages=NUMBERS, key=key, width=BUTTON * (min(pages, NUMBERS) + 2))
         start = (page - 1) * size
         shown = range(start, min(start + size, count))
         st.markdown(f":small[{shown.start + 1:,} to {shown.stop:,} of {count:,}]")

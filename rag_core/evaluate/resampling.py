@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 TIE = 1e-12  # differences this small are rounding, not wins
-_BATCH_CELLS = 2_000_000  # resampled values held at once: 16 MB
+_BATCH_CELLS = 500_000  # resampled values held at once: 4 MB, which a cache holds too
 
 Interval = tuple[float | None, float | None, str]
 Chance = tuple[float | None, bool]
