@@ -261,7 +261,7 @@ def test_the_context_view_estimates_tokens_before_and_after(open_app, figures, j
     app.segmented_control(key="explore.below").set_value("Context").run()
     shown = figures(sane(app))
     assert shown["Before the filters: 2 chunks"] == ("about 20 tokens", "the whole list")
-    assert shown["After the filters: 1 chunks"] == ("about 10 tokens", "50% fewer")
+    assert shown["After the filters: 1 chunk"] == ("about 10 tokens", "50% fewer")
 
 
 def test_all_queries_says_the_mean_over_how_many(open_app, words):

@@ -234,5 +234,6 @@ def test_the_first_set_of_the_llm_filter_is_not_forced_on_tune(open_app):
     app.query_params.clear()  # as a browser does on the way to another page
     run(app.switch_page("pages/llm_filter.py"))
     assert app.selectbox(key="tuning.set.widget").value == "api-docs"
+    app.query_params.clear()
     run(app.switch_page("pages/tune.py"))
     assert app.selectbox(key="tuning.set.widget").value == "rulebook"
