@@ -4,8 +4,9 @@
 
 Rounds interleave the rows; a figure is the median, a ratio the median of the per-round ratios. Documents have 20 to 60
 words of a vocabulary with Zipf frequencies; queries have 10 words. Fusion is measured against ranx where that is
-installed (requirements-peers.txt). What each rank of a list is worth and the weights of common words are computed when first
-asked for; the first round, left out, warms both sides up. Hybrid latency is a whole query without embedding: both sides, fusion, hits.
+installed (requirements-peers.txt). What a rank is worth and the weights of common words are computed when first asked
+for; the first round, left out, warms both sides up. Hybrid latency is a whole query without embedding: both sides,
+fusion, hits.
 Exit code 1 where a floor is missed.
 
 Floors: BM25 at 50,000 documents at least 100 times faster than rank_bm25; fusion of two lists of 200 at least 10 times

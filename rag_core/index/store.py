@@ -151,8 +151,7 @@ class CollectionFile:
     def add_vectors(self, model: str, hashes: Sequence[str], vectors: Vectors) -> None:
         """Store one batch of vectors, whole or not at all; committed when this returns.
 
-        Killing the process loses none of them. A power cut may lose the last few, which are then embedded again: so
-        that no batch waits for the disk.
+        No batch waits for the disk: killing the process loses none, a power cut the last few, which are embedded again.
         """
         rows = [(model, hashed, row.astype("<f4").tobytes()) for hashed, row in zip(hashes, vectors, strict=True)]
         with self._transaction(wait_for_disk=False):
