@@ -176,8 +176,8 @@ class Filter(Stage):
         candidates = replace(candidates, hits=self.arrange(candidates.hits, candidates))
         judged = self.judge(candidates)
         pairs, name = list(zip(candidates.hits, judged.reasons, strict=True)), self.name
-        kept = tuple([hit for hit, reason in pairs if reason is None])
-        drops = tuple([Drop(hit, name, reason) for hit, reason in pairs if reason is not None])
+        kept = tuple(hit for hit, reason in pairs if reason is None)
+        drops = tuple(Drop(hit, name, reason) for hit, reason in pairs if reason is not None)
         after = replace(
             candidates,
             hits=kept,
