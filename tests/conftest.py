@@ -9,6 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes depends on the machine and on what else it does.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 REFUSED = []
 
