@@ -162,7 +162,7 @@ def _read(
             raise Cancelled(f"stopped after {start:,} of {about.count:,} records; nothing was stored")
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
         for chunk, vector in _records(page):
-            chunks[chunk.id], vectors[chunk.id] = chunk, vector
+            chunks[chunk.id], vectors[chunk.id] = chunk, np.asarray(vector, dtype=np.float32)
         if progress is not None:
             progress(min(start + PAGE, about.count), about.count)
     if len(chunks) != about.count or collection.count() != about.count:
