@@ -28,7 +28,7 @@ def show(bench: Bench) -> None:
     listed = any(case.candidates is not None for case in bench.cases)
     _table(found, listed, bench.k)
     if not listed:
-        st.caption("Choose labelled queries in the sidebar to see what each family takes of result lists.")
+        st.caption("Choose an eval set above to see what each family takes of result lists.")
     _one(bench, found.crowds)
 
 

@@ -261,7 +261,7 @@ def test_without_labelled_queries_families_are_named_by_size(workspace, open_app
     app = opened(open_app)
     ran(app.selectbox(key=f"rules.eval_set.{small_rules.NAME}").set_value("").run())
     assert "places taken" not in frame(app, "family").columns
-    assert "Choose labelled queries" in words(app)
+    assert "Choose an eval set above" in words(app)
     view(app, "Lint")
     assert "is not checked" in words(app)
 
