@@ -9,21 +9,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from operator import add, itemgetter
-from typing import NamedTuple
 
 from rag_core.errors import InputError
 from rag_core.types import RANKS, Hit
 
 RRF_K = 60
 
+Places = Mapping[str, int]  # the rank of each id
+Terms = Mapping[int | None, float]
 
-class Fused(NamedTuple):
-    """An id with its fused score and its 1-based rank in each list, None where a list does not hold it."""
 
-    id: str
-    score: float
-    ranks: tuple[int | None, ...]
+Ranks = tuple[int | None, ...]
+"""The 1-based rank in each list, None where a list does not hold the id."""
+Row = tuple[float, str, Ranks]  # with the negative score first: sorted, these are the ranking
+Fused = tuple[str, float, Ranks]
+"""An id with its fused score and its ranks; a plain tuple, which costs half of one with names."""
 
 
 def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float = RRF_K) -> list[Fused]:
@@ -35,19 +35,36 @@ def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float
     weights = tuple(weights) or (1.0,) * len(lists)
     check_weights(weights, len(lists), k)
     places = [dict(zip(reversed(ids), range(len(ids), 0, -1), strict=True)) for ids in lists]
-    every = sorted(set().union(*places))
-    ranks = [list(map(place.get, every)) for place in places]
     terms = [_terms(len(ids), weight, k) for ids, weight in zip(lists, weights, strict=True)]
-    worth = (map(term.__getitem__, column) for term, column in zip(terms, ranks, strict=True))
-    scores = map(add, *worth) if len(lists) == 2 else map(math.fsum, zip(*worth, strict=True))  # of two: the same
-    fused = map(Fused._make, zip(every, scores, zip(*ranks, strict=True), strict=True))
-    return sorted(fused, key=itemgetter(1), reverse=True)  # equal scores stay in the order of ids
+    rows = sorted((_of_two if len(lists) == 2 else _of_many)(places, terms))
+    return [(one, -negative, ranks) for negative, one, ranks in rows]
+
+
+def _of_two(places: Sequence[Places], terms: Sequence[Terms]) -> list[Row]:
+    """The usual case, in one walk of each list; the sum of two is what `fsum` gives."""
+    (first, second), (left, right) = places, terms
+    others = map(second.get, first)
+    rows: list[Row] = [
+        (left[rank] + right[other], one, (rank, other))
+        for (one, rank), other in zip(first.items(), others, strict=True)
+    ]
+    rows += [(right[rank], one, (None, rank)) for one, rank in second.items() if one not in first]
+    return rows
+
+
+def _of_many(places: Sequence[Places], terms: Sequence[Terms]) -> list[Row]:
+    every = set().union(*places)
+    ranks = zip(*(map(place.get, every) for place in places), strict=True)
+    return [
+        (math.fsum(term[rank] for term, rank in zip(terms, one_has, strict=True)), one, one_has)
+        for one, one_has in zip(every, ranks, strict=True)
+    ]
 
 
 @lru_cache(maxsize=64)
-def _terms(ranks: int, weight: float, k: float) -> Mapping[int | None, float]:
-    """What each rank of a list adds to a score; None, no rank, adds nothing. Remembered: most lists are as deep."""
-    return {None: 0.0, **{rank: weight / (k + rank) for rank in range(1, ranks + 1)}}
+def _terms(ranks: int, weight: float, k: float) -> Terms:
+    """What each rank of a list adds to a negative score; None, no rank, adds nothing. Most lists are equally deep."""
+    return {None: 0.0, **{rank: -weight / (k + rank) for rank in range(1, ranks + 1)}}
 
 
 def fused_score(ranks: Sequence[int | None], weights: Sequence[float], k: float = RRF_K) -> float:

@@ -145,21 +145,22 @@ class HybridReader:
         self._ended = all(len(hits) < self._depth for hits in sides)
         fused = fuse([[hit.chunk.id for hit in hits] for hits in sides], self._settings.weights, self._settings.rrf_k)
         known = {hit.chunk.id for hit in self._hits}
-        self._hits += self._made([one for one in fused if one.id not in known], sides)
+        self._hits += self._made([one for one in fused if one[0] not in known], sides)
         self._depth *= 2
 
     def _made(self, fused: Sequence[Fused], sides: Sequence[Sequence[Hit]]) -> list[Hit]:
         """The fused hits with all their parts, ranked behind those there are."""
         by_id = {hit.chunk.id: hit for hits in reversed(sides) for hit in hits}
-        bare = [one.id for one in fused if by_id[one.id].distance is None]
+        ids = [one for one, _, _ in fused]
+        bare = [one for one in ids if by_id[one].distance is None]
         distances = self._index.distances_of(self._text, bare) if bare else {}
-        bm25 = self._sides[1].scores_of([one.id for one in fused])
+        bm25 = self._sides[1].scores_of(ids)
         made = []
-        for rank, one in enumerate(fused, len(self._hits) + 1):
-            hit = by_id[one.id]
-            distance = hit.distance if hit.distance is not None else distances[one.id]
-            scores = {"distance": distance, "bm25": bm25[one.id], "rrf": one.score}
-            ranks = {side: place for side, place in zip(SIDES, one.ranks, strict=True) if place is not None}
+        for rank, (one, score, places) in enumerate(fused, len(self._hits) + 1):
+            hit = by_id[one]
+            distance = hit.distance if hit.distance is not None else distances[one]
+            scores = {"distance": distance, "bm25": bm25[one], "rrf": score}
+            ranks = {side: place for side, place in zip(SIDES, places, strict=True) if place is not None}
             made.append(Hit(hit.chunk, rank, scores, notes={RANKS: ranks}))
         return made
 

@@ -22,8 +22,8 @@ def test_fusion_equals_ranx_on_500_random_pairs_of_lists():
     theirs = ranx.fuse(runs, method="rrf", params={"k": 60}).to_dict()
     for at, pair in enumerate(pairs):
         ours = fuse([[f"d{one}" for one in ids] for ids in pair])
-        assert {one.id: one.score for one in ours} == pytest.approx(theirs[f"q{at}"], abs=1e-12)
+        assert {one[0]: one[1] for one in ours} == pytest.approx(theirs[f"q{at}"], abs=1e-12)
         best = sorted(theirs[f"q{at}"].items(), key=lambda row: (-round(row[1], 12), row[0]))
-        assert [one.id for one in sorted(ours, key=lambda one: (-round(one.score, 12), one.id))] == [
+        assert [one[0] for one in sorted(ours, key=lambda one: (-round(one[1], 12), one[0]))] == [
             one for one, _ in best
         ]

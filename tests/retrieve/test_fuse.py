@@ -12,10 +12,10 @@ LISTS = st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), min_size=1,
 
 def test_the_three_worked_scores():
     both = fuse([["a", "b"], ["a", "x", "y", "z", "b"]])
-    scores = {one.id: one.score for one in both}
+    scores = {one[0]: one[1] for one in both}
     assert scores["a"] == pytest.approx(2 / 61)
     assert scores["b"] == pytest.approx(1 / 62 + 1 / 65)
-    assert fuse([["a"], []])[0].score == pytest.approx(1 / 61)
+    assert fuse([["a"], []])[0][1] == pytest.approx(1 / 61)
 
 
 @pytest.mark.parametrize(("i", "j"), [(1, 1), (1, 200), (7, 3), (200, 200)])
@@ -24,21 +24,21 @@ def test_weights_of_a_half_reproduce_the_halves(i, j):
 
 
 def test_a_chunk_in_one_list_only_still_counts_and_its_other_rank_is_missing():
-    found = {one.id: one.ranks for one in fuse([["a", "b"], ["b"]])}
+    found = {one[0]: one[2] for one in fuse([["a", "b"], ["b"]])}
     assert found == {"a": (1, None), "b": (2, 1)}
 
 
 def test_equal_scores_stand_by_id():
-    assert [one.id for one in fuse([["b", "a"], ["a", "b"]])] == ["a", "b"]
+    assert [one[0] for one in fuse([["b", "a"], ["a", "b"]])] == ["a", "b"]
 
 
 def test_weights_move_the_balance():
-    assert fuse([["a", "b"], ["b", "a"]], (2, 1))[0].id == "a"
-    assert fuse([["a", "b"], ["b", "a"]], (1, 2))[0].id == "b"
+    assert fuse([["a", "b"], ["b", "a"]], (2, 1))[0][0] == "a"
+    assert fuse([["a", "b"], ["b", "a"]], (1, 2))[0][0] == "b"
 
 
 def test_an_id_that_a_list_repeats_counts_once_where_it_came_first():
-    assert fuse([["a", "b", "a"]])[0].score == pytest.approx(1 / 61)
+    assert fuse([["a", "b", "a"]])[0][1] == pytest.approx(1 / 61)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_weights_and_k_without_meaning_are_refused(arguments):
 def test_every_id_once_by_the_plain_sum_and_the_lists_may_come_in_any_order(lists, k):
     found = fuse(lists, k=k)
     expected = {one: sum(1 / (k + ids.index(one) + 1) for ids in lists if one in ids) for ids in lists for one in ids}
-    assert {one.id: one.score for one in found} == pytest.approx(expected)
+    assert {one[0]: one[1] for one in found} == pytest.approx(expected)
     assert len(found) == len(expected)
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    assert [(one.id, one.score) for one in fuse(lists[::-1], k=k)] == [(one.id, one.score) for one in found]
+    assert [one[1] for one in found] == sorted((one[1] for one in found), reverse=True)
+    assert [(one[0], one[1]) for one in fuse(lists[::-1], k=k)] == [(one[0], one[1]) for one in found]
