@@ -10,8 +10,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from threading import Lock
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Generic, TypeVar
 
 from rag_core.errors import EndpointError, WinnowError
@@ -24,6 +25,8 @@ T = TypeVar("T")
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 8.0
+LOOKED_UP_EVERY = 60.0
+"""Seconds after which a name is resolved and checked anew; endpoints move."""
 
 
 @dataclass
@@ -43,7 +46,8 @@ class Client:
         self.endpoint = endpoint
         self.budget = budget or RetryBudget()
         self.retries = 0
-        self._checked = False
+        self._addresses: list[str] = []
+        self._checked_at = -inf
         self._library: Any = None
         self._opening = Lock()
 
@@ -156,10 +160,11 @@ class Client:
         raise AssertionError("unreachable: the last attempt returns")
 
     async def _check_address(self) -> None:
-        """Check once, before the first socket, what the endpoint's name resolves to."""
-        if not self._checked:
-            await asyncio.to_thread(self.endpoint.check_address, True)
-            self._checked = True
+        """Check, before the first socket and every minute, what the endpoint's name resolves to."""
+        now = monotonic()
+        if now - self._checked_at >= LOOKED_UP_EVERY:
+            self._addresses = await asyncio.to_thread(self.endpoint.check_address, True)
+            self._checked_at = now
 
     def _opened(self) -> Any:
         """The library's client, made at the first call: importing it takes a second."""
@@ -175,7 +180,7 @@ class Client:
                     base_url=self.endpoint.base_url,
                     max_retries=0,
                     timeout=None,  # of a single read; the deadline over all is ours, and may be longer than the usual
-                    http_client=http_client(self.endpoint.key),
+                    http_client=http_client(self.endpoint.key, lambda: self._addresses),
                 )
             return self._library
 

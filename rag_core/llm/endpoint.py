@@ -44,15 +44,22 @@ class Endpoint:
         """The host part of the address, lower case."""
         return (urlsplit(self.base_url).hostname or "").lower()
 
-    def check_address(self, resolve: bool) -> None:
-        """Refuse an address that may not be asked; with `resolve` also what its name resolves to, now."""
+    def check_address(self, resolve: bool) -> list[str]:
+        """Refuse an address that may not be asked; with `resolve` also what its name resolves to, now.
+
+        What the name resolves to is returned: a connection made to anything else was not checked. Empty where no name
+        was resolved.
+        """
         host = self._checked_host()
         literal = _literal(host)
+        found: list[Address] = []
         if literal is not None:
             self._check(literal, named=False)
         elif resolve and host != "localhost":
-            for found in self._resolved(host):
-                self._check(found, named=True)
+            found = self._resolved(host)
+        for address in found:
+            self._check(address, named=True)
+        return [str(address) for address in found]
 
     def _checked_host(self) -> str:
         """The host of a well-formed address, or an InputError that does not repeat what may be a password."""
@@ -85,7 +92,7 @@ class Endpoint:
             raise EndpointError(
                 f"endpoint {self.name} ({host}) is not known to the network; check its address"
             ) from None
-        return [ipaddress.ip_address(str(entry[4][0]).split("%")[0]) for entry in found]
+        return list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0]).split("%")[0]) for entry in found))
 
     def _check(self, address: Address, named: bool) -> None:
         """Refuse link-local and other special addresses; a name must not lead to this machine or a private network."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from ssl import SSLContext
 from typing import Any, TypeVar
 
 import httpx2
@@ -24,6 +26,7 @@ MAX_CHAT_BYTES = 2_000_000
 """A chat answer is a few kilobytes; several large ones at once must not fill the memory."""
 
 T = TypeVar("T")
+Addresses = Callable[[], Sequence[str]]
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
@@ -53,12 +56,17 @@ SENT = ("host", "accept", "content-type", "content-length", "transfer-encoding",
 class BoundedTransport(httpx2.AsyncHTTPTransport):
     """Plain HTTP with our key, few headers, and answers of at most `limit` bytes.
 
-    Answers come uncompressed: a small compressed body may hide a very large one.
+    Answers come uncompressed: a small compressed body may hide a very large one. A connection goes to one of
+    `addresses`, those that the host's name was found to have when it was checked: looking it up again could lead
+    elsewhere. Certificates are still those of the name.
     """
 
-    def __init__(self, key: Key, limit: int = MAX_ANSWER_BYTES) -> None:
-        super().__init__(trust_env=False)
+    def __init__(
+        self, key: Key, addresses: Addresses = tuple, limit: int = MAX_ANSWER_BYTES, verify: SSLContext | bool = True
+    ) -> None:
+        super().__init__(trust_env=False, verify=verify)
         self._key = key
+        self._addresses = addresses
         self._limit = limit
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -69,10 +77,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
             "accept-encoding": "identity",
             "user-agent": "winnow",
         }
-        sent = httpx2.Request(
-            request.method, request.url, headers={**kept, **own}, stream=request.stream, extensions=request.extensions
-        )
-        response = await super().handle_async_request(sent)
+        response = await self._sent(request, {**kept, **own})
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise AnswerFault("sent a compressed answer, which was not asked for")
@@ -82,10 +87,25 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
             response.stream = _BoundedStream(response.stream, limit)
         return response
 
+    async def _sent(self, request: httpx2.Request, headers: dict[str, str]) -> httpx2.Response:
+        """The answer of the first address that takes a connection; of the host itself where no name was resolved."""
+        host = request.url.host
+        extensions = {**request.extensions, "sni_hostname": host}
+        *others, last = self._addresses() or (host,)
+        for address in others:
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return await super().handle_async_request(_to(address, request, headers, extensions))
+        return await super().handle_async_request(_to(last, request, headers, extensions))
 
-def http_client(key: Key) -> Any:
+
+def _to(address: str, request: httpx2.Request, headers: dict[str, str], extensions: dict[str, Any]) -> httpx2.Request:
+    url = request.url.copy_with(host=address)
+    return httpx2.Request(request.method, url, headers=headers, stream=request.stream, extensions=extensions)
+
+
+def http_client(key: Key, addresses: Addresses) -> Any:
     """The client's HTTP layer with our rules; redirects are answers, not orders."""
-    transport = BoundedTransport(key, MAX_ANSWER_BYTES)
+    transport = BoundedTransport(key, addresses, MAX_ANSWER_BYTES)
     return DefaultAsyncHttpx2Client(follow_redirects=False, trust_env=False, transport=transport)
 
 
