@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import choice, session, tuning_set
+from pages.components import address, choice, session, tuning_set
 from pages.components.compare_view import MOST, CompareView, from_address, settled, to_address
 from pages.components.view import compact
 from rag_core.errors import InputError
@@ -76,16 +76,13 @@ def add_from_explore() -> None:
 
 def read_address() -> None:
     """Take the view from an address that was opened or edited; what is wrong with it is kept as a sentence."""
-    address = st.query_params.to_dict()
-    if address == st.session_state.get(ADDRESS):
-        return
-    st.session_state[ADDRESS] = address
-    if not address:
+    parameters = address.opened(ADDRESS)
+    if not parameters:
         return
     try:
-        st.session_state[VIEW] = from_address({"set": choice.eval_set(), **address})
+        st.session_state[VIEW] = from_address({"set": choice.eval_set(), **parameters})
         st.session_state[PROBLEM] = ""
-        if address.get("set"):
+        if parameters.get("set"):
             choice.take(choice.EVAL_SET, current().eval_set)
         choice.met(VIEW)  # the pipelines of a link stand as they are
     except InputError as error:
@@ -94,7 +91,4 @@ def read_address() -> None:
 
 def write_address() -> None:
     """Put the view into the address; a link copied from there restores it."""
-    address = to_address(current())
-    if st.query_params.to_dict() != address:
-        st.query_params.from_dict(address)
-    st.session_state[ADDRESS] = address
+    address.write(ADDRESS, to_address(current()))

@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.components import choice, jobs, resources, who
+from pages.components import address, choice, jobs, resources, who
 from rag_core.corpus.load import Corpus, load
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set
@@ -54,22 +54,16 @@ def choose(name: str) -> None:
 
 def read_address(views: Sequence[str]) -> None:
     """Take collection and view from a link, once; a view that is not there is passed over."""
-    address = st.query_params.to_dict()
-    if address == st.session_state.get(ADDRESS):
-        return
-    st.session_state[ADDRESS] = address
-    if address.get("collection"):
-        choose(address["collection"][: choice.LONGEST])
-    if address.get("view") in views:
-        st.session_state[BELOW] = address["view"]
+    parameters = address.opened(ADDRESS)
+    if parameters.get("collection"):
+        choose(parameters["collection"][: choice.LONGEST])
+    if parameters.get("view") in views:
+        st.session_state[BELOW] = parameters["view"]
 
 
 def write_address(name: str) -> None:
     """Put collection and view into the address; a link copied from there opens them."""
-    address = {"collection": name, "view": str(st.session_state.get(BELOW) or "")}
-    if st.query_params.to_dict() != address:
-        st.query_params.from_dict(address)
-    st.session_state[ADDRESS] = address
+    address.write(ADDRESS, {"collection": name, "view": str(st.session_state.get(BELOW) or "")})
 
 
 def numbers(name: str) -> Overview:

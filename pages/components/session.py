@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import choice
+from pages.components import address, choice
 from pages.components.view import View, compact, from_address, to_address
 from rag_core.errors import InputError
 
@@ -115,16 +115,13 @@ def _taken_over(field: str) -> None:
 
 def read_address() -> None:
     """Take the view from an address that was opened or edited; what is wrong with it is kept as a sentence."""
-    address = st.query_params.to_dict()
-    if address == st.session_state.get(ADDRESS):
-        return
-    st.session_state[ADDRESS] = address
-    if not address:
+    parameters = address.opened(ADDRESS)
+    if not parameters:
         return
     try:
-        st.session_state[VIEW] = from_address({"set": choice.eval_set(), **address})
+        st.session_state[VIEW] = from_address({"set": choice.eval_set(), **parameters})
         st.session_state[PROBLEM] = ""
-        if address.get("set"):
+        if parameters.get("set"):
             choice.take(choice.EVAL_SET, current().eval_set)
         _search_in(current().collection)
     except InputError as error:
@@ -133,10 +130,7 @@ def read_address() -> None:
 
 def write_address(view: View) -> None:
     """Put the view into the address; a link copied from there restores it."""
-    address = to_address(view)
-    if st.query_params.to_dict() != address:
-        st.query_params.from_dict(address)
-    st.session_state[ADDRESS] = address
+    address.write(ADDRESS, to_address(view))
 
 
 def selected() -> str:
