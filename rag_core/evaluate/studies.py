@@ -5,14 +5,16 @@ What is sought and how a trial is judged is in search.py; where a workspace's st
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import StoreError
 from rag_core.evaluate.grid import Axis
 
+WAIT_SECONDS = 60
 SAMPLERS = ("tpe", "random", "grid", "nsga2")
 
 
@@ -89,4 +91,18 @@ def storage_at(place: Path | Any) -> Any:
     if not isinstance(place, Path):
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
-    return optuna.storages.RDBStorage(f"sqlite:///{place}", engine_kwargs={"connect_args": {"timeout": 60}})
+    with _alone(place):
+        arguments = {"connect_args": {"timeout": WAIT_SECONDS}}
+        return optuna.storages.RDBStorage(f"sqlite:///{place}", engine_kwargs=arguments)
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """While one process makes the tables the others wait: Optuna makes them one by one, each only if it is missing."""
+    lock = place.with_name(f"{place.name}.lock")
+    try:
+        with closing(sqlite3.connect(lock, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")  # until the connection is closed
+            yield
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"the database of the studies is not free ({error}); seek again") from None
