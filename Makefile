@@ -50,8 +50,10 @@ bench: .venv/dev.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
 
-.venv-peers/peers.stamp: requirements-peers.txt
+.venv-peers/peers.stamp: requirements-peers.txt requirements-dev.lock
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r requirements-peers.txt
 	touch $@
 
