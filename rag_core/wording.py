@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.corpus.keywords import header_keywords
-from rag_core.errors import InputError, StoreError
+from rag_core.errors import InputError
 from rag_core.evaluate.sets import folders
 from rag_core.files import parse_yaml, read_text, write_whole
-from rag_core.index.collection import folder_of, keywords_of, list_collections, open_collection
+from rag_core.index.collection import folder_of, keywords_of, not_there, open_collection
 from rag_core.index.store import FILE as STORE
 from rag_core.retrieve.word_lists import (
     LARGEST,
@@ -136,8 +136,7 @@ def _raw(path: Path) -> str:
 def header_words(workspace: Path, collection: str) -> tuple[str, ...]:
     """The keywords of a collection's headers: those the last ingest took, else taken now."""
     if not (folder_of(workspace, collection) / STORE).is_file():
-        known = ", ".join(one.name for one in list_collections(workspace)) or "none yet"
-        raise StoreError(f"there is no collection {collection[:80]!r}, expected one of {known}")
+        raise not_there(workspace, collection)
     taken = keywords_of(workspace, collection)
     return header_keywords(open_collection(workspace, collection).chunks) if taken is None else taken
 

@@ -15,7 +15,7 @@ from rag_core.evaluate.capture import capture_to_file
 from rag_core.evaluate.set_writing import existing_own, take_lists
 from rag_core.evaluate.sets import EvalSet, load_set, read_set
 from rag_core.evaluate.tally import PipelineTally
-from rag_core.index.collection import list_collections, revision_of
+from rag_core.index.collection import list_collections, not_there, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
 from rag_core.index.handles import open_index
 from rag_core.index.ingest import IngestReport, ingest
@@ -35,10 +35,8 @@ Progress = Callable[[int, int], None]
 
 def opened(workspace: Path, collection: str, approximate: bool = False) -> CollectionIndex:
     """The index of a collection, exact or through Chroma; a StoreError lists what exists."""
-    known = [summary.name for summary in list_collections(workspace)]
-    if collection not in known:
-        names = ", ".join(known) or "none yet"
-        raise StoreError(f"there is no collection {collection[:80]!r}, expected one of {names}")
+    if collection not in {one.name for one in list_collections(workspace)}:
+        raise not_there(workspace, collection)
     return open_index(workspace, collection, approximate=approximate)
 
 

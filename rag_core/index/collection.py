@@ -98,6 +98,13 @@ def list_collections(workspace: Path) -> list[Summary]:
     return [_summary(folder) for folder in folders]
 
 
+def not_there(workspace: Path, name: str) -> StoreError:
+    """The error for a collection that does not exist: the names of those that do, or how the first is made."""
+    known = ", ".join(one.name for one in list_collections(workspace))
+    expected = f"one of {known}" if known else "one that `ingest` made; there is none yet"
+    return StoreError(f"there is no collection {name[:80]!r}, expected {expected}")
+
+
 def _summary(folder: Path) -> Summary:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     try:
