@@ -1,6 +1,6 @@
 """How many planted label errors the audit's list holds near its top, beside what the labels alone would find.
 
-Run: python benchmarks/audit_labels.py [--seeds 20] [--depth 30] [--json]
+Run: python -m benchmarks.audit_labels [--seeds 20] [--depth 30] [--json]
 
 Cranfield (225 questions; the 30 nearest abstracts of each by the bundled model and the relevant ones beyond, every one
 labelled). 5 % of the labels of each grade are flipped, in one of two readings: of each true grade ("true", an annotator
@@ -24,7 +24,6 @@ from statistics import fmean, stdev
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from real_lists import DATA, cranfield, vectors
 

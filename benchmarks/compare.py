@@ -30,17 +30,14 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from rag_core.evaluate.compare import contrasts, matrix, table  # noqa: E402
-from rag_core.evaluate.tally import PipelineTally, measure_all  # noqa: E402
-from rag_core.filters.adaptive import AdaptiveGap  # noqa: E402
-from rag_core.filters.cutoff import MinSimilarity, TopK  # noqa: E402
-from rag_core.filters.query_must import QueryMust  # noqa: E402
-from rag_core.retrieve.dense import Dense  # noqa: E402
-from rag_core.stage import Pipeline  # noqa: E402
-from rag_core.types import Case, Chunk, Hit, Metric, Query  # noqa: E402
+from rag_core.evaluate.compare import contrasts, matrix, table
+from rag_core.evaluate.tally import PipelineTally, measure_all
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.filters.query_must import QueryMust
+from rag_core.retrieve.dense import Dense
+from rag_core.stage import Pipeline
+from rag_core.types import Case, Chunk, Hit, Metric, Query
 
 FASTER = 1.5
 HELD = 20_000

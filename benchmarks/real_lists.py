@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+from rag_core.index.embed import BundledEmbedder
+from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
-from rag_core.index.embed import BundledEmbedder  # noqa: E402
-from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query  # noqa: E402
-
-DATA = Path(os.environ.get("WINNOW_SHARED", ROOT.parent / "shared")) / "data"
+DATA = Path(os.environ.get("WINNOW_SHARED", Path(__file__).parents[2] / "shared")) / "data"
 CACHE = Path(tempfile.gettempdir()) / "winnow-benchmark-vectors"
 DEPTH = 100
 

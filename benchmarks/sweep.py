@@ -1,6 +1,6 @@
 """The whole threshold plane against loops over settings, the exact optimum against Optuna, growth with the data.
 
-Run: python benchmarks/sweep.py [--rounds 5] [--json]
+Run: python -m benchmarks.sweep [--rounds 5] [--json]
 
 Synthetic lists: 200 queries × 50 candidates and 500 × 200, 12,000 settings (40 thresholds × 25 offsets × 3 min_results
 × 4 max_results). A peer runs the cut loop a user would write and its own measure, per setting, on a few settings, as
@@ -20,22 +20,17 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from rag_core.evaluate.lists import Lists, make_lists  # noqa: E402
-from rag_core.evaluate.optimum import optimum  # noqa: E402
-from rag_core.evaluate.sweep import plane, planes  # noqa: E402
-from rag_core.filters.cut import POLICIES  # noqa: E402
+from rag_core.evaluate.lists import Lists, make_lists
+from rag_core.evaluate.optimum import optimum
+from rag_core.evaluate.sweep import plane, planes
+from rag_core.filters.cut import POLICIES
 
 THRESHOLDS = np.linspace(0.005, 0.2, 40)
 OFFSETS = np.linspace(0.02, 0.5, 25)

@@ -1,6 +1,6 @@
 """What tuning is worth on real questions: best fixed k, the design's defaults, tuned cut, learned cut, oracle.
 
-Run: python benchmarks/tuning_on_real_data.py [--seeds 5] [--json]
+Run: python -m benchmarks.tuning_on_real_data [--seeds 5] [--json]
 
 Cranfield, a cut of BEIR's DBpedia, questions on code, and the lists of another tool's run; the bundled model's vectors,
 exact lists of 100. Per seed the queries are split in half: everything is chosen or trained on dev, and every figure is
@@ -19,7 +19,6 @@ from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from real_lists import DATA, every_set
 
