@@ -117,3 +117,18 @@ def faulty_endpoint():
         server.expect_request("/v1/models").respond_with_handler(handler)
         server.expect_request("/elsewhere").respond_with_data("not to be asked", status=599)
         yield server
+
+
+def recorded_question(number):
+    """A recorded list of two relevant chunks, for a filter that asks about each."""
+    candidates = [
+        {
+            "id": f"q{number}{name}",
+            "title": f"Title {name}",
+            "text": f"Text {name}",
+            "distance": 0.1 * at,
+            "relevant": 1,
+        }
+        for at, name in enumerate("ab", 1)
+    ]
+    return {"id": f"q{number}", "query": f"question {number}", "metric": "cosine", "candidates": candidates}

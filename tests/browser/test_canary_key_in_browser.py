@@ -11,7 +11,7 @@ import sqlite3
 import pytest
 from playwright.sync_api import expect
 
-from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint
+from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
 
 EVERY = [*FAULTS, *KEY_SENT_BACK]
 SOME = [fault for fault in EVERY if fault.startswith(("22", "28"))]  # an error and an answer that hand the key back
@@ -23,20 +23,6 @@ KEPT = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie]
 FILTER = '[{"LLMFilter":{"variant":"reasons"}}]'
 
 
-def record(number):
-    candidates = [
-        {
-            "id": f"q{number}{name}",
-            "title": f"Title {name}",
-            "text": f"Text {name}",
-            "distance": 0.1 * at,
-            "relevant": 1,
-        }
-        for at, name in enumerate("ab", 1)
-    ]
-    return {"id": f"q{number}", "query": f"question {number}", "metric": "cosine", "candidates": candidates}
-
-
 @pytest.fixture(scope="module")
 def world(serve, tmp_path_factory):
     """(endpoint, address, workspace) of an app whose model endpoint is at fault."""
@@ -44,7 +30,9 @@ def world(serve, tmp_path_factory):
     folder = workspace / "eval_sets" / "own"
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("version: 1\nname: own\ntitle: Own lists\n")
-    (folder / "lists.jsonl").write_text("\n".join(json.dumps(record(number)) for number in range(len(EVERY))))
+    (folder / "lists.jsonl").write_text(
+        "\n".join(json.dumps(recorded_question(number)) for number in range(len(EVERY)))
+    )
     with faulty_endpoint() as endpoint, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", endpoint.url_for("/v1"))
         patch.setenv("OPENAI_MODEL", "small")

@@ -15,26 +15,12 @@ from pages.components.rules_written import JOURNAL
 from pages.components.tuning_set import SET
 from rag_core.llm import client as client_module
 from rag_core.llm import ladder
-from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint
+from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
 
 EVERY = [*FAULTS, *KEY_SENT_BACK]
 SOME = [fault for fault in EVERY if fault.startswith(("09", "22", "28", "29"))]  # those that hand the key back, and one
 BOTH = [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every", marks=pytest.mark.slow)]
 VIEWS = ("Decisions", "Repeat", "Answer", "Compare")
-
-
-def record(number):
-    candidates = [
-        {
-            "id": f"q{number}{name}",
-            "title": f"Title {name}",
-            "text": f"Text {name}",
-            "distance": 0.1 * at,
-            "relevant": 1,
-        }
-        for at, name in enumerate("ab", 1)
-    ]
-    return {"id": f"q{number}", "query": f"question {number}", "metric": "cosine", "candidates": candidates}
 
 
 @pytest.fixture
@@ -104,7 +90,9 @@ def forget_answers(workspace):
 def test_what_is_looked_at_holds_what_tables_and_texts_show(open_app, workspace):
     """The walks below could not fail if it did not."""
     app = open_app()
-    lines = "\n".join(json.dumps(record(number)) for number in range(2)).replace("Title b", f"Title {SECRET}")
+    lines = "\n".join(json.dumps(recorded_question(number)) for number in range(2)).replace(
+        "Title b", f"Title {SECRET}"
+    )
     app.file_uploader[0].upload("lists.jsonl", lines.encode(), "application/json").run()
     assert SECRET in sent(app)
 
@@ -112,7 +100,7 @@ def test_what_is_looked_at_holds_what_tables_and_texts_show(open_app, workspace)
 @pytest.mark.parametrize("faults", BOTH)
 def test_explore_never_shows_the_key(walk, open_app, faults):
     app = open_app()
-    lines = "\n".join(json.dumps(record(number)) for number in range(len(EVERY)))
+    lines = "\n".join(json.dumps(recorded_question(number)) for number in range(len(EVERY)))
     app.file_uploader[0].upload("lists.jsonl", lines.encode(), "application/json").run()
     next(one for one in app.toggle if one.label == "LLM filter").set_value(True).run()
     app.selectbox(key="explore.judge").set_value("environment").run()
@@ -131,7 +119,7 @@ def test_the_llm_filter_page_never_shows_the_key(walk, open_app, workspace, faul
     folder = workspace / "eval_sets" / "own"
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("version: 1\nname: own\ntitle: Own lists\n")
-    (folder / "lists.jsonl").write_text("\n".join(json.dumps(record(number)) for number in range(2)))
+    (folder / "lists.jsonl").write_text("\n".join(json.dumps(recorded_question(number)) for number in range(2)))
     app = open_app()
     app.session_state[SET] = "own"
     app.switch_page("pages/llm_filter.py").run()

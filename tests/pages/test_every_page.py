@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pages.components.glossary import HIGHER, LOWER, TERMS, told
+from tests.pages.walking import go, sane
 
 PAGES = Path(__file__).parents[2] / "pages"
 NAMES = sorted(path.stem for path in PAGES.glob("[a-z]*.py"))
@@ -19,18 +20,6 @@ MEASURED = {
     "headroom": ("headroom.queries", "all queries"),
 }
 """Page → the view whose table holds measures."""
-
-
-def sane(app):
-    assert not app.exception, [error.value for error in app.exception]
-    return app
-
-
-def go(app, page, **link):
-    app.query_params.clear()
-    for name, value in link.items():
-        app.query_params[name] = value
-    return sane(app.switch_page(f"pages/{page}.py").run(timeout=120))
 
 
 def calls_of_metric():

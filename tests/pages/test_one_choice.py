@@ -11,6 +11,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that 
 
 import small_rules
 
+from tests.pages.walking import go, sane
+
 SET_PAGES = {
     "explore": "explore.eval_set",
     "label": "label.set",
@@ -23,19 +25,6 @@ SET_PAGES = {
 }
 COLLECTION_PAGES = {"corpus": "corpus.choice", "rules": "rules.collection", "explore": "explore.collection"}
 EVERY_RUN = ("explore", "label", "tune")
-
-
-def sane(app):
-    assert not app.exception, [error.value for error in app.exception]
-    return app
-
-
-def go(app, page, **link):
-    """To another page as a browser goes: the address starts empty, or is that of a link."""
-    app.query_params.clear()
-    for name, value in link.items():
-        app.query_params[name] = value
-    return sane(app.switch_page(f"pages/{page}.py").run(timeout=120))
 
 
 @pytest.mark.parametrize(
