@@ -16,6 +16,7 @@ NOBODY, NOT_ME = "nobody judged", "not by me"
 RANDOM, DECIDE = "random", "settles A or B"
 WHICH_KEY = "label.which"
 SET_KEY = choice.EVAL_SET
+FIRST = "rulebook"  # its chunks have texts to read
 WIDGET = "label.set"
 VIEW_KEY = "label.view"
 WANTED = "label.wanted"  # pairs that a view wants labelled next, and why
@@ -70,7 +71,7 @@ def choose() -> Settings:
 def _whose() -> tuple[str, str]:
     titles = sources.titles()
     choice.follow_link("set")
-    shown = choice.eval_set_of(titles, ())
+    shown = choice.eval_set_of(titles, (FIRST,))
     st.session_state[WIDGET] = shown
     choice.select(
         "Eval set", list(titles), format_func=lambda name: titles[name], key=WIDGET, on_change=choice.take_widget,
