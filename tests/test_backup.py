@@ -146,16 +146,18 @@ def test_rows_that_cannot_be_committed_bring_the_old_folder_back(filled, tmp_pat
 
 
 def ended(url):
-    """End every connection of this program to its database, as a restart does."""
+    """End the working connections of this test, as a restart does; those of tests beside it stay."""
     from sqlalchemy import create_engine, make_url, text
 
-    admin = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
-    mine = make_url(url).username
+    mine = make_url(url).query["application_name"]
+    admin = create_engine(
+        make_url(url).set(drivername="postgresql+psycopg").difference_update_query(["application_name"])
+    )
     with admin.begin() as connection:
         told = (
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :name AND pid != pg_backend_pid()"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = :mine AND state != 'idle'"
         )
-        connection.execute(text(f"{told} AND application_name = 'winnow' AND state != 'idle'"), {"name": mine})
+        assert connection.execute(text(told), {"mine": mine}).all()
     admin.dispose()
 
 

@@ -32,12 +32,12 @@ def server_url():
 
 @pytest.fixture
 def schema():
-    """An address whose tables are a test's own: a schema made for it and dropped after it."""
+    """An address whose tables are a test's own; its connections bear the name of the schema made for it."""
     url, name = server_url(), f"test_{uuid.uuid4().hex}"
     admin = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
     with admin.begin() as connection:
         connection.execute(text(f"CREATE SCHEMA {name}"))
-    own = make_url(url).update_query_dict({"options": f"-csearch_path={name}"})
+    own = make_url(url).update_query_dict({"options": f"-csearch_path={name}", "application_name": name})
     yield own.render_as_string(hide_password=False)
     with admin.begin() as connection:
         connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
