@@ -15,10 +15,8 @@ from rag_core.types import RANKS, Hit
 
 RRF_K = 60
 
-Places = Mapping[str, int]  # the rank of each id
+Places = dict[str, int]  # the rank of each id
 Terms = Mapping[int | None, float]
-
-
 Ranks = tuple[int | None, ...]
 """The 1-based rank in each list, None where a list does not hold the id."""
 Row = tuple[float, str, Ranks]  # with the negative score first: sorted, these are the ranking
@@ -41,15 +39,20 @@ def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float
 
 
 def _of_two(places: Sequence[Places], terms: Sequence[Terms]) -> list[Row]:
-    """The usual case, in one walk of each list; the sum of two is what `fsum` gives."""
+    """The usual case, in one walk of each list; the sum of two is what `fsum` gives.
+
+    What only one list holds comes in that list's order, so sorting all of it is little more than merging. Empties the
+    second list's places.
+    """
     (first, second), (left, right) = places, terms
-    others = map(second.get, first)
-    rows: list[Row] = [
-        (left[rank] + right[other], one, (rank, other))
-        for (one, rank), other in zip(first.items(), others, strict=True)
-    ]
-    rows += [(right[rank], one, (None, rank)) for one, rank in second.items() if one not in first]
-    return rows
+    both, alone = [], []
+    for one, rank in first.items():
+        other = second.pop(one, None)
+        if other is None:
+            alone.append((left[rank], one, (rank, None)))
+        else:
+            both.append((left[rank] + right[other], one, (rank, other)))
+    return both + alone + [(right[rank], one, (None, rank)) for one, rank in second.items()]
 
 
 def _of_many(places: Sequence[Places], terms: Sequence[Terms]) -> list[Row]:
