@@ -11,6 +11,7 @@ import streamlit as st
 from pages.components import glossary, jobs, resources, say, tuning_method, tuning_set
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet
+from rag_core.settings import database_settings
 from rag_core.types import Case
 
 if TYPE_CHECKING:
@@ -37,16 +38,22 @@ def sought(
         floor=plan.floor,
         sampler=plan.sampler,
         trials=trials or plan.trials,
-        storage=_storage(str(workspace)),
+        storage=_storage(workspace),
         name=plan.study,
         min_grade=min_grade,
         progress=progress,
     )
 
 
+def _storage(workspace: Path) -> Any:
+    """Where the studies are kept: connections to the team's database are held, a file is opened each time."""
+    from rag_core.store.studies import shared_storage
+
+    return _connected(str(workspace)) if database_settings() else shared_storage(workspace)
+
+
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _storage(workspace: str) -> Any:
-    """Where the studies are kept: a file, or connections to the team's database."""
+def _connected(workspace: str) -> Any:
     from rag_core.store.studies import shared_storage
 
     return shared_storage(Path(workspace))
@@ -63,10 +70,11 @@ def draw(key: str, chosen: EvalSet, dev: list[Case], test: list[Case], plan: Pla
     if jobs.running():
         return
     from rag_core.evaluate.studies import kept_trials
+    from rag_core.store.studies import has_studies
 
     workspace = resources.workspace()
     try:
-        trials = kept_trials(_storage(str(workspace)), plan.study)
+        trials = kept_trials(_storage(workspace), plan.study) if has_studies(workspace) else 0
         if not trials:
             tuning_set.quiet("This study has no finished trial yet.")
             return

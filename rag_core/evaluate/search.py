@@ -1,8 +1,9 @@
 """Search beyond the plane: any mixture of stage settings, by Optuna, in a study that processes share and resume.
 
-For what a sweep cannot list: many settings at once, or two objectives against each other. The studies live in a SQLite
-file of their own; a killed process loses the trial under way and nothing else. Trials are judged on the captured lists,
-and the best fixed k stands in every table. One plane of thresholds needs none of this: its optimum is exact.
+For what a sweep cannot list: many settings at once, or two objectives against each other. A study may be kept in a
+storage of Optuna (store/studies.py opens a workspace's); a killed process loses the trial under way and nothing else.
+Trials are judged on the captured lists, and the best fixed k stands in every table. One plane of thresholds needs none
+of this: its optimum is exact.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from rag_core.errors import Cancelled, InputError
@@ -21,7 +21,7 @@ from rag_core.evaluate.chain import QUANTITIES, means_of
 from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.evaluate.objectives import OBJECTIVES, Row, best_row, measured, pareto_front
 from rag_core.evaluate.sets import labels_fingerprint
-from rag_core.evaluate.studies import SAMPLERS, answering, finished, labels, sampler_of, storage_at, suggested
+from rag_core.evaluate.studies import SAMPLERS, answering, finished, labels, sampler_of, suggested
 from rag_core.evaluate.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.evaluate.variants import Captures
 from rag_core.spec import fingerprint
@@ -87,7 +87,7 @@ def search(
     floor: Floor | None = None,
     sampler: str = "tpe",
     trials: int = 200,
-    storage: Path | Any = None,
+    storage: Any = None,
     name: str = "search",
     min_grade: int = 1,
     seed: int = 0,
@@ -96,7 +96,7 @@ def search(
     """Seek settings until the study holds `trials` finished trials, those of other processes and earlier runs included.
 
     Numbers of a range are sought between its ends, choices among themselves; sampler `grid` takes the grid's own
-    values. With `storage` (a file, or one of Optuna's) the study is kept there under its name; one of another task is
+    values. With `storage`, one of Optuna's, the study is kept there under its name; one of another task is
     refused. InputError for an unknown objective or sampler, StoreError where the storage fails. A `progress` that
     raises ends this process' part, finished trials stay; after Cancelled they are given.
     """
@@ -124,15 +124,14 @@ def _check(objectives: Sequence[str], sampler: str, trials: int, axes: Sequence[
         raise InputError(f"the grid has {cells:,} settings, expected at most {MOST_CELLS:,} for sampler grid")
 
 
-def _study(task: _Task, sampler: str, storage: Path | Any, name: str, seed: int) -> Any:
+def _study(task: _Task, sampler: str, storage: Any, name: str, seed: int) -> Any:
     """The study, made or found; one of another task under this name is refused."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    kept = None if storage is None else storage_at(storage)
     directions: Any = [OBJECTIVES[one] for one in task.objectives]
     study = optuna.create_study(
-        storage=kept,
+        storage=storage,
         study_name=name,
         directions=directions,
         sampler=sampler_of(task.axes, sampler, None if storage is not None else seed),

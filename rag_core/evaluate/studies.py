@@ -1,20 +1,17 @@
-"""Studies of Optuna: the storage that processes share, samplers, and how an axis becomes a suggestion.
+"""Studies of Optuna: samplers, how an axis becomes a suggestion, and the finished trials.
 
 What is sought and how a trial is judged is in search.py; where a workspace's studies live, in store/studies.py.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 from rag_core.errors import StoreError
 from rag_core.evaluate.grid import Axis
 
-WAIT_SECONDS = 60
 SAMPLERS = ("tpe", "random", "grid", "nsga2")
 
 
@@ -57,16 +54,14 @@ def finished(study: Any) -> list[Any]:
     return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
 
 
-def kept_trials(storage: Path | Any, name: str) -> int:
+def kept_trials(storage: Any, name: str) -> int:
     """How many finished trials the study of that name holds; 0 where there is no such study."""
     import optuna
 
-    if isinstance(storage, Path) and not storage.is_file():
-        return 0
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with answering():
         try:
-            return len(finished(optuna.load_study(study_name=name, storage=storage_at(storage))))
+            return len(finished(optuna.load_study(study_name=name, storage=storage)))
         except KeyError:
             return 0
 
@@ -82,27 +77,3 @@ def answering() -> Iterator[None]:
     except (StorageInternalError, SQLAlchemyError) as error:
         kind = type(error.__cause__ or error).__name__
         raise StoreError(f"the database of the studies failed ({kind}); finished trials are kept, seek again") from None
-
-
-def storage_at(place: Path | Any) -> Any:
-    """Optuna's storage: a file's, waited for while another process writes to it; one that is a storage stays itself."""
-    import optuna
-
-    if not isinstance(place, Path):
-        return place
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(place):
-        arguments = {"connect_args": {"timeout": WAIT_SECONDS}}
-        return optuna.storages.RDBStorage(f"sqlite:///{place}", engine_kwargs=arguments)
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """While one process makes the tables the others wait: Optuna makes them one by one, each only if it is missing."""
-    lock = place.with_name(f"{place.name}.lock")
-    try:
-        with closing(sqlite3.connect(lock, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
-            connection.execute("BEGIN EXCLUSIVE")  # until the connection is closed
-            yield
-    except sqlite3.OperationalError as error:
-        raise StoreError(f"the database of the studies is not free ({error}); seek again") from None

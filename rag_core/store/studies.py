@@ -1,11 +1,15 @@
 """Where the studies of a workspace live, so that processes and people share them: its file, or the team's PostgreSQL.
 
 Optuna keeps its own tables and their schema number; in PostgreSQL they get a schema of their own beside the labels',
-whose number they would otherwise overwrite. What a study seeks is in evaluate/search.py.
+whose number they would otherwise overwrite. One process makes them, the others wait. What a study seeks is in
+evaluate/search.py.
 """
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +21,47 @@ from rag_core.store.database import BUSY_SECONDS, plain_errors
 
 STUDIES = "studies.db"
 SUFFIX = "_studies"
+WAIT_SECONDS = 60  # for a process that writes to the file
 
 
-def shared_storage(workspace: Path) -> Path | Any:
-    """What `search` takes as storage: a file of the workspace, or Optuna's storage where WINNOW_DATABASE_URL is set.
+def has_studies(workspace: Path) -> bool:
+    """Whether there is a place with studies to look into, without making one."""
+    return database_settings() is not None or (workspace / STUDIES).is_file()
+
+
+def shared_storage(workspace: Path) -> Any:
+    """Optuna's storage of this workspace: its file, or the database where WINNOW_DATABASE_URL is set; made if missing.
 
     A StoreError where the database cannot be reached, or lets nobody make a schema.
     """
     server = database_settings()
     if server is None:
-        return workspace / STUDIES
+        return file_storage(workspace / STUDIES)
     with plain_errors(f"label database {server.shown}", BUSY_SECONDS):
         engine = postgres.engine(server.url, BUSY_SECONDS)
         try:
             return _in_server(engine)
         finally:
             engine.dispose()
+
+
+def file_storage(file: Path) -> Any:
+    """Optuna's storage in a SQLite file, waited for while another process writes to it."""
+    from optuna.storages import RDBStorage
+
+    with plain_errors(f"studies file {file.name}", WAIT_SECONDS):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(file):
+            return RDBStorage(f"sqlite:///{file}", engine_kwargs={"connect_args": {"timeout": WAIT_SECONDS}})
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """While one process makes the tables the others wait: Optuna makes them one by one, each only if it is missing."""
+    lock = file.with_name(f"{file.name}.lock")
+    with closing(sqlite3.connect(lock, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")  # until the connection is closed
+        yield
 
 
 def _in_server(engine: Engine) -> Any:

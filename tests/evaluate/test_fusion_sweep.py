@@ -18,6 +18,7 @@ from rag_core.evaluate.search import search
 from rag_core.records import dump_lists, load_lists
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.spec import build, parse_pipeline
+from rag_core.store.studies import file_storage
 from rag_core.types import Candidates, Case, Query
 
 _spec = importlib.util.spec_from_file_location(
@@ -87,7 +88,7 @@ def test_weights_are_a_share_or_as_they_stand():
 def test_a_search_over_weights_finds_no_more_than_the_sweep(cases, tmp_path):
     axes = parse_grid(GRID, "TopK")
     best = max(row["SetF"] for row in sweep(cases, PIPELINE, axes).rows())
-    found = search(cases, PIPELINE, axes, sampler="grid", trials=60, storage=tmp_path / "studies.db")
+    found = search(cases, PIPELINE, axes, sampler="grid", trials=60, storage=file_storage(tmp_path / "studies.db"))
     assert len(found.rows) == 60
     assert found.best.values["SetF"] == pytest.approx(best)
     assert found.best.settings["Hybrid.weights"] in axes[1].values

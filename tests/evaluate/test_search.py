@@ -17,6 +17,7 @@ from rag_core.evaluate.search import choice_of, search
 from rag_core.evaluate.studies import SAMPLERS
 from rag_core.evaluate.tune import values_of
 from rag_core.spec import parse_pipeline
+from rag_core.store.studies import file_storage
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("planted", HERE / "planted.py")
@@ -78,7 +79,7 @@ def test_impossible_settings_are_passed_over():
 
 
 def test_a_study_resumes_where_it_stopped_and_refuses_another_task(tmp_path):
-    kept = {"storage": tmp_path / "studies.db", "name": "one"}
+    kept = {"storage": file_storage(tmp_path / "studies.db"), "name": "one"}
     first = search(CASES, CUT, PLANE, trials=6, **kept)
     more = search(CASES, CUT, PLANE, trials=10, **kept)
     assert [row.settings for row in more.rows[:6]] == [row.settings for row in first.rows]
@@ -95,9 +96,10 @@ from pathlib import Path
 from rag_core.evaluate.grid import parse_grid
 from rag_core.evaluate.search import search
 from rag_core.spec import parse_pipeline
+from rag_core.store.studies import file_storage
 axes = parse_grid("gap_threshold=0.01:0.3:5,distance_offset=0.05:0.6:5", "AdaptiveGap")
 search(planted.planted_gap(1, 20, noise=0.2), parse_pipeline(["AdaptiveGap"]), axes, sampler="random",
-       trials=int(sys.argv[3]), storage=Path(sys.argv[2]), name="shared")
+       trials=int(sys.argv[3]), storage=file_storage(Path(sys.argv[2])), name="shared")
 """
 
 
@@ -112,7 +114,7 @@ def started(storage, trials):
 @pytest.mark.slow
 def test_two_processes_share_a_study_and_a_killed_one_is_finished_by_another(tmp_path):
     storage = tmp_path / "studies.db"
-    search(CASES, CUT, PLANE, sampler="random", trials=1, storage=storage, name="shared")
+    search(CASES, CUT, PLANE, sampler="random", trials=1, storage=file_storage(storage), name="shared")
     killed = started(storage, 100_000)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and len(finished(storage)) < 10:

@@ -16,7 +16,7 @@ from rag_core.evaluate.studies import kept_trials
 from rag_core.settings import DATABASE
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
-from rag_core.store.studies import shared_storage
+from rag_core.store.studies import STUDIES, has_studies, shared_storage
 from tests.store.cluster import free_port
 from tests.store.conftest import make_event
 
@@ -76,3 +76,18 @@ def test_a_database_that_is_away_is_one_sentence_without_the_password(workspace,
     with pytest.raises(StoreError, match="cannot be reached") as caught:
         shared_storage(workspace)
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_looking_for_studies_makes_none(workspace):
+    assert not has_studies(workspace)
+    assert not workspace.exists()
+    shared_storage(workspace)
+    assert has_studies(workspace)
+
+
+def test_a_file_that_holds_something_else_is_one_sentence_and_left_alone(workspace):
+    workspace.mkdir()
+    (workspace / STUDIES).write_text("notes of mine, not a database " * 40)
+    with pytest.raises(StoreError, match=r"studies file studies\.db is not an SQLite database"):
+        shared_storage(workspace)
+    assert (workspace / STUDIES).read_text().startswith("notes of mine")
