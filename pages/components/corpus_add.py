@@ -14,8 +14,10 @@ from pages.components.corpus_state import Order, Preview
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
+from rag_core.index.embed import BundledEmbedder
 from rag_core.index.foreign import Connected
 from rag_core.index.ingest import IngestReport
+from rag_core.index.remote import KNOWN
 from rag_core.rechunk import Recut
 from rag_core.roles import CHANGE
 
@@ -23,6 +25,10 @@ NOT_THERE = ""
 SHOWN = 100  # lines of a list in a report
 PREVIEW = "corpus.preview"
 PROBLEM = "corpus.problem"
+MODEL_HELP = (
+    "Empty: the bundled model, or the one that built the collection. Another one is asked of the endpoint in the "
+    "environment, or of the one in endpoints.yaml that names it."
+)
 LEVEL_HELP = "Markdown: the deepest header that begins a chunk of its own."
 SPLIT_HELP = (
     "A longer chunk is taken apart at paragraphs; otherwise what stands behind the model’s window is not embedded."
@@ -56,7 +62,7 @@ def _documents() -> tuple[str, ...]:
         key="corpus.files",
         help="Kept in the workspace under the collection’s name; dropping a file again replaces it.",
     )
-    st.caption("Markdown, JSONL, CSV, TSV, Parquet, BEIR folders, OpenAPI documents (YAML, JSON). Nothing leaves here.")
+    st.caption("Markdown, JSONL, CSV, TSV, Parquet, BEIR folders, OpenAPI documents (YAML, JSON).")
     name = st.session_state.get("corpus.name") or ""
     if files and name:
         try:
@@ -72,7 +78,21 @@ def _settings(paths: tuple[str, ...]) -> Order:
         "Header level", (2, 3, 4), default=3, required=True, key="corpus.level", help=LEVEL_HELP
     )
     split = st.toggle("Split chunks longer than the model reads", key="corpus.split", help=SPLIT_HELP)
-    return Order(st.session_state.get("corpus.name") or "", paths, int(level or 3), split, _columns(paths))
+    model, dimension = _model()
+    name = st.session_state.get("corpus.name") or ""
+    return Order(name, paths, int(level or 3), split, _columns(paths), model, dimension)
+
+
+def _model() -> tuple[str, int | None]:
+    """What embeds, where it is not the bundled model, and the width of its vectors where nobody knows it."""
+    model = st.text_input("Embedding model", key="corpus.model", placeholder="the bundled one", help=MODEL_HELP).strip()
+    if model in ("", BundledEmbedder.name):
+        return "", None
+    st.caption("The texts go to the endpoint that serves this model.")
+    if model in KNOWN:
+        return model, None
+    width = st.number_input("Dimensions of its vectors", 1, 65536, value=None, step=1, key="corpus.dimension")
+    return model, width
 
 
 def _columns(paths: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

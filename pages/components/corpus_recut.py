@@ -78,9 +78,9 @@ def _start(name: str, level: int) -> None:
         return
 
     def work(progress: jobs.Progress) -> object:
-        from rag_core.index.embed import BundledEmbedder
+        from rag_core.index.handles import ingest_embedder
 
-        return recut(workspace, name, level, BundledEmbedder(), labels, progress)
+        return recut(workspace, name, level, ingest_embedder(workspace, name), labels, progress)
 
     jobs.start("Cutting documents anew", work)
     corpus_state.choose(name)

@@ -21,6 +21,7 @@ from rag_core.evaluate.sets import EvalSet, folders, load_set
 from rag_core.files import write_whole
 from rag_core.index.browse import Overview, overview
 from rag_core.index.collection import Summary, folder_of, list_collections, revision_of
+from rag_core.index.handles import ingest_embedder
 from rag_core.roles import CHANGE
 
 COLLECTION = choice.COLLECTION
@@ -114,6 +115,8 @@ class Order:
     header_level: int = 3
     split_long: bool = False
     columns: tuple[tuple[str, str], ...] = ()
+    model: str = ""  # none: that of the collection, else the bundled one
+    dimension: int | None = None
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -125,6 +128,7 @@ def check(order: Order) -> None:
     """Nothing, or an InputError that says what the order lacks."""
     who.require(CHANGE)
     folder_of(resources.workspace(), order.collection)
+    ingest_embedder(resources.workspace(), order.collection, order.model, order.dimension)
     if not order.paths:
         raise InputError("no document was given, expected a folder, a file or dropped files")
 
@@ -135,14 +139,13 @@ def bring_in(order: Order) -> None:
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> object:
-        from rag_core.index.embed import BundledEmbedder
         from rag_core.index.ingest import ingest
 
         return ingest(
             order.paths,
             order.collection,
             workspace,
-            BundledEmbedder(),
+            ingest_embedder(workspace, order.collection, order.model, order.dimension),
             header_level=order.header_level,
             columns=order.mapping,
             split_long=order.split_long,

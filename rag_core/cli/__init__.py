@@ -62,6 +62,7 @@ def _register() -> None:
         exporting,
         gating,
         history,
+        ingesting,
         labels,
         live,
         llm_filter_more,
@@ -77,7 +78,7 @@ def _register() -> None:
 
     app.command("replay")(replay.replay)
     app.command()(live.query)
-    for command in (live.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
+    for command in (ingesting.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
         app.command()(journalled(command))
     app.command("entities")(entities.entities)
     app.command("backup")(backups.backup)

@@ -131,14 +131,15 @@ def recut(
     """Cut a collection's Markdown at another header level, and say of every label where its text went."""
     from rag_core import rechunk
     from rag_core.cli.progress import Bar
-    from rag_core.index.embed import BundledEmbedder
+    from rag_core.index.handles import ingest_embedder
 
     place = resolve_workspace(workspace)
     labels = _labels(place)
     if look:
         done = rechunk.look(place, collection, header_level, labels)
     else:
-        done = rechunk.recut(place, collection, header_level, BundledEmbedder(), labels, Bar("embedded"))
+        embedder = ingest_embedder(place, collection)
+        done = rechunk.recut(place, collection, header_level, embedder, labels, Bar("embedded"))
     if json:
         moves = [
             {

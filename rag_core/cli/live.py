@@ -1,9 +1,8 @@
-"""Commands on collections and other sources: `ingest`, `query`, `capture`."""
+"""Commands on collections and other sources: `query`, `capture`. `ingest` is in ingesting.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from rag_core.cli.options import Collection, Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.progress import Bar
 from rag_core.cli.replay import laid_over, short_options, show, show_traces
-from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
 EvalSetName = typer.Option(..., "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
@@ -28,77 +26,6 @@ MaxHops = typer.Option(None, "--max-hops", help="MultiHop.max_hops: most further
 
 
 Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
-
-
-def ingest(
-    paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
-    collection: str = typer.Option(..., "--collection", help="The collection's name."),
-    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl, csv, parquet, beir or openapi."),
-    column: list[str] = typer.Option(
-        None, "--column", help="FIELD=COLUMN for tables and JSONL, such as text=body; may be repeated."
-    ),
-    header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits."),
-    force: bool = typer.Option(False, "--force", help="Embed everything anew and keep nothing else."),
-    engine: str | None = Engine,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
-) -> None:
-    """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
-    from rag_core.index.ingest import ingest as bring_in
-
-    with _embedder(engine) as embedder:
-        report = bring_in(
-            paths,
-            collection,
-            resolve_workspace(workspace),
-            embedder,
-            format=format,
-            header_level=header_level,
-            columns=_columns(column or []),
-            force=force,
-            progress=Bar("embedded"),
-        )
-    facts = {name: getattr(report, name) for name in report.__slots__}
-    facts["too_long"] = [{"id": chunk, "tokens": tokens} for chunk, tokens in report.too_long]
-    if json:
-        emit(facts)
-        return
-    typer.echo(
-        f"{report.collection}: {report.chunks} chunks ({report.added} added, {report.changed} changed, "
-        f"{report.removed} removed), {report.embedded} embedded with {report.model}"
-    )
-    if report.too_long:
-        typer.echo(
-            f"{len(report.too_long)} chunks are longer than the {report.window} tokens the model reads; "
-            "what stands behind is not embedded"
-        )
-    for warning in report.warnings:
-        typer.echo(f"warning: {warning}")
-
-
-@contextmanager
-def _embedder(engine: str | None) -> Iterator[Any]:
-    """The bundled model here, or on a cluster."""
-    from rag_core.index.embed import BundledEmbedder
-
-    if engine is None:
-        yield BundledEmbedder()
-        return
-    from rag_core.engine import cluster, jobs
-
-    with cluster.opened(engine) as found:
-        yield jobs.SpreadEmbedder(found)
-
-
-def _columns(pairs: list[str]) -> dict[str, str]:
-    """FIELD=COLUMN options as a mapping."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        field, sign, name = pair.partition("=")
-        if not (field and sign and name) or field in found:
-            raise InputError(f"--column is {pair[:80]!r}, expected FIELD=COLUMN, each field once")
-        found[field] = name
-    return found
 
 
 def query(

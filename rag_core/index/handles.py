@@ -38,20 +38,50 @@ def open_index(
     return ChromaIndex(snapshot, workspace, chosen) if approximate else CollectionIndex(snapshot, chosen, folder)
 
 
+def ingest_embedder(workspace: Path, name: str, model: str = "", dimension: int | None = None) -> Embedder:
+    """What an ingest into the named collection embeds with: `model`, else the one that built it, else the bundled one.
+
+    A model that is not the bundled one is asked of the endpoint that serves it; its `dimension` has to be given where
+    neither the collection nor OpenAI's published list says it. An InputError says what is missing.
+    """
+    built, width = _built_with(workspace, name)
+    wanted = model or built
+    if wanted in ("", BundledEmbedder.name):
+        return BundledEmbedder()
+    client = _client(workspace, wanted)
+    if client is None:
+        raise InputError(
+            f"no endpoint serves {wanted[:80]}, expected OPENAI_BASE_URL or an entry of endpoints.yaml, or the bundled "
+            f"{BundledEmbedder.name}"
+        )
+    return OpenAIEmbedder(client, wanted, dimension or (width if wanted == built else None))
+
+
+def _built_with(workspace: Path, name: str) -> tuple[str, int | None]:
+    """(model, dimension) of a collection; nothing where it is not there or cannot be read."""
+    found = next((one for one in list_collections(workspace) if one.name == name and not one.origin), None)
+    return (found.model, found.dimension) if found else ("", None)
+
+
 def _embedder(workspace: Path, snapshot: Snapshot) -> Embedder:
     """The bundled model where it built the collection; else the endpoint of that model, or the environment's."""
     if snapshot.model == BundledEmbedder.name:
         return BundledEmbedder()
-    known = endpoints(workspace).values()
-    serves = next((one for one in known if one.model == snapshot.model), None) or named_endpoint(workspace)
-    if serves is None:
+    client = _client(workspace, snapshot.model)
+    if client is None:
         bundled = BundledEmbedder
         raise InputError(
             f"collection {snapshot.name} was built with {snapshot.model} ({snapshot.dimension} dimensions), this query "
             f"would use {bundled.name} ({bundled.dimension}); name the endpoint that serves {snapshot.model}"
         )
-    client = Client(endpoint_of(replace(serves, model=snapshot.model)))
     return OpenAIEmbedder(client, snapshot.model, snapshot.dimension)
+
+
+def _client(workspace: Path, model: str) -> Client | None:
+    """A client of the endpoint that names the model, else of the environment's; None where there is neither."""
+    known = endpoints(workspace).values()
+    serves = next((one for one in known if one.model == model), None) or named_endpoint(workspace)
+    return None if serves is None else Client(endpoint_of(replace(serves, model=model)))
 
 
 def check_collections(workspace: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from werkzeug import Response
 
 from pages.components import jobs
 
@@ -274,3 +275,22 @@ def test_a_link_opens_collection_and_view(corpus, folder, open_app):
     assert app.segmented_control(key="corpus.below").value == "Numbers"
     app.segmented_control(key="corpus.below").set_value("Chunks").run()
     assert sane(app).query_params["view"] == "Chunks"
+
+
+def test_documents_are_embedded_by_an_endpoints_model_where_one_is_named(
+    corpus, folder, httpserver, monkeypatch, words
+):
+    def vectors(request):
+        data = [{"index": at, "embedding": [len(text), 1.0]} for at, text in enumerate(request.get_json()["input"])]
+        return Response(json.dumps({"data": data}), content_type="application/json")
+
+    httpserver.expect_request("/v1/embeddings", method="POST").respond_with_handler(vectors)
+    order(corpus, "mine", folder)
+    corpus.text_input(key="corpus.model").set_value("tiny").run()
+    button(sane(corpus), "Ingest").click().run()
+    assert "no endpoint serves tiny" in words(sane(corpus))
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    corpus.number_input(key="corpus.dimension").set_value(2).run()
+    button(sane(corpus), "Ingest").click().run()
+    assert "3 embedded" in words(finished(corpus))
+    assert frame(corpus, "model")["model"].tolist() == ["tiny"]
