@@ -156,9 +156,6 @@ def tokenize(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-tokens_of_query = lru_cache(maxsize=256)(tokenize)
-"""`tokenize` that remembers the last texts: a query is read once, however many rules look at it."""
-
 _WORDS = ("dotted", "word", "mixed", "number")
 
 

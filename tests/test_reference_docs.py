@@ -12,6 +12,7 @@ from rag_core.evaluate.economy import Economy
 from rag_core.evaluate.headroom import auc
 from rag_core.evaluate.judgement import Judgement
 from rag_core.evaluate.measures import DEFAULT_MEASURES, FAMILIES, parse_measure
+from rag_core.evaluate.resampling import permutation_tests
 from rag_core.evaluate.scores import score, summarise
 from rag_core.evaluate.tune import Choice
 
@@ -101,7 +102,7 @@ COMPUTED = {
     "difference": lambda given: significance.compare([0.0] * 6, list(differences(given))).delta,
     "interval, low": lambda given: significance.bootstrap_interval(differences(given))[0],
     "interval, high": lambda given: significance.bootstrap_interval(differences(given))[1],
-    "p": lambda given: significance.permutation_p(differences(given))[0],
+    "p": lambda given: permutation_tests([differences(given)])[0][0],
     "Holm": lambda given: max(significance.holm(decimals(given)[:3])),
     "minimum detectable effect": detectable,
     "optimism": optimism,

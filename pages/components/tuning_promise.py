@@ -25,7 +25,6 @@ from rag_core.types import Case
 
 WORDS = {"distance_offset": "distance offset", "k": "fixed k", "min_relevance": "least similarity"}
 JUDGED = "tune.promise.judged"
-LOOSEST = 1000  # what every stage here keeps at most
 
 HELP = (
     "The share of the relevant chunks of a list that may be lost, on average over queries. "

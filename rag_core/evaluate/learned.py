@@ -14,7 +14,6 @@ import numpy as np
 
 from rag_core.errors import InputError
 from rag_core.evaluate.experiment import start_of
-from rag_core.evaluate.split import fold_queries
 from rag_core.evaluate.tune import Choice, fixed_k, mean_of, values_of
 from rag_core.filters.learned import FEATURES, LearnedCut, features, query_length
 from rag_core.stage import Pipeline
@@ -92,24 +91,3 @@ def choose_trained(cases: Sequence[Case], pipeline: Pipeline, objective: str = "
     baseline, k, baseline_value = fixed_k(cases, front, objective, None, min_grade)
     value = mean_of(values_of(cases, whole, objective, min_grade))
     return Choice(whole, {"parameters": stage.parameters}, value, baseline, k, baseline_value)
-
-
-def cross_validated(
-    cases: Sequence[Case],
-    front: Pipeline | None = None,
-    *,
-    folds: int = 5,
-    objective: str = "SetF",
-    max_results: int = 50,
-    min_grade: int = 1,
-    seed: int = 0,
-) -> dict[str, float | None]:
-    """The measure of every query under a model trained on the other folds' queries, by query id."""
-    by_id = {case.query.id: case for case in cases}
-    found: dict[str, float | None] = {}
-    for split in fold_queries([case.query for case in cases], folds, seed):
-        stage = train([by_id[id_] for id_ in split.dev], front, max_results, min_grade)
-        pipeline = Pipeline((*(front.stages if front else ()), stage))
-        values = values_of([by_id[id_] for id_ in split.test], pipeline, objective, min_grade)
-        found |= dict(zip(split.test, values, strict=True))
-    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -37,20 +37,6 @@ class Pair:
     def chunks(self) -> tuple[Chunk, ...]:
         """Every chunk the label is for."""
         return (self.chunk, *self.others)
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Judged@k: of the chunks a pipeline kept among its first k, over all queries, how many have a label."""
-
-    pipeline: str
-    judged: int
-    kept: int
-
-    @property
-    def share(self) -> float | None:
-        """Judged over kept, None where nothing was kept."""
-        return self.judged / self.kept if self.kept else None
 
 
 def content(chunk: Chunk) -> str:
@@ -155,14 +141,3 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
 def jaccard(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> float:
     """Common over all, 0 where both are empty."""
     return len(first & second) / len(first | second) if first or second else 0.0
-
-
-def judged_at(report: PipelineReport, depth: int, judged: Callable[[str, str], bool] | None = None) -> Coverage:
-    """Judged@depth of one pipeline; `judged` says of (query id, chunk id) whether it is, else the case's labels do."""
-    kept = done = 0
-    for outcome in report.outcomes:
-        for hit in _each_once(outcome.result.hits)[:depth]:
-            kept += 1
-            ids = (outcome.case.query.id, hit.chunk.id)
-            done += judged(*ids) if judged else hit.chunk.id in outcome.case.grades
-    return Coverage(report.name, done, kept)

@@ -24,7 +24,6 @@ SUFFIXES = {"txt": "lines", "csv": "csv", "jsonl": "jsonl", "ndjson": "jsonl"}
 MOST = 100_000
 LONGEST_ID = 200
 LONGEST_TAG = 60
-TAG_MARKS = ";|"  # what stands between the tags of one CSV cell
 IDS, TEXTS = ("id", "_id", "query_id"), ("query", "text", "question", "user_input")
 """What others call the two: BEIR `_id` and `text`, Ragas `user_input`."""
 

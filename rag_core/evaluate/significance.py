@@ -133,22 +133,17 @@ def bootstrap_interval(differences: Row, *, seed: int = 0, resamples: int = RESA
     return intervals([differences], seed=seed, resamples=resamples)[0]
 
 
-def permutation_p(differences: Row, *, seed: int = 0, resamples: int = RESAMPLES) -> Chance:
-    """`resampling.permutation_tests` of one row: its two-sided p, and whether it is exact."""
-    return permutation_tests([differences], seed=seed, resamples=resamples)[0]
-
-
 def minimum_detectable_effect(queries: int, spread: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
     """Smallest true mean difference that `queries` queries show with this power; None below 2 queries.
 
     (t(1 − α/2) + t(power)) · spread / √n with n − 1 degrees of freedom, where spread is the standard deviation of the
     per-query differences (Bloom, Minimum detectable effects, Evaluation Review 19(5), 1995).
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit  # what scipy.stats.t asks; scipy.stats itself takes long to import
 
     if queries < 2:
         return None
-    quantiles = t.ppf([1 - alpha / 2, power], queries - 1)
+    quantiles = stdtrit(queries - 1, [1 - alpha / 2, power])
     return float(quantiles.sum() * spread / queries**0.5)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rag_core.evaluate.economy import Economy, economy_of
-from rag_core.evaluate.experiment import Outcome, PipelineReport, kept_ids, stream, unique_names
+from rag_core.evaluate.experiment import Outcome, kept_ids, stream, unique_names
 from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure
 from rag_core.evaluate.scores import QueryScores, Summary, summarise
 from rag_core.stage import Pipeline, flatten
@@ -98,12 +98,6 @@ def measure_all(
         PipelineTally(name, pipeline, tuple(row), min_grade)
         for name, pipeline, row in zip(unique_names(pipelines), pipelines, rows, strict=True)
     ]
-
-
-def tally_of(report: PipelineReport) -> PipelineTally:
-    """The tally of a report that holds its traces."""
-    queries = tuple(tally(outcome, report.min_grade) for outcome in report.outcomes)
-    return PipelineTally(report.name, report.pipeline, queries, report.min_grade)
 
 
 def tally(outcome: Outcome, min_grade: int) -> QueryTally:

@@ -68,10 +68,6 @@ class AnswerStore:
         values = (key, redact(model), redact(judge), text, answer.finish_reason, *counts)
         self._run("INSERT OR IGNORE INTO answer VALUES (?,?,?,?,?,?,?,?,?,?)", values)
 
-    def stored_keys(self) -> set[str]:
-        """The keys of all stored answers."""
-        return {row[0] for row in self._run("SELECT key FROM answer")}
-
     def count(self) -> int:
         """How many answers are stored."""
         return int(self._run("SELECT count(*) FROM answer")[0][0])

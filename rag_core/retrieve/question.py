@@ -20,10 +20,3 @@ def check_question(text: str) -> str:
         if letter not in "\t\n\r" and unicodedata.category(letter) in ("Cc", "Cs"):
             raise InputError(f"the query has the control character U+{ord(letter):04X} at position {position}")
     return stripped
-
-
-def check_count(name: str, value: int) -> int:
-    """A number of chunks that may be asked for, or an InputError that names it: 1 to 1,000."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
-        raise InputError(f"{name} is {value!r}, expected a whole number of 1 to 1,000")
-    return value

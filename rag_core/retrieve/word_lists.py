@@ -1,13 +1,11 @@
 """Keyword and synonym lists: what a question's words are normalised to, and what official terms they stand for.
 
-Reading and writing the files people edit, and finding phrases in a text by whole words. The stages that use them are
+Reading the files people edit, and finding phrases in a text by whole words. The stages that use them are
 in rewrite.py; taking keywords from headers is done at ingest.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -208,17 +206,3 @@ def _text(value: Any, where: str) -> str:
     if not 0 < len(text) <= LONGEST or not tokenize(text):
         raise InputError(f"{where} has {value!r:.60}, expected a text with a word, of at most {LONGEST} characters")
     return text
-
-
-def written_keywords(names: Iterable[str]) -> str:
-    """Keywords as YAML; `read_keywords` gives the same back."""
-    return "keywords:\n" + "".join(f"  - {json.dumps(name, ensure_ascii=False)}\n" for name in names)
-
-
-def written_synonyms(terms: Mapping[str, Sequence[str]]) -> str:
-    """Synonyms as YAML; `read_synonyms` gives the same back."""
-    out = io.StringIO()
-    for term, words in terms.items():
-        listed = ", ".join(json.dumps(word, ensure_ascii=False) for word in words)
-        out.write(f"{json.dumps(term, ensure_ascii=False)}: [{listed}]\n")
-    return out.getvalue()

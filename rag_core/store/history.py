@@ -188,11 +188,6 @@ def expire(workspace: Path) -> str:
     return ""
 
 
-def has_history(workspace: Path) -> bool:
-    """Whether there is a store to look into."""
-    return has_store(workspace)
-
-
 def _filters(collection: str, holds: str, since: str, until: str) -> Any:
     columns, found = query_history.c, []
     if collection:

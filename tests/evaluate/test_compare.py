@@ -21,7 +21,8 @@ from rag_core.evaluate.compare import (
 )
 from rag_core.evaluate.compare_words import detectable_words, unjudged_words, verdict_words
 from rag_core.evaluate.experiment import run_all
-from rag_core.evaluate.tally import measure_all, tally_of
+from rag_core.evaluate.tally import measure_all
+from rag_core.evaluate.tally import tally as tally_of
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
 from rag_core.stage import Pipeline
@@ -211,10 +212,11 @@ def test_resamples_shrink_with_very_many_queries():
 def test_a_tally_equals_its_report():
     cases = made.random_cases(2)
     pipelines = [Pipeline((QueryMust(), TopK(3)), label="a"), Pipeline((), label="b")]
-    for tally, report in zip(measure_all(cases, pipelines), run_all(cases, pipelines), strict=True):
-        assert tally == tally_of(report)
-        assert tally.summary == report.summary
-        for query, outcome in zip(tally.queries, report.outcomes, strict=True):
+    for counted, report in zip(measure_all(cases, pipelines), run_all(cases, pipelines), strict=True):
+        assert (counted.name, counted.pipeline) == (report.name, report.pipeline)
+        assert counted.queries == tuple(tally_of(outcome, report.min_grade) for outcome in report.outcomes)
+        assert counted.summary == report.summary
+        for query, outcome in zip(counted.queries, report.outcomes, strict=True):
             gone = sum(one.relevant + one.irrelevant + one.unjudged for one in query.dropped.values())
             assert gone + len(query.kept) == query.candidates == len(outcome.start.hits)
-    assert fsum(len(query.kept) for query in tally.queries) > 0
+    assert fsum(len(query.kept) for query in counted.queries) > 0

@@ -4,7 +4,7 @@ import pytest
 
 from rag_core.errors import InputError
 from rag_core.evaluate.experiment import run_all
-from rag_core.evaluate.pooling import judged_at, near_duplicates, pool
+from rag_core.evaluate.pooling import near_duplicates, pool
 from rag_core.filters.cutoff import TopK
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
@@ -79,14 +79,6 @@ def test_near_duplicates_become_one_pair_only_on_request():
     cases = [case("q", [LONG, f"{LONG}!", "other words here"])]
     assert len(pool(reports(cases, 5))) == 3
     assert sorted(len(pair.chunks) for pair in pool(reports(cases, 5), near=0.9)) == [1, 2]
-
-
-def test_judged_at_k_counts_kept_chunks_with_a_label():
-    cases = [case("q", "abc", {"q-1": 0, "q-3": 2}), case("r", "ab", {"r-2": 1})]
-    (report,) = reports(cases, 3)
-    assert (judged_at(report, 3).judged, judged_at(report, 3).kept) == (3, 5)
-    assert judged_at(report, 1).share == 1 / 2
-    assert judged_at(report, 3, lambda query, chunk: query == "r").share == 2 / 5
 
 
 def test_nothing_to_pool_is_refused():

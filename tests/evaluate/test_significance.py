@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rag_core.errors import InputError
+from rag_core.evaluate.resampling import intervals, permutation_tests
 from rag_core.evaluate.significance import (
     against_first,
     all_pairs,
-    bootstrap_interval,
     compare,
     corrected,
     holm,
     minimum_detectable_effect,
-    permutation_p,
 )
 
 
@@ -60,9 +59,13 @@ def test_interval_and_p_equal_direct_scipy_calls_with_the_same_seed(count, seed)
 
 def test_the_interval_does_not_depend_on_how_many_resamples_are_held_at_once(monkeypatch):
     differences = np.random.default_rng(3).normal(size=50)
-    whole = bootstrap_interval(differences, resamples=500), permutation_p(differences, resamples=500)
+
+    def drawn():
+        return intervals([differences], resamples=500), permutation_tests([differences], resamples=500)
+
+    whole = drawn()
     monkeypatch.setattr("rag_core.evaluate.resampling._BATCH_CELLS", 50 * 7)
-    assert (bootstrap_interval(differences, resamples=500), permutation_p(differences, resamples=500)) == whole
+    assert drawn() == whole
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_seed_others():

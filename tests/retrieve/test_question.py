@@ -3,7 +3,7 @@
 import pytest
 
 from rag_core.errors import InputError
-from rag_core.retrieve.question import check_count, check_question
+from rag_core.retrieve.question import check_question
 
 
 def test_a_question_is_taken_without_the_space_around_it():
@@ -30,10 +30,3 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(text, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
         check_question(text)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("value", [0, 1001, -3, True, 1.5, "15"])
-def test_a_count_out_of_range_is_refused_by_name(value):
-    assert check_count("k", 15) == 15
-    with pytest.raises(InputError, match=r"^k is "):
-        check_count("k", value)

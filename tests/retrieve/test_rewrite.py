@@ -12,8 +12,6 @@ from rag_core.retrieve.word_lists import (
     Synonyms,
     read_keywords,
     read_synonyms,
-    written_keywords,
-    written_synonyms,
 )
 from rag_core.spec import parse_pipeline
 from rag_core.types import Candidates, Query
@@ -142,12 +140,12 @@ def test_a_rewrite_stands_before_the_source(name):
         parse_pipeline(["Hybrid", name])
 
 
-def test_both_files_come_back_as_they_were_written(tmp_path):
+def test_both_files_are_read_as_people_write_them(tmp_path):
+    (tmp_path / "s.yaml").write_text("regain wounds: [heal, restore health]\n\"no\": ['5+', 'say \"no\"']\n")
+    (tmp_path / "k.yaml").write_text("keywords:\n  - Accurate x\n  - 'Heal: quickly'\n")
     terms = {"regain wounds": ("heal", "restore health"), "no": ("5+", 'say "no"')}
-    (tmp_path / "s.yaml").write_text(written_synonyms(terms))
-    (tmp_path / "k.yaml").write_text(written_keywords(HEADERS))
     assert read_synonyms(tmp_path / "s.yaml").terms == terms
-    assert read_keywords(tmp_path / "k.yaml").names == HEADERS
+    assert read_keywords(tmp_path / "k.yaml").names == ("Accurate x", "Heal: quickly")
 
 
 def test_json_and_bare_lists_are_read_too(tmp_path):
