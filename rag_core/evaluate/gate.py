@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rag_core.errors import InputError
+from rag_core.evaluate.resampling import is_exact, share_at_most, sign_flips
 from rag_core.evaluate.run_file import Run, RunPipeline, changed_besides, not_comparable
 from rag_core.evaluate.significance import RESAMPLES, TIE, Comparison, compare, holm
 
@@ -113,20 +114,10 @@ def _judged(before: RunPipeline, after: RunPipeline, rules: GateRules, candidate
 def worse_p(shifted: NDArray[np.float64], *, seed: int = 0, resamples: int = RESAMPLES) -> float:
     """One-sided p of the sign-flip test that the mean of `shifted` (differences + margin) is below 0."""
     import numpy as np
-    from scipy.stats import permutation_test
 
     shifted = np.where(np.abs(shifted) <= TIE, 0.0, shifted)
-    found = permutation_test(
-        (shifted,),
-        np.mean,
-        permutation_type="samples",
-        alternative="less",
-        vectorized=True,
-        n_resamples=resamples,
-        batch=max(1, 2_000_000 // len(shifted)),
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.pvalue)
+    drawn = sign_flips(shifted, seed, resamples)
+    return share_at_most(drawn, float(shifted.mean()), is_exact(len(shifted), resamples))
 
 
 def _decided(one: GateResult, rules: GateRules) -> GateResult:

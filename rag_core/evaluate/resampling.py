@@ -1,18 +1,19 @@
 """Intervals and permutation tests of many rows of per-query values at once: the queries are drawn once for all of them.
 
 Rows of one length stand for the same queries, so one seed would draw the same resamples for each: they are drawn once
-and every row is averaged over them. scipy draws; BCa limits are worked out here, since scipy finds the acceleration by
-leaving out each query in turn, n² values, where for a mean it follows from the deviations alone. A row's figures are
-those it gets alone, and those of scipy with the same seed. What the figures mean is in significance.py.
+and every row is averaged over them. What is drawn is what scipy.stats draws with the same seed, and a row's figures are
+scipy's, as the tests hold them to; scipy.stats itself takes longer to import than all of this to compute, and finds the
+acceleration of BCa by leaving out each query in turn, where for a mean it follows from the deviations alone. A row's
+figures are those it gets alone. What they mean is in significance.py.
 
 Sources: Efron and Tibshirani 1993, 14.3 (BCa); Smucker, Allan and Carterette 2007 (permutation over queries).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 TIE = 1e-12  # differences this small are rounding, not wins
+_SAME = 100 * 2.0**-52  # means that differ by less of their size are the same number, summed in another order
 _BATCH_CELLS = 500_000  # resampled values held at once: 4 MB, which a cache holds too
 
 Interval = tuple[float | None, float | None, str]
@@ -74,22 +76,18 @@ def _by_length(
 def _bootstrap(rows: list[Row], seed: int, resamples: int) -> list[Interval]:
     """The intervals of rows of one length."""
     import numpy as np
-    from scipy.stats import bootstrap
 
-    def means(places: Any, axis: int) -> Any:
-        drawn = places.astype(np.intp)
-        return np.stack([np.mean(row[drawn], axis=axis) for row in rows])
+    means = [[np.mean(row[places], axis=-1) for row in rows] for places in _draws(len(rows[0]), seed, resamples)]
+    return [_limits(row, ours) for row, ours in zip(rows, np.concatenate(means, axis=-1), strict=True)]
 
-    count = len(rows[0])
-    drawn = bootstrap(
-        (np.arange(count),),
-        means,
-        n_resamples=resamples,
-        batch=max(1, _BATCH_CELLS // count),
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).bootstrap_distribution
-    return [_limits(row, ours) for row, ours in zip(rows, drawn, strict=True)]
+
+def _draws(count: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]:
+    """The places of the queries in each resample (resamples × count), some resamples at a time."""
+    import numpy as np
+
+    dice, most = np.random.default_rng(seed), max(1, _BATCH_CELLS // count)
+    for start in range(0, resamples, most):
+        yield dice.integers(0, count, (min(most, resamples - start), count))
 
 
 def _limits(row: Row, drawn: Row) -> Interval:
@@ -112,21 +110,48 @@ def _limits(row: Row, drawn: Row) -> Interval:
 
 
 def _permute(rows: list[Row], seed: int, resamples: int) -> list[Chance]:
-    """The tests of rows of one length: the signs are drawn for a row of ones, and laid on every row."""
+    """The tests of rows of one length: the signs are drawn once, and laid on every row."""
     import numpy as np
-    from scipy.stats import permutation_test
 
-    def means(signs: Any, axis: int) -> Any:
-        return np.stack([np.mean(signs * row, axis=axis) for row in rows], axis=-1)
+    means = [[np.mean(signs * row, axis=-1) for row in rows] for signs in _signs(len(rows[0]), seed, resamples)]
+    found, exact = np.concatenate(means, axis=-1), is_exact(len(rows[0]), resamples)
+    return [_two_sided(row, ours, exact) for row, ours in zip(rows, found, strict=True)]
 
-    count = len(rows[0])
-    found = permutation_test(
-        (np.ones(count),),
-        means,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=resamples,
-        batch=max(1, _BATCH_CELLS // count),
-        rng=np.random.default_rng(seed),
-    )
-    return [(float(p), 2**count <= resamples) for p in found.pvalue]
+
+def sign_flips(row: Row, seed: int, resamples: int) -> Row:
+    """The means of a row under every pattern of signs, or under `resamples` drawn ones where there are more."""
+    import numpy as np
+
+    return np.concatenate([np.mean(signs * row, axis=-1) for signs in _signs(len(row), seed, resamples)])
+
+
+def _signs(count: int, seed: int, resamples: int) -> Iterator[Row]:
+    """The signs of the queries in each pattern (patterns × count), some patterns at a time."""
+    import numpy as np
+
+    if is_exact(count, resamples):
+        yield np.where(np.arange(2**count)[:, None] >> np.arange(count) & 1, -1.0, 1.0)
+        return
+    dice, most = np.random.default_rng(seed), min(resamples, max(1, _BATCH_CELLS // count))
+    both = np.tile([1.0, -1.0], (most, count, 1))
+    for start in range(0, resamples, most):
+        yield dice.permuted(both, axis=-1)[: resamples - start, :, 0]
+
+
+def is_exact(count: int, resamples: int) -> bool:
+    """Whether all 2^count patterns of signs fit among the resamples: they are counted then, not drawn."""
+    return count < 63 and 2**count <= resamples
+
+
+def share_at_most(drawn: Row, mean: float, exact: bool) -> float:
+    """The share of drawn means that are no larger than the mean found, which counts as one of them where they are
+    sampled.
+    """
+    count = int((drawn <= mean + _SAME * abs(mean)).sum())
+    return count / len(drawn) if exact else (count + 1) / (len(drawn) + 1)
+
+
+def _two_sided(row: Row, drawn: Row, exact: bool) -> Chance:
+    """The p of one row from its means under the patterns of signs."""
+    mean = float(row.mean())
+    return min(1.0, 2 * min(share_at_most(drawn, mean, exact), share_at_most(-drawn, -mean, exact))), exact

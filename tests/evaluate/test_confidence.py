@@ -2,9 +2,10 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 
 from rag_core.errors import InputError
-from rag_core.evaluate.confidence import Limits, bands, calibration
+from rag_core.evaluate.confidence import Limits, bands, calibration, wilson
 
 _spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
 planted = importlib.util.module_from_spec(_spec)
@@ -45,3 +46,10 @@ def test_the_share_relevant_of_each_band_counts_judged_chunks_only():
     assert (low.judged, low.relevant, low.share) == (2, 1, 0.5)
     # Wilson, n = 2, one of them: (0.5 ± 1.96 · √(0.25/2 + 1.96²/16) / …) is 0.095 to 0.905
     assert (low.low, low.high) == (pytest.approx(0.0945, abs=1e-3), pytest.approx(0.9055, abs=1e-3))
+
+
+@pytest.mark.parametrize("judged", [1, 2, 7, 150])
+def test_the_interval_of_a_share_is_scipys(judged):
+    for relevant in range(judged + 1):
+        theirs = binomtest(relevant, judged).proportion_ci(method="wilson")
+        assert wilson(relevant, judged) == pytest.approx((theirs.low, theirs.high), abs=1e-12)

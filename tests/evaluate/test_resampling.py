@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,15 +18,18 @@ def rows_of(counts, seed=0):
 
 def scipys(row, resamples, seed):
     interval = stats.bootstrap((row,), np.mean, n_resamples=resamples, rng=np.random.default_rng(seed))
-    test = stats.permutation_test(
+    return interval.confidence_interval, scipys_p(row, resamples, seed)
+
+
+def scipys_p(row, resamples, seed):
+    return stats.permutation_test(
         (row,),
         np.mean,
         permutation_type="samples",
         n_resamples=resamples,
         vectorized=True,
         rng=np.random.default_rng(seed),
-    )
-    return interval.confidence_interval, test.pvalue
+    ).pvalue
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -56,12 +62,27 @@ def test_few_signs_are_counted_out_beside_a_long_row_that_is_sampled():
     assert not long[1]
 
 
-def test_the_queries_are_drawn_once_for_all_rows_of_a_length(monkeypatch):
-    calls = []
-    real = stats.bootstrap
-    monkeypatch.setattr(stats, "bootstrap", lambda *given, **named: calls.append(1) or real(*given, **named))
-    intervals(rows_of([30, 30, 30, 8]), resamples=99)
-    assert len(calls) == 2
+@pytest.mark.parametrize(("work", "drawer"), [(intervals, "_draws"), (permutation_tests, "_signs")])
+def test_the_queries_are_drawn_once_for_all_rows_of_a_length(monkeypatch, work, drawer):
+    lengths = []
+    real = getattr(resampling, drawer)
+    monkeypatch.setattr(resampling, drawer, lambda count, *given: lengths.append(count) or real(count, *given))
+    work(rows_of([30, 30, 30, 8]), resamples=99)
+    assert sorted(lengths) == [8, 30]
+
+
+@given(st.lists(st.sampled_from([-0.5, 0.0, 0.1, 0.3, 1.0]), min_size=2, max_size=12), st.sampled_from([7, 99, 4999]))
+def test_p_is_scipys_whether_signs_are_counted_out_or_drawn(row, resamples):
+    theirs = scipys_p(np.array(row), resamples, seed=2)
+    assert permutation_tests([np.array(row)], seed=2, resamples=resamples)[0][0] == pytest.approx(theirs, abs=1e-12)
+
+
+def test_intervals_and_tests_leave_scipy_stats_unimported():
+    code = (
+        "import sys; from rag_core.evaluate.significance import compare; compare([0.1] * 20, [0.2, 0.3] * 10); "
+        "raise SystemExit('scipy.stats' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_what_is_held_at_once_does_not_grow_with_the_rows(monkeypatch):
