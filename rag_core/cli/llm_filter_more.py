@@ -7,45 +7,21 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.llm_filter import (
-    Budget,
-    Depth,
-    Endpoint,
-    First,
-    MaxCalls,
-    Model,
-    Rate,
-    Setting,
-    Simulated,
-    judges_of,
-    llm_filter_app,
-    say,
-    stop_if,
-)
-from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
-from rag_core.cli.progress import AskingBar
+from rag_core.cli.grouping import grouped
+from rag_core.cli.llm_filter import llm_filter_app
+from rag_core.cli.llm_filter_options import Depth, Endpoint, Judges, Model, Queries, Setting, say, stop_if
+from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
 
 @llm_filter_app.command("repeat")
+@grouped
 def repeat(
-    eval_set: str | None = EvalSetName,
-    lists: Path | None = Lists,
+    queries: Queries,
+    judges: Judges,
     runs: int = typer.Option(3, "--runs", min=2, max=20, help="How often each question is asked."),
-    endpoint: str = Endpoint,
-    model: list[str] = Model,
     setting: list[str] = Setting,
-    simulated: float | None = Simulated,
-    depth: int = Depth,
-    collection: str | None = Collection,
-    split: str | None = Split,
-    first: int | None = First,
-    min_grade: int | None = MinGrade,
-    budget: float | None = Budget,
-    max_calls: int | None = MaxCalls,
-    rate: float | None = Rate,
-    preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost."),
     seed: int = typer.Option(0, help="Seed of the simulated judge."),
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -55,35 +31,30 @@ def repeat(
     Example: python -m rag_core llm-filter repeat --eval-set api-docs --simulated 0.1 --runs 3 -n 10
     """
     from rag_core.cli.llm_filter_run import ahead_line, steadiness_lines
-    from rag_core.judged import asking, bench, entrants, repeating
+    from rag_core.judged import asking, entrants, repeating
 
     folder = resolve_workspace(workspace)
     stages = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
-    queries = bench.open_bench(eval_set, lists, collection, folder, split, first, min_grade, stages[0].oversample)
-    judges = judges_of(folder, queries, endpoint, model, simulated, depth, seed, rate)
-    rivals = entrants.entrants(stages, judges)
+    bench = queries.bench(folder, stages[0].oversample)
+    rivals = entrants.entrants(stages, judges.opened(folder, bench, seed))
     every = [one for rival in rivals for one in repeating.runs_of(rival, runs)]
-    document = {"eval_set": queries.name, "preview": asking.ahead(queries, every)}
-    if preview:
+    document = {"eval_set": bench.name, "preview": asking.ahead(bench, every)}
+    if judges.preview:
         say(document, json, lambda found: [ahead_line(found["preview"])])
         return
-    ran = asking.ask_all(queries, every, asking.limits_of(every, budget, max_calls, rate), AskingBar())
-    steady = [repeating.steadiness(queries, rival, runs) for rival in rivals]
+    ran = judges.ask(bench, every)
+    steady = [repeating.steadiness(bench, rival, runs) for rival in rivals]
     say({**document, "run": ran.to_json(), "entrants": steady}, json, steadiness_lines)
     stop_if(ran.cancelled)
 
 
 @llm_filter_app.command("depths")
+@grouped
 def depths(
-    eval_set: str | None = EvalSetName,
-    lists: Path | None = Lists,
+    queries: Queries,
     chosen: str = typer.Option("", "-t", help="Only this query; default the means over all."),
     wanted: int = typer.Option(25, "--max-chunks", min=1, max=1000, help="How many nearest chunks are expanded."),
     cap: int = typer.Option(50, "--max-total-chunks", min=0, max=1000, help="Most chunks that one of them brings."),
-    collection: str | None = Collection,
-    split: str | None = Split,
-    first: int | None = First,
-    min_grade: int | None = MinGrade,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -92,15 +63,13 @@ def depths(
     Example: python -m rag_core llm-filter depths --eval-set api-docs -t auth-display
     """
     from rag_core.cli.llm_filter_run import depth_lines
-    from rag_core.judged import bench
     from rag_core.judged.depths import depths as by_depth
 
-    folder = resolve_workspace(workspace)
-    queries = bench.open_bench(eval_set, lists, collection, folder, split, first, min_grade, wanted)
-    if chosen and chosen not in queries.labels:
-        raise InputError(f"there is no query {chosen[:80]!r}, expected one of the {len(queries.cases)} query ids")
-    rows = [asdict(row) for row in by_depth(queries, wanted, cap, chosen)]
-    say({"eval_set": queries.name, "query": chosen or None, "depths": rows}, json, depth_lines)
+    bench = queries.bench(resolve_workspace(workspace), wanted)
+    if chosen and chosen not in bench.labels:
+        raise InputError(f"there is no query {chosen[:80]!r}, expected one of the {len(bench.cases)} query ids")
+    rows = [asdict(row) for row in by_depth(bench, wanted, cap, chosen)]
+    say({"eval_set": bench.name, "query": chosen or None, "depths": rows}, json, depth_lines)
 
 
 @llm_filter_app.command("answer")
