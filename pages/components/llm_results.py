@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.components import glossary, llm_charts
 from pages.components.llm_cost import COST
+from rag_core.evaluate.llm_filter import is_silent
 
 NAME = "prompt and judge"
 NOTHING = "–"  # stands where a figure does not apply
@@ -35,9 +36,19 @@ THREE = ("SetP", "SetR", "SetF", "kappa")
 
 
 def figures(document: Mapping[str, Any]) -> None:
-    """Measures and cost of all, the differences, the front, and what is known of the filters with a judge."""
+    """Measures and cost of all, the differences, the front, and what is known of the filters with a judge.
+
+    A model that was not asked yet has no figures: its lists would be those of no model.
+    """
+    silent = [row["name"] for row in document["variants"] if is_silent(row)]
+    if silent:
+        st.text("\n".join(f"{name}: no question is answered yet, so it is not compared." for name in silent))
     free = [{**row, "cost": 0.0} for row in (document["baseline"], *document["free"])]
-    judged = [{**row, "tokens": row["prompt_tokens"] + row["completion_tokens"]} for row in document["variants"]]
+    judged = [
+        {**row, "tokens": row["prompt_tokens"] + row["completion_tokens"]}
+        for row in document["variants"]
+        if not is_silent(row)
+    ]
     _table([*free, *judged], MEASURES, "llm.table", "Precision, recall, F1 and cost of every filter")
     differences(document)
     st.plotly_chart(
@@ -46,15 +57,22 @@ def figures(document: Mapping[str, Any]) -> None:
         config={"displaylogo": False},
         alt="Precision over recall of every filter with its cost; the table above holds the numbers",
     )
-    _table(judged, FIGURES, "llm.figures", "Per prompt and judge: agreement, harm, fallbacks, time and tokens")
+    if judged:
+        _table(judged, FIGURES, "llm.figures", "Per prompt and judge: agreement, harm, fallbacks, time and tokens")
 
 
 def _table(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], key: str, alt: str) -> None:
     columns = {NAME: [row["name"] for row in rows]}
+    shown = {name: [row.get(name) for row in rows] for name in names}
     st.dataframe(
-        columns | {title: [row.get(name) for row in rows] for name, title in names.items()},
+        columns | {title: whole(shown[name]) if name in SHARES else shown[name] for name, title in names.items()},
         hide_index=True, key=key, column_config=_formats(), placeholder=NOTHING, alt=alt,
     )  # fmt: skip
+
+
+def whole(shares: Sequence[float | None]) -> list[float | None]:
+    """Shares of 1 that a column shows as whole percent."""
+    return [None if share is None else round(share, 2) for share in shares]
 
 
 def _formats() -> dict[str, Any]:
@@ -93,8 +111,8 @@ def decisions(row: Mapping[str, Any]) -> None:
         {
             "action": list(row["actions"]),
             "given": [one["count"] for one in row["actions"].values()],
-            "share relevant": [one["relevant"] for one in row["actions"].values()],
-            "share of the relevant": [one["of_relevant"] for one in row["actions"].values()],
+            "share relevant": whole([one["relevant"] for one in row["actions"].values()]),
+            "share of the relevant": whole([one["of_relevant"] for one in row["actions"].values()]),
         },
         hide_index=True,
         key="llm.actions",
@@ -139,7 +157,7 @@ def steady(row: Mapping[str, Any]) -> None:
     """Repeatability and position bias as figures."""
 
     def share(value: float | None) -> str:
-        return "–" if value is None else f"{value:.1%}"
+        return "–" if value is None else f"{value:.0%}"
 
     with st.container(horizontal=True):
         for label, value, note, text in (

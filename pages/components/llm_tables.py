@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.llm_cost import COST
-from pages.components.llm_results import NOTHING
+from pages.components.llm_results import NOTHING, whole
 from rag_core.judged.depths import Depth
 
 
@@ -52,8 +52,8 @@ def by_depth(rows: Sequence[Depth]) -> None:
             "depth": [row.depth for row in rows],
             "chunks": [row.chunks for row in rows],
             "tokens": [row.tokens for row in rows],
-            "share relevant": [row.relevant for row in rows],
-            "share of the relevant": [row.found for row in rows],
+            "share relevant": whole([row.relevant for row in rows]),
+            "share of the relevant": whole([row.found for row in rows]),
         },
         hide_index=True,
         key="llm.depth.table",

@@ -127,13 +127,15 @@ def spent(report: PipelineReport, concurrency: int) -> dict[str, Any]:
     added = sorted(makespan(one.get("call_milliseconds", ()), concurrency) for one in facts)
     costs = [one.get("cost_without_cache") for one in facts]
     known = [cost for cost in costs if cost is not None]
+    prompts, failed = _total(facts, "prompts"), _total(facts, "prompts_failed")
+    priced = len(known) == len(costs) and (failed < prompts or not prompts)  # without an answer no price is known
     return {
-        "prompts": _total(facts, "prompts"),
-        "prompts_failed": _total(facts, "prompts_failed"),
+        "prompts": prompts,
+        "prompts_failed": failed,
         "cache_hits": _total(facts, "cache_hits"),
         "prompt_tokens": _total(facts, "prompt_tokens"),
         "completion_tokens": _total(facts, "completion_tokens"),
-        "cost": sum(known) if len(known) == len(costs) else None,
+        "cost": sum(known) if priced else None,
         "retries": _total(facts, "retries"),
         "fallback_rate": _share([bool(one.get("fallback_used")) for one in facts]),
         "order_flips": _total(facts, "order_flips"),
@@ -141,6 +143,11 @@ def spent(report: PipelineReport, concurrency: int) -> dict[str, Any]:
         "added_ms_p50": percentile(added, 0.5),
         "added_ms_p95": percentile(added, 0.95),
     }
+
+
+def is_silent(row: Mapping[str, Any]) -> bool:
+    """Whether no call of a variant was answered: its lists are those of no model, and no figures of one."""
+    return bool(row["prompts"]) and row["prompts_failed"] == row["prompts"]
 
 
 def _total(facts: Sequence[Mapping[str, Any]], name: str) -> int:

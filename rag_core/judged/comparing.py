@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_core.evaluate.experiment import PipelineReport, run_all
-from rag_core.evaluate.llm_filter import false_drops, figures
+from rag_core.evaluate.llm_filter import false_drops, figures, is_silent
 from rag_core.evaluate.report import comparison_json
 from rag_core.filters.cutoff import TopK
 from rag_core.judged.bench import Bench
@@ -25,7 +25,8 @@ def compare(bench: Bench, entrants: Sequence[Entrant], seed: int = 0, free: Sequ
     """Every entrant beside the baseline without a model and the `free` filters (pipeline specs), on stored answers.
 
     `variants` has the filter's figures as a classifier, `comparison` the paired tests of all pairs, `front` precision,
-    recall and cost of all together with whether any other is at least as good in all three.
+    recall and cost of all together with whether any other is at least as good in all three. An entrant of which nothing
+    is answered is in neither: its lists are those of no model.
     """
     judged = [Pipeline((one.replay(bench),), label=one.label) for one in entrants]
     reports = run_all(bench.cases, [*free_pipelines(entrants, free), *judged], bench.min_grade)
@@ -36,14 +37,15 @@ def compare(bench: Bench, entrants: Sequence[Entrant], seed: int = 0, free: Sequ
         for one, entrant in zip(asked, entrants, strict=True)
     ]
     summary = baseline.summary
+    heard = [report for report, row in zip(asked, rows, strict=True) if not is_silent(row)]
     return {
         "queries_scored": summary.queries_scored,
         "queries_total": summary.queries_total,
         "baseline": scores_of(baseline),
         "free": [scores_of(one) for one in cheap[1:]],
         "variants": rows,
-        "comparison": comparison_json([baseline, *asked], seed, every_pair=True),
-        "front": front([*map(scores_of, cheap)], rows),
+        "comparison": comparison_json([baseline, *heard], seed, every_pair=True),
+        "front": front([*map(scores_of, cheap)], [row for row in rows if not is_silent(row)]),
     }
 
 

@@ -29,6 +29,9 @@ def test_what_was_not_asked_is_a_fallback_and_not_a_decision(bench):
     found = comparing.compare(bench, rivals)
     assert found["variants"][0]["fallback_rate"] == 1.0
     assert found["variants"][0]["decided"] == 0
+    assert found["variants"][0]["cost"] is None  # not 0: nobody was asked
+    assert found["comparison"] == []
+    assert [one["name"] for one in found["front"]] == ["rerank off"]
 
 
 def test_variants_times_judges_compete_and_are_told_apart(bench):
@@ -91,6 +94,7 @@ def test_the_front_holds_what_no_other_beats_in_precision_recall_and_cost():
 
 def test_cheap_filters_stand_beside_the_judges(bench):
     rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
+    asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
     found = comparing.compare(bench, rivals, free=['[{"TopK":{"k":1}}]'])
     assert found["free"][0]["SetP"] == 1.0
     assert [one["model"] for one in found["front"]] == [False, False, True]
