@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rag_core.cli.grouping import grouped
 from rag_core.cli.label_store import EvalSet, opened, say
+from rag_core.cli.llm_filter_options import Endpoint, Simulated, Spending, stop_if
 from rag_core.cli.options import Json, MinGrade, Split, Workspace
-from rag_core.errors import Cancelled, InputError
+from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -23,23 +25,21 @@ if TYPE_CHECKING:
 ONLY = ("labelled", "open", "all")
 
 
+@grouped
 def judge_labels(
+    spending: Spending,
     eval_set: str = EvalSet,
     collection: str | None = typer.Option(None, "--collection", help="Search this collection."),
     depth: int = typer.Option(10, "--depth", min=1, max=1000, help="Candidates per query."),
     only: str = typer.Option("all", "--only", help="labelled (to measure agreement), open (to propose) or all."),
     split: str | None = Split,
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
-    endpoint: str = typer.Option("", "--endpoint", help="A named endpoint; the environment's without it."),
+    endpoint: str = Endpoint,
     model: str = typer.Option("", "--model", help="Another model of the endpoint."),
-    simulated: float | None = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead."),
+    simulated: float | None = Simulated,
     flips: float = typer.Option(0.0, "--simulated-flips", help="How unsteady the simulated judge is."),
     repeats: int = typer.Option(1, "--repeats", min=1, max=20, help="How often to ask; the first run is the label."),
     prompt: Path | None = typer.Option(None, "--prompt", help="A Jinja2 file with blocks system and user."),
-    budget: float | None = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices."),
-    max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls."),
-    rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second."),
-    preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost."),
     seed: int = typer.Option(0, "--seed", help="Seed of the simulated judge."),
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -58,30 +58,28 @@ def judge_labels(
 
     folder = resolve_workspace(workspace)
     bench = open_bench(eval_set, None, collection, folder, split, first, None, depth)
-    with opened(workspace, create=not preview, stand_in=preview) as labels:
+    with opened(workspace, create=not spending.preview, stand_in=spending.preview) as labels:
         pairs = grading.pairs_of(bench, depth, _wanted(only, bench, labels))
         place = folders(folder).get(eval_set, Path(eval_set))
         prompts = grading.prompts_of(pairs, wording(prompt), guidelines(place))
         judge = (
-            entrants.endpoint_judge(folder, endpoint, model, rate)
+            entrants.endpoint_judge(folder, endpoint, model, spending.rate)
             if simulated is None
             else grading.simulated_grader(bench, simulated, flips, seed)
         )
         facts: dict[str, Any] = {"judge": judge.name, "eval_set": bench.name, "pairs": len(pairs)}
         facts["preview"] = grading.preview(prompts, judge, repeats)
-        if preview:
+        if spending.preview:
             say(facts, json, _ahead(facts))
             return
         from rag_core.cli.progress import AskingBar
 
-        ran = grading.grade_all(
-            prompts, judge, Limits(per_second=rate, budget=budget, max_calls=max_calls), repeats, AskingBar()
-        )
+        limits = Limits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
+        ran = grading.grade_all(prompts, judge, limits, repeats, AskingBar())
         found = grading.proposals(pairs, prompts, judge, repeats)
         facts |= {"run": ran.to_json(), **_stored(labels, bench.name, judge.model, found, repeats)}
     say(facts, json, f"{_ahead(facts)}\n{_done(facts)}")
-    if ran.cancelled:
-        raise Cancelled("stopped: what was answered is stored, the same command goes on from there")
+    stop_if(ran.cancelled)
 
 
 def _wanted(only: str, bench: Bench, labels: LabelStore) -> Callable[[Any, Any], bool]:

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.grouping import grouped
-from rag_core.cli.llm_filter_options import Depth, Endpoint, Free, Judges, Queries, Setting, say, stop_if
+from rag_core.cli.llm_filter_options import Depth, Endpoint, Free, Judges, Queries, Setting, Spending, say, stop_if
 from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.errors import SurroundingsError
@@ -49,6 +49,7 @@ def connection(
 def variants(
     queries: Queries,
     judges: Judges,
+    spending: Spending,
     variant: list[str] = typer.Option(None, "--variant", help="A prompt variant; may be repeated. Default: all."),
     setting: list[str] = Setting,
     pipeline: list[str] = Free,
@@ -67,13 +68,13 @@ def variants(
     folder = resolve_workspace(workspace)
     stages = entrants.stages_of(variant, entrants.settings_of(setting))
     bench = queries.bench(folder, max(stage.oversample for stage in stages))
-    asked = judges.opened(folder, bench, seed)
+    asked = judges.opened(folder, bench, seed, spending.rate)
     rivals = entrants.entrants(stages, asked)
     names = ", ".join(judge.name for judge in asked)
     document: dict[str, Any] = {"judge": names, "eval_set": bench.name, "preview": asking.ahead(bench, rivals)}
     ran = None
-    if not judges.preview:
-        ran = judges.ask(bench, rivals)
+    if not spending.preview:
+        ran = spending.ask(bench, rivals)
         document |= {"run": ran.to_json(), **comparing.compare(bench, rivals, seed, pipeline or [])}
     say(document, json, lines)
     stop_if(ran is not None and ran.cancelled)

@@ -9,7 +9,7 @@ import typer
 
 from rag_core.cli.grouping import grouped
 from rag_core.cli.llm_filter import llm_filter_app
-from rag_core.cli.llm_filter_options import Depth, Endpoint, Judges, Model, Queries, Setting, say, stop_if
+from rag_core.cli.llm_filter_options import Depth, Endpoint, Judges, Model, Queries, Setting, Spending, say, stop_if
 from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
@@ -20,6 +20,7 @@ from rag_core.workspace import resolve_workspace
 def repeat(
     queries: Queries,
     judges: Judges,
+    spending: Spending,
     runs: int = typer.Option(3, "--runs", min=2, max=20, help="How often each question is asked."),
     setting: list[str] = Setting,
     seed: int = typer.Option(0, help="Seed of the simulated judge."),
@@ -36,13 +37,13 @@ def repeat(
     folder = resolve_workspace(workspace)
     stages = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
     bench = queries.bench(folder, stages[0].oversample)
-    rivals = entrants.entrants(stages, judges.opened(folder, bench, seed))
+    rivals = entrants.entrants(stages, judges.opened(folder, bench, seed, spending.rate))
     every = [one for rival in rivals for one in repeating.runs_of(rival, runs)]
     document = {"eval_set": bench.name, "preview": asking.ahead(bench, every)}
-    if judges.preview:
+    if spending.preview:
         say(document, json, lambda found: [ahead_line(found["preview"])])
         return
-    ran = judges.ask(bench, every)
+    ran = spending.ask(bench, every)
     steady = [repeating.steadiness(bench, rival, runs) for rival in rivals]
     say({**document, "run": ran.to_json(), "entrants": steady}, json, steadiness_lines)
     stop_if(ran.cancelled)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Setting = typer.Option(None, "--set", help="A setting of LLMFilter, name=value; may be repeated.")
 Endpoint = typer.Option("", "--endpoint", help="An endpoint by name; default the environment's.")
 Model = typer.Option(None, "--model", help="A model of the endpoint; may be repeated.")
+Simulated = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead.")
 Depth = typer.Option(0, "--depth", help="EXPAND depth of the simulated judge: 0, 1, 3 or 5.")
 Free = typer.Option(None, "--pipeline", "-p", help="A free filter to compare with; may be repeated.")
 
@@ -47,18 +48,14 @@ class Queries:
 
 @dataclass(frozen=True)
 class Judges:
-    """Who is asked: the models of an endpoint, or a simulated judge; and after how much to stop."""
+    """Who is asked: the models of an endpoint, or a simulated judge."""
 
     endpoint: str = Endpoint
     model: list[str] | None = Model
-    simulated: float | None = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead.")
+    simulated: float | None = Simulated
     depth: int = Depth
-    budget: float | None = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices.")
-    max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls.")
-    rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second.")
-    preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost.")
 
-    def opened(self, workspace: Path, bench: Bench, seed: int) -> list[RecordedJudge]:
+    def opened(self, workspace: Path, bench: Bench, seed: int, rate: float | None) -> list[RecordedJudge]:
         """The simulated judge, or one judge per model of the endpoint."""
         from rag_core.judged import entrants
         from rag_core.llm import named_endpoint, price_of
@@ -67,8 +64,17 @@ class Judges:
             named = named_endpoint(workspace, self.endpoint)
             cost = price_of(named) if named else None
             return [entrants.simulated_judge(bench, self.simulated, self.depth, seed, cost)]
-        models = self.model or [""]
-        return [entrants.endpoint_judge(workspace, self.endpoint, model, self.rate) for model in models]
+        return [entrants.endpoint_judge(workspace, self.endpoint, model, rate) for model in self.model or [""]]
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What the calls may cost, and whether that is only foretold."""
+
+    budget: float | None = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices.")
+    max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls.")
+    rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second.")
+    preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost.")
 
     def ask(self, bench: Bench, rivals: Sequence[Entrant]) -> Ran:
         """Every call that is not stored yet, within the limits, with a bar on stderr."""
