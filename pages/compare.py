@@ -126,7 +126,7 @@ def draw_to_decide(found: Material, tallies: list[PipelineTally], view: CompareV
     if asked is None:
         return
     if asked.settled:
-        st.markdown(":small[No label that is still open can change which of the two has the higher mean SetF.]")
+        st.text(f"No open label can change which of {baseline.name} and {other.name} has the higher mean SetF.")
         return
     ranked = asked.ranked()[:12]
     st.text(f"Open labels can still change which of {baseline.name} and {other.name} has the higher mean SetF.")

@@ -30,7 +30,7 @@ def show(found: Material, view: CompareView) -> None:
         say.problem("The link names a query that this eval set does not hold.", view.query_id[:200])
         return
     names = [pipeline.label for pipeline in found.pipelines]
-    st.subheader(f"Query {names_safe(view.query_id)}", anchor=False)
+    st.subheader(f"Query {say.plain(view.query_id[:80])}", anchor=False)
     st.text(outcomes[0].case.query.text)
     _overlap(outcomes, names, view)
     chosen = beside.show(outcomes, names, found.chosen.min_grade, view.chunk, "compare.beside")
@@ -39,11 +39,6 @@ def show(found: Material, view: CompareView) -> None:
         st.rerun()
     _reasons(outcomes, names, view)
     _chunk(found, outcomes, view)
-
-
-def names_safe(text: str) -> str:
-    """An id that may stand in a heading; letters of markup are left out."""
-    return "".join(letter for letter in text[:80] if letter.isalnum() or letter in "-#. ")
 
 
 def _overlap(outcomes: Sequence[Outcome], names: Sequence[str], view: CompareView) -> None:

@@ -7,15 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import compare_run, glossary
+from pages.components import compare_run, glossary, say
 from pages.components.compare_run import Material
 from pages.components.compare_view import CompareView
 from pages.components.listed import columns, paged
 from pages.components.trace import counted
-from pages.components.tuning_set import quiet
 from rag_core.evaluate import compare
 from rag_core.evaluate.compare import Cell, Slice, TableRow
-from rag_core.evaluate.compare_words import detectable_words, unjudged_words, verdict_words
+from rag_core.evaluate.compare_words import compared_words, unjudged_words
 from rag_core.evaluate.tally import PipelineTally
 
 NONE = "–"
@@ -36,14 +35,10 @@ def show(found: Material, tallies: Sequence[PipelineTally], view: CompareView) -
     )  # fmt: skip
     if rows is None:
         return
-    base = rows[view.baseline]
     for row in rows:
         against = row.cells[view.measure].against
         if against is not None:
-            st.text(verdict_words(against))
-    compared = next(row.cells[view.measure].against for row in rows if row is not base)
-    if compared is not None:
-        quiet(detectable_words(compared))
+            st.text("\n".join(compared_words(against)))
     _measures(rows, view)
     _differences(rows, view)
     _economy(rows)
@@ -69,16 +64,15 @@ def _measures(rows: Sequence[TableRow], view: CompareView) -> None:
         column_config=glossary.explained(found, {"unjudged of kept": st.column_config.NumberColumn(format="percent")}),
         alt="Per pipeline: mean and interval of each measure, chunks kept, share unjudged, empty and fallen back",
     )
-    for row in rows:
-        words = unjudged_words(row.name, row.unjudged)
-        if words:
-            quiet(f"? {words}")
+    unjudged = [f"? {words}" for row in rows if (words := unjudged_words(row.name, row.unjudged))]
+    if unjudged:
+        st.text("\n".join(unjudged))  # names of pipelines come with links: foreign text
 
 
 def _differences(rows: Sequence[TableRow], view: CompareView) -> None:
     """Each measure's difference to the baseline."""
     base = rows[view.baseline]
-    st.markdown(f"**Differences to {_plain(base.name)}**; wins, ties and losses are queries, p is corrected (Holm)")
+    st.markdown(f"**Differences to {say.plain(base.name)}**; wins, ties and losses are queries, p is corrected (Holm)")
     lines = [
         {
             "pipeline": row.name,
@@ -182,8 +176,3 @@ def _interval(low: float | None, high: float | None, signed: bool = False) -> st
     if low is None or high is None:
         return ""
     return f"[{low:+.3f}, {high:+.3f}]" if signed else f"[{low:.3f}, {high:.3f}]"
-
-
-def _plain(name: str) -> str:
-    """A name that may stand in markdown: names hold letters, digits and hyphens, anything else is left out."""
-    return "".join(letter for letter in name if letter.isalnum() or letter in "-#_ ")

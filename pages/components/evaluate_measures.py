@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.components import glossary
 from pages.components.listed import columns, paged
+from pages.components.say import plain
 from pages.components.trace import counted
 from pages.components.tuning_set import quiet
 from rag_core.evaluate.measures import SET_MEASURES
@@ -69,7 +70,7 @@ def _counts(tallies: Sequence[PipelineTally]) -> None:
             "scored": summary.queries_scored,
             "empty": summary.queries_empty,
             "nothing relevant exists": summary.queries_without_relevant,
-            "of these returned something": summary.false_return_rate,
+            "of these returned something": _share(summary.false_return_rate),
             "without labels": summary.queries_unjudged,
             "fallback": summary.queries_fallback,
             "judged of kept": None if summary.judged is None else round(summary.judged, 2),
@@ -84,19 +85,23 @@ def _counts(tallies: Sequence[PipelineTally]) -> None:
         key="evaluate.counts",
         column_config={
             "judged of kept": st.column_config.NumberColumn(format="percent"),
-            "of these returned something": st.column_config.NumberColumn(format="percent"),
         },
         alt="Per pipeline: queries, scored, empty, without relevant, without labels, fallback, share judged",
     )
 
 
+def _share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
+
+
 def show_queries(tallies: Sequence[PipelineTally]) -> None:
     """One row per query of one pipeline, page by page."""
-    names = [tally.name for tally in tallies]
+    places = range(len(tallies))
     picked = st.segmented_control(
-        "Pipeline", names, default=names[0], required=True, key="evaluate.read", label_visibility="collapsed"
-    )
-    tally = tallies[names.index(picked)] if picked in names else tallies[0]
+        "Pipeline", places, format_func=lambda at: plain(tallies[at].name) or f"pipeline {at + 1}", default=0,
+        required=True, key="evaluate.read", label_visibility="collapsed",
+    )  # fmt: skip
+    tally = tallies[picked if picked in places else 0]
     shown = paged(len(tally.queries), f"evaluate.page.{tally.name}")
     rows = [_query_row(tally.queries[at]) for at in shown]
     st.dataframe(

@@ -7,6 +7,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 
+def plain(text: str) -> str:
+    """A name or an id as it may stand in a label or a heading: letters that could be markup are left out."""
+    return "".join(letter for letter in text if letter.isalnum() or letter in "-#. ")
+
+
 def problem(sentence: str, detail: str = "", next_step: str = "") -> None:
     """A problem in one sentence of ours, the message it came with as plain text, and what can be done, in our words."""
     with st.container(border=True):

@@ -102,7 +102,8 @@ def _end(results: list[Any], quiet: bool) -> None:
         for one in results:
             typer.echo(f"{one.outcome}: {one.sentence}")
             for bad in one.regressions if one.outcome == FAIL else ():
-                typer.echo(f"  {bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f}  {'; '.join(bad.reasons[:2])}")
+                why = "; ".join((*bad.reasons[:2], *bad.more))
+                typer.echo(f"  {bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f}  {why}")
     if outcome == FAIL:
         raise GateFailed(next(one.sentence for one in results if one.outcome == FAIL))
     if outcome == INCONCLUSIVE:

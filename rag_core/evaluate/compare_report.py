@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_core.evaluate.attribution import Attribution
 from rag_core.evaluate.compare import Cell, contrasts, slices, table, to_decide
-from rag_core.evaluate.compare_words import detectable_words, unjudged_words, verdict_words
+from rag_core.evaluate.compare_words import compared_words, unjudged_words
 from rag_core.evaluate.experiment import Outcome, kept_ids
 from rag_core.evaluate.overlap import differences, jaccard, moves, rank_biased_overlap, replays, venn
 from rag_core.evaluate.tally import PipelineTally
@@ -32,9 +32,7 @@ def compare_json(
         "measure": measure,
         "seed": seed,
         "table": [row_json(row) for row in rows],
-        "sentences": [
-            sentence for one in compared if one is not None for sentence in (verdict_words(one), detectable_words(one))
-        ]
+        "sentences": [sentence for one in compared if one is not None for sentence in compared_words(one)]
         + [words for row in rows if (words := unjudged_words(row.name, row.unjudged))],
         "contrasts": {
             other.name: [asdict(one) for one in contrasts(base, other, measure, order)[:most]] for other in others

@@ -26,18 +26,34 @@ def verdict_words(found: Comparison) -> str:
 
 
 def detectable_words(found: Comparison) -> str:
-    """How small a true difference these queries would have shown: the minimum detectable effect."""
+    """How small a true difference the queries would have shown between the two: the minimum detectable effect.
+
+    Empty where no query differs: then there is nothing to add to the verdict.
+    """
     if found.detectable is None:
         few = "1 scored query is" if found.queries == 1 else f"{found.queries} scored queries are"
-        return f"{few} too few to say what difference could be found."
+        return f"{few} too few to say what difference between {found.b} and {found.a} could be found."
+    if not found.wins and not found.losses:
+        return ""
     if not found.detectable:
         return (
-            f"All {found.queries} queries show the same difference, so they do not say how small a one could be found."
+            f"All {found.queries} queries show the same difference between {found.b} and {found.a}, so they do not say "
+            "how small a one could be found."
+        )
+    if found.detectable > 1:  # every measure lies between 0 and 1
+        return (
+            f"With these {found.queries} queries no difference in {found.measure} between {found.b} and {found.a}, "
+            "however large, would be found four times in five; it needs more queries."
         )
     return (
-        f"With these {found.queries} queries a true difference of {found.detectable:.3f} in {found.measure} "
-        f"would be found four times in five; smaller ones need more queries."
+        f"With these {found.queries} queries a true difference of {found.detectable:.3f} in {found.measure} between "
+        f"{found.b} and {found.a} would be found four times in five; smaller ones need more queries."
     )
+
+
+def compared_words(found: Comparison) -> list[str]:
+    """The sentences about two pipelines: the verdict, and how small a difference could be found."""
+    return [words for words in (verdict_words(found), detectable_words(found)) if words]
 
 
 def unjudged_words(name: str, unjudged: float | None) -> str:

@@ -45,12 +45,20 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A query on which the candidate is worse, with why it lacks relevant chunks that the baseline kept."""
+    """A query on which the candidate is worse: why it lacks relevant chunks that the baseline kept, and how many more
+    others it keeps.
+    """
 
     query_id: str
     baseline: float
     candidate: float
     reasons: tuple[str, ...]
+    noise: int = 0  # chunks not known to be relevant that it keeps beyond those of the baseline
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """The noise in words; nothing where there is none."""
+        return (f"keeps {self.noise} more that are not known to be relevant",) if self.noise else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def _decided(one: GateResult, rules: GateRules) -> GateResult:
     )
     if one.p <= rules.alpha:
         return replace(one, outcome=FAIL, sentence=f"{one.pipeline} is worse: {figures}.")
-    power = "" if found.detectable is None else f"; a drop of {found.detectable:.3f} would be found four times in five"
+    power = "" if not found.detectable else f"; a drop of {found.detectable:.3f} would be found four times in five"
     return replace(one, outcome=PASS, sentence=f"{one.pipeline} is not shown to be worse: {figures}{power}.")
 
 
@@ -155,5 +163,6 @@ def _regressions(before: RunPipeline, after: RunPipeline, rules: GateRules, cand
             for reason in two.get("reasons", ())
             if reason["id"] in lost
         ]
-        found.append(Regression(one["id"], x, y, tuple(reasons)))
+        noise = [sum(grades.get(chunk, 0) < least for chunk in each["kept"]) for each in (one, two)]
+        found.append(Regression(one["id"], x, y, tuple(reasons), max(0, noise[1] - noise[0])))
     return tuple(sorted(found, key=lambda one: one.candidate - one.baseline)[:SHOWN])

@@ -81,7 +81,8 @@ def _row(one: GateResult) -> str:
 
 def _bullet(bad: Any) -> str:
     why = "".join(f"; lost {_code(reason)}" for reason in bad.reasons[:3])
-    return f"- {_code(bad.query_id)}: {bad.baseline:.3f} → {bad.candidate:.3f}{why}"
+    more = "".join(f"; {words}" for words in bad.more)
+    return f"- {_code(bad.query_id)}: {bad.baseline:.3f} → {bad.candidate:.3f}{why}{more}"
 
 
 def _code(text: str) -> str:
@@ -117,7 +118,9 @@ def gate_junit(results: Sequence[GateResult], rules: GateRules) -> str:
 
 
 def _told(bad: Any) -> str:
-    return f"{bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f} {'; '.join(bad.reasons[:3])}".rstrip()
+    return (
+        f"{bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f} {'; '.join((*bad.reasons[:3], *bad.more))}".rstrip()
+    )
 
 
 def _xml(text: str) -> str:

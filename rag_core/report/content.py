@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_core.evaluate.compare import Estimate, estimate, resamples_for
-from rag_core.evaluate.compare_words import detectable_words, verdict_words
+from rag_core.evaluate.compare_words import compared_words
 from rag_core.evaluate.run_file import Run, RunPipeline
 from rag_core.evaluate.significance import TIE, Comparison, compare, corrected
 
@@ -93,7 +93,7 @@ def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
         tuple(told[:MOST_QUERIES]),
         max(0, len(told) - MOST_QUERIES),
         tuple((one.name, json.dumps(list(one.spec), indent=2, ensure_ascii=False)) for one in run.pipelines),
-        tuple(sentence for one in compared for sentence in (verdict_words(one), detectable_words(one))),
+        tuple(sentence for one in compared for sentence in compared_words(one)),
         tuple(notes),
     )
 

@@ -1,4 +1,5 @@
 import importlib.util
+from dataclasses import replace
 from math import fsum
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from rag_core.evaluate.compare import (
     table,
     to_decide,
 )
-from rag_core.evaluate.compare_words import detectable_words, unjudged_words, verdict_words
+from rag_core.evaluate.compare_words import compared_words, detectable_words, unjudged_words, verdict_words
 from rag_core.evaluate.experiment import run_all
 from rag_core.evaluate.tally import measure_all
 from rag_core.evaluate.tally import tally as tally_of
@@ -190,7 +191,13 @@ def test_unjudged_share_of_what_was_kept():
 def test_differences_in_words():
     words = verdict_words(differences([ONE, TWO])["two"])
     assert words.startswith("two is 0.083 higher in SetF than one (2 wins, 0 ties, 2 losses), which may be chance")
-    assert "four times in five" in detectable_words(differences([ONE, TWO])["two"])
+    few = differences([ONE, TWO])["two"]
+    assert detectable_words(replace(few, detectable=0.25)).startswith(
+        "With these 4 queries a true difference of 0.250 in SetF between two and one would be found four times in five"
+    )
+    assert few.detectable > 1  # by sampling alone: a difference that large cannot be
+    assert detectable_words(few).startswith("With these 4 queries no difference in SetF between two and one, however")
+    assert compared_words(differences([ONE, ONE])["one"]) == ["one and one have the same SetF on all 4 queries."]
     assert verdict_words(differences([ONE, ONE])["one"]) == "one and one have the same SetF on all 4 queries."
 
 

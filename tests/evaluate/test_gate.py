@@ -149,6 +149,21 @@ def test_regressions_are_the_worst_first_with_reasons_for_lost_relevant_chunks()
     (found,) = judge(run_of({"base": before}), run_of({"new": after}, reasons=reasons, kept=()))
     assert [one.query_id for one in found.regressions] == ["q2", "q0"]
     assert found.regressions[1].reasons == ("good (TopK: position 9 > k 5)",)
+    assert [one.more for one in found.regressions] == [(), ()]
+
+
+def test_a_regression_that_lost_nothing_says_how_many_more_it_keeps():
+    before, after = [1.0] * 12, [0.2, *[1.0] * 11]
+    (found,) = judge(run_of({"base": before}), run_of({"new": after}, kept=("good", "x", "y")))
+    assert found.regressions[0].more == ("keeps 2 more that are not known to be relevant",)
+    assert "- `q0`: 1.000 → 0.200; keeps 2 more that are not known to be relevant" in gate_markdown(
+        [found], GateRules()
+    )
+    assert "0.200 keeps 2 more" in gate_junit([replace(found, outcome=FAIL)], GateRules())
+
+
+def test_a_pass_without_any_difference_claims_no_power():
+    assert judged([0.5] * 12, [0.5] * 12).sentence.endswith("over 12 queries, p 1.000.")
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,30 @@ def test_what_could_still_decide_goes_to_the_labelling_queue(compare, half_judge
     assert app.session_state["label.set"] == half_judged
 
 
+HOSTILE = "![x](http://foreign.invalid/{}.png)"
+
+
+@pytest.mark.parametrize("show", ["Table", "Queries", "Where relevant chunks die"])
+def test_names_of_pipelines_that_a_link_brings_are_never_read_as_markup(compare, half_judged, show):
+    inline = [json.dumps({"name": HOSTILE.format(k), "stages": [{"TopK": {"k": k}}]}) for k in (1, 2, 3)]
+    app = compare(set=half_judged, pipelines=json.dumps(inline), show=show)
+    assert not app.exception
+    live = [one.value for kind in (app.markdown, app.caption, app.subheader) for one in kind]
+    assert not [text for text in live if "![" in text or "//" in text]
+    if show == "Table":
+        said = "\n".join(one.value for one in app.text)
+        assert f"50% of what {HOSTILE.format(2)} kept has no label" in said
+        assert f"Open labels can still change which of {HOSTILE.format(1)} and {HOSTILE.format(2)} has" in said
+
+
+def test_every_pair_has_its_sentences_and_equal_ones_claim_no_power(compare):
+    app = compare(pipelines='["unfiltered","query-must","adaptive-default"]')
+    said = "\n".join(one.value for one in app.text)
+    assert re.search(r"true difference of [\d.]+ in SetF between query-must and unfiltered would be found", said)
+    assert "adaptive-default and unfiltered have the same SetF on all 3 queries." in said
+    assert "show the same difference" not in said
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [

@@ -33,6 +33,22 @@ def button(app, label):
     return next(one for one in app.button if one.label == label)
 
 
+def test_the_name_of_a_pipeline_from_a_link_is_no_markup_in_the_choice_of_whose_queries_are_shown(evaluate, open_app):
+    app = open_app()
+    app.session_state["choice.eval_set"] = "recorded-combat"
+    app.session_state["choice.pipeline"] = (
+        '{"name": "![x](http://foreign.invalid/a.png)", "stages": [{"TopK": {"k": 3}}]}'
+    )
+    app.switch_page("pages/evaluate.py").run(timeout=60)
+    app.segmented_control(key="evaluate.shown").set_value("Per query").run(timeout=60)
+    assert not app.exception
+    assert "xhttpforeign.invalida.png" in app.segmented_control(key="evaluate.read").options
+
+
+def test_an_undefined_share_is_a_dash(evaluate):
+    assert set(table(evaluate(), "of these returned something")["of these returned something"]) == {"–"}
+
+
 def test_brackets_are_explained_only_where_there_are_some(evaluate, words):
     app = evaluate()
     assert any("(" in cell for cell in table(app, "what it counts").iloc[:, 1]) == ("In brackets" in words(app))
