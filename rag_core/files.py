@@ -60,23 +60,36 @@ def parse_yaml(text: str, where: str) -> Any:
         raise InputError(f"{where} holds {len(text):,} characters, expected at most {MAX_YAML_BYTES:,}")
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
 
     yaml = YAML(typ="safe", pure=True)
+    yaml.Parser = _watched_parser(where)
     try:
-        depth = 0
-        for event in yaml.parse(text):
-            if isinstance(event, AliasEvent):
-                raise InputError(f"{where} holds a YAML alias, expected plain values")
-            depth += isinstance(event, MappingStartEvent | SequenceStartEvent)
-            depth -= isinstance(event, MappingEndEvent | SequenceEndEvent)
-            if depth > MAX_DEPTH:
-                raise InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels")
-        return YAML(typ="safe", pure=True).load(text)
+        return yaml.load(text)
     except (YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{where} is not valid YAML ({_first_line(error)})") from None
+
+
+def _watched_parser(where: str) -> type[Any]:
+    """A parser that refuses an alias or a deep nesting as it comes to it, so that one reading of the text does."""
+    from ruamel.yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
+    from ruamel.yaml.parser import Parser
+
+    class Watched(Parser):
+        nesting = 0
+
+        def get_event(self) -> Any:
+            event = super().get_event()
+            if isinstance(event, AliasEvent):
+                raise InputError(f"{where} holds a YAML alias, expected plain values")
+            self.nesting += isinstance(event, MappingStartEvent | SequenceStartEvent)
+            self.nesting -= isinstance(event, MappingEndEvent | SequenceEndEvent)
+            if self.nesting > MAX_DEPTH:
+                raise InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels")
+            return event
+
+    return Watched
 
 
 def _first_line(error: BaseException) -> str:

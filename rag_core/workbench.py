@@ -13,7 +13,7 @@ from typing import Any
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.capture import capture_to_file
 from rag_core.evaluate.set_writing import existing_own, take_lists
-from rag_core.evaluate.sets import EvalSet, load_set, read_set
+from rag_core.evaluate.sets import EvalSet, folders, load_set, read_set
 from rag_core.evaluate.tally import PipelineTally
 from rag_core.index.collection import list_collections, not_there, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
@@ -34,10 +34,22 @@ Progress = Callable[[int, int], None]
 
 
 def opened(workspace: Path, collection: str, approximate: bool = False) -> CollectionIndex:
-    """The index of a collection, exact or through Chroma; a StoreError lists what exists."""
+    """The index of a collection, exact or through Chroma; a StoreError lists what exists.
+
+    The queries of an eval set of the same name are not embedded where their vectors came with it.
+    """
     if collection not in {one.name for one in list_collections(workspace)}:
         raise not_there(workspace, collection)
-    return open_index(workspace, collection, approximate=approximate)
+    index = open_index(workspace, collection, approximate=approximate)
+    vectors = folders(workspace).get(collection, workspace) / VECTORS
+    if isinstance(index.embedder, BundledEmbedder) and vectors.is_file():
+        index.embedder = ShippedVectors(index.embedder, vectors)
+    return index
+
+
+def brings_vectors(eval_set: EvalSet) -> bool:
+    """Whether vectors ship beside the set's corpus, so that its collection is made without embedding."""
+    return eval_set.corpus is not None and eval_set.corpus.with_name(VECTORS).is_file()
 
 
 def bring_up_to_date(eval_set: EvalSet, workspace: Path, progress: Progress | None = None) -> IngestReport | None:
@@ -51,10 +63,9 @@ def bring_up_to_date(eval_set: EvalSet, workspace: Path, progress: Progress | No
     digest = hashlib.sha256(eval_set.corpus.read_bytes()).hexdigest()
     if mark.is_file() and mark.read_text() == f"{digest} {_revision(workspace, eval_set.name)}":
         return None
-    vectors = eval_set.corpus.with_name(VECTORS)
     embedder: Embedder = BundledEmbedder()
-    if vectors.is_file():
-        embedder = ShippedVectors(embedder, vectors)
+    if brings_vectors(eval_set):
+        embedder = ShippedVectors(embedder, eval_set.corpus.with_name(VECTORS))
     report = ingest([eval_set.corpus], eval_set.name, workspace, embedder, format="jsonl", progress=progress)
     mark.write_text(f"{digest} {_revision(workspace, eval_set.name)}")
     return report

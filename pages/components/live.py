@@ -25,7 +25,7 @@ from rag_core.evaluate.sets import EvalSet
 from rag_core.index.collection import revision_of
 from rag_core.remember import remembered
 from rag_core.stage import Pipeline
-from rag_core.store.keys import chunk_key, text_hash
+from rag_core.store.matching import AtHand
 from rag_core.types import Candidates, Case, Chunk, Query
 
 BASELINE = 15
@@ -53,14 +53,18 @@ class LiveIndex:
         return len(self.index.snapshot.chunks)
 
     @cached_property
-    def keys(self) -> dict[str, str]:
-        """Under which key a label of each chunk is stored → the chunk's id."""
-        return {chunk_key(chunk.id, text_hash(chunk.text)): chunk.id for chunk in self.index.snapshot.chunks}
+    def at_hand(self) -> AtHand:
+        """Its chunks as labels meet them."""
+        return AtHand.of(self.index.snapshot.chunks)
 
     @cached_property
     def chunks(self) -> dict[str, Chunk]:
         """Every chunk by its id."""
         return {chunk.id: chunk for chunk in self.index.snapshot.chunks}
+
+    def load_model(self) -> None:
+        """Have the model loaded, so that the first question's milliseconds are those of its search."""
+        self.index.embed_query(self.index.snapshot.name)
 
     def known(self, case: Case) -> Case:
         """The case with the labels of chunks that this collection holds; labels of others say nothing here."""
@@ -85,7 +89,6 @@ def _held() -> _Held:
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _open(folder: str, name: str, revision: str, approximate: bool) -> LiveIndex:
     found = LiveIndex(workbench.opened(resources.workspace(), name, approximate), revision)
-    found.index.embed_query(name)  # loads the model, so that the first question's milliseconds are its search's
     resources.freeze()
     return found
 
@@ -132,8 +135,12 @@ def front(view: View, live: LiveIndex, depth: int) -> Pipeline:
 def searched(case: Case, view: View, live: LiveIndex) -> Case:
     """The case with the list that its query gets now, and the reader of the rest for refill."""
     stage = front(view, live, view.depth)
-    found = remembered(case.query, stage, live.index, resources.workspace(), lambda: stage(Candidates(case.query)))
-    return replace(case, candidates=found)
+
+    def search() -> Candidates:
+        live.load_model()
+        return stage(Candidates(case.query))
+
+    return replace(case, candidates=remembered(case.query, stage, live.index, resources.workspace(), search))
 
 
 def capture_depth(view: View, live: LiveIndex) -> int:

@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.components import who
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet, folders, load_set
+from rag_core.evaluate.sets import EvalSet, folders, load_set, read_meta, title_of
 from rag_core.roles import LABEL
 from rag_core.settings import database_settings
 from rag_core.workspace import resolve_workspace
@@ -68,6 +68,25 @@ def eval_set(name: str) -> EvalSet:
     if not found.cases:
         raise InputError(f"eval set {name} holds no query, expected one of {_names()}")
     return found
+
+
+def set_titles() -> dict[str, str]:
+    """Name → title of every eval set whose meta can be read; it is read again when it changes, its queries never.
+
+    A set of many lists would take long for its title.
+    """
+    found = {}
+    for name, folder in folders(workspace()).items():
+        try:
+            found[name] = _title(str(folder), (folder / "meta.yaml").stat().st_mtime_ns)
+        except (InputError, OSError):
+            continue
+    return found
+
+
+@st.cache_data(max_entries=400, show_spinner=False)
+def _title(folder: str, changed_at: int) -> str:
+    return title_of(Path(folder), read_meta(Path(folder)))
 
 
 def _names() -> str:

@@ -19,7 +19,6 @@ from rag_core.errors import InputError
 from rag_core.evaluate.capture import capture_to_file
 from rag_core.evaluate.experiment import PipelineReport, run
 from rag_core.evaluate.sets import EvalSet, folders, labels_fingerprint, load_set
-from rag_core.files import parse_yaml, read_text
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.collection import list_collections, revision_of
 from rag_core.index.search import CollectionIndex
@@ -27,7 +26,7 @@ from rag_core.records import load_lists
 from rag_core.retrieve.requery import Requery
 from rag_core.rules.lint import Finding, lint_rules
 from rag_core.rules.model import Rule
-from rag_core.rules.suggest import Coverage, Crowd, coverage, suggest
+from rag_core.rules.suggest import Coverage, Crowd, coverage, families_of, suggest
 from rag_core.stage import Pipeline
 from rag_core.types import Case, Chunk
 
@@ -121,13 +120,7 @@ def _opened(workspace: str, collection: str, revision: str) -> CollectionIndex:
 
 def eval_sets() -> dict[str, str]:
     """Eval sets whose queries rules can be held to: name → title; '' is none."""
-    return {"": "none", **{name: _title(str(folder)) for name, folder in folders(resources.workspace()).items()}}
-
-
-@st.cache_data(max_entries=100, show_spinner=False)
-def _title(folder: str) -> str:
-    meta = parse_yaml(read_text(Path(folder) / "meta.yaml"), "meta.yaml")
-    return str(meta.get("title") or Path(folder).name) if isinstance(meta, Mapping) else Path(folder).name
+    return {"": "none", **resources.set_titles()}
 
 
 def eval_set(name: str) -> EvalSet | None:
@@ -222,9 +215,10 @@ class Families:
 @st.cache_resource(max_entries=4, show_spinner="Looking for families of titles")
 def _families(key: str, _bench: Bench) -> Families:
     kept = [replace(outcome.case, candidates=outcome.result) for outcome in _report(f"{key} []", _bench, {}).outcomes]
-    now = suggest(_bench.chunks, kept, _bench.k, _bench.min_grade)
-    before = suggest(_bench.chunks, _bench.cases, _bench.k, _bench.min_grade)
-    return Families(before, {crowd.name: crowd for crowd in now}, coverage(_bench.chunks))
+    named = families_of(_bench.chunks)
+    now = suggest(_bench.chunks, kept, _bench.k, _bench.min_grade, named=named)
+    before = suggest(_bench.chunks, _bench.cases, _bench.k, _bench.min_grade, named=named)
+    return Families(before, {crowd.name: crowd for crowd in now}, coverage(_bench.chunks, named=named))
 
 
 def families(bench: Bench) -> Families:

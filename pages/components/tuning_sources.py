@@ -14,8 +14,8 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components import resources, say, sources
-from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.sets import EvalSet, folders, read_meta, title_of
+from rag_core.errors import StoreError
+from rag_core.evaluate.sets import EvalSet, folders
 from rag_core.records import load_lists
 from rag_core.types import Case
 
@@ -24,17 +24,13 @@ Progress = Callable[[int, int], None]
 
 
 def titles() -> dict[str, str]:
-    """Name → title of every eval set that holds lists or a corpus to ask, and of the lists dropped in this session.
-
-    Of the sets in folders only what they say of themselves is read: one of many lists would take long for its title.
-    """
-    found = {}
-    for name, folder in folders(resources.workspace()).items():
-        if (folder / "lists.jsonl").is_file() or (folder / "corpus.jsonl").is_file():
-            try:
-                found[name] = title_of(folder, read_meta(folder))
-            except InputError:
-                continue
+    """Name → title of every eval set that holds lists or a corpus to ask, and of the lists dropped in this session."""
+    known = folders(resources.workspace())
+    found = {
+        name: title
+        for name, title in resources.set_titles().items()
+        if (known[name] / "lists.jsonl").is_file() or (known[name] / "corpus.jsonl").is_file()
+    }
     dropped = sources.uploads().items()
     return found | {name: f"{one.title} (queries: {len(one.cases)})" for name, one in dropped}
 

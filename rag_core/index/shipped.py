@@ -1,4 +1,5 @@
-"""Vectors that come with an eval set, so that its first ingest embeds nothing: an embedder that knows some texts.
+"""Vectors that come with an eval set, so that its first ingest and its queries embed nothing: an embedder that knows
+some texts.
 
 A file holds the SHA-256 of each embedded text and its vector, for one model. A text it does not know goes to the model
 itself, so a file that is out of date costs time, never correctness.
@@ -15,8 +16,7 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.files import write_whole
 from rag_core.index.embed import Embedder, Progress, Vectors
-from rag_core.index.store import embedded_text, text_hash
-from rag_core.types import Chunk
+from rag_core.index.store import text_hash
 
 FILE = "vectors.npz"
 
@@ -58,12 +58,12 @@ def _read(path: Path, embedder: Embedder) -> dict[str, Vectors]:
     return dict(zip(hashes.tolist(), vectors, strict=True))
 
 
-def write_vectors(path: Path, chunks: Iterable[Chunk], embedder: Embedder, progress: Progress | None = None) -> int:
-    """Embed the chunks and write their vectors; what the file already holds is not embedded again. Returns how many."""
+def write_vectors(path: Path, texts: Iterable[str], embedder: Embedder, progress: Progress | None = None) -> int:
+    """Embed the texts and write their vectors; what the file already holds is not embedded again. Returns how many."""
     known = ShippedVectors(embedder, path) if path.is_file() else embedder
-    texts = {text_hash(text): text for text in map(embedded_text, chunks)}
-    vectors = known.embed(list(texts.values()), progress)
+    by_hash = {text_hash(text): text for text in texts}
+    vectors = known.embed(list(by_hash.values()), progress)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, model=np.array(embedder.name), hashes=np.array(list(texts)), vectors=vectors)
+    np.savez_compressed(buffer, model=np.array(embedder.name), hashes=np.array(list(by_hash)), vectors=vectors)
     write_whole(path, buffer.getvalue())
-    return len(texts)
+    return len(by_hash)

@@ -16,6 +16,8 @@ from rag_core.rules.siblings import sibling_families
 from rag_core.rules.templates import Family, propose
 from rag_core.types import Case, Chunk, Hit
 
+Named = Mapping[str, tuple[str, ...]]
+
 LEAST = 3  # chunks that make a family worth a rule
 LONGEST_LINE = 200
 
@@ -47,14 +49,16 @@ def suggest(
     min_grade: int = 1,
     families: Sequence[Family] | None = None,
     least: int = LEAST,
+    named: Named | None = None,
 ) -> tuple[Crowd, ...]:
     """The families of the corpus, those that crowd the lists most first; without lists the largest first.
 
-    `cases` bring result lists (captures) and labels; a chunk without a label counts as not relevant.
+    `cases` bring result lists (captures) and labels; a chunk without a label counts as not relevant. `named` is what
+    `families_of` found for these chunks, where it is at hand: finding them takes longest.
     """
     titles = {chunk.id: _line(chunk) for chunk in chunks}
     rules = {chunk.id for chunk in chunks if isinstance(read_rule(chunk.query_must), Rule)}
-    named = sibling_families(titles, families, least)
+    named = families_of(chunks, families, least) if named is None else named
     lists = [(case, case.candidates.hits[:k]) for case in cases if case.candidates is not None]
     family_of = {identity: name for name, ids in named.items() for identity in ids}
     places, unwanted, lists_with, most = _places(lists, family_of, min_grade)
@@ -74,6 +78,11 @@ def suggest(
         for name, ids in named.items()
     ]
     return tuple(sorted(found, key=lambda crowd: (-crowd.crowding, -crowd.share, -len(crowd.chunks), crowd.name)))
+
+
+def families_of(chunks: Sequence[Chunk], families: Sequence[Family] | None = None, least: int = LEAST) -> Named:
+    """Name → chunk ids of each family of at least `least` chunks with near-duplicate titles, largest first."""
+    return sibling_families({chunk.id: _line(chunk) for chunk in chunks}, families, least)
 
 
 def chunks_of(cases: Iterable[Case]) -> tuple[Chunk, ...]:
@@ -124,10 +133,15 @@ class Coverage:
     families: tuple[tuple[str, int, int], ...]
 
 
-def coverage(chunks: Sequence[Chunk], families: Sequence[Family] | None = None, least: int = LEAST) -> Coverage:
-    """The share of a corpus that rules cover, by family of near-duplicate titles."""
+def coverage(
+    chunks: Sequence[Chunk],
+    families: Sequence[Family] | None = None,
+    least: int = LEAST,
+    named: Named | None = None,
+) -> Coverage:
+    """The share of a corpus that rules cover, by family of near-duplicate titles; `named` as in `suggest`."""
     read = {chunk.id: read_rule(chunk.query_must) for chunk in chunks}
-    named = sibling_families({chunk.id: _line(chunk) for chunk in chunks}, families, least)
+    named = families_of(chunks, families, least) if named is None else named
     ruled = {identity for identity, rule in read.items() if isinstance(rule, Rule)}
     rows = tuple((name, len(ids), len(ruled.intersection(ids))) for name, ids in named.items())
     return Coverage(len(chunks), len(ruled), sum(isinstance(rule, str) for rule in read.values()), rows)

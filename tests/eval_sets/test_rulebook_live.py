@@ -52,20 +52,33 @@ def asked(index, text, name):
 
 def test_shipped_vectors_are_those_of_the_model(index):
     for row in (0, 100, 693):
-        vector = index.embedder.embed([embedded_text(index.snapshot.chunks[row])])[0]
+        vector = BundledEmbedder().embed([embedded_text(index.snapshot.chunks[row])])[0]
         assert abs(vector - index.snapshot.vectors[row]).max() < 1e-4
 
 
-def test_the_vectors_of_the_whole_demo_ship(rulebook):
+@pytest.mark.parametrize("name", ["rulebook", "api-docs", "skirmish-rules"])
+def test_the_vectors_of_a_shipped_sets_chunks_and_queries_ship(name):
     class Asked:
         name, dimension, window = BundledEmbedder.name, BundledEmbedder.dimension, BundledEmbedder.window
 
         def embed(self, texts, progress=None):
             raise AssertionError(f"{len(texts)} texts went to the model")
 
-    chunks = load([rulebook.corpus], "jsonl").chunks
-    shipped = ShippedVectors(Asked(), rulebook.corpus.with_name("vectors.npz"))
-    assert shipped.embed([embedded_text(chunk) for chunk in chunks]).shape == (694, 384)
+    found = load_set(name)
+    texts = [*map(embedded_text, load([found.corpus], "jsonl").chunks), *(case.query.text for case in found.cases)]
+    shipped = ShippedVectors(Asked(), found.corpus.with_name("vectors.npz"))
+    assert shipped.embed(texts).shape == (len(texts), 384)
+
+
+def test_a_query_of_the_set_is_not_embedded_and_another_is(rulebook, index, monkeypatch):
+    query = rulebook.cases[3].query.text
+    by_model = BundledEmbedder().embed([query])
+    asked = []
+    monkeypatch.setattr(BundledEmbedder, "embed", lambda _, texts, *rest: asked.extend(texts) or by_model)
+    assert abs(index.embed_query(query) - by_model[0]).max() < 1e-4
+    assert not asked
+    index.embed_query("a question that is in no set")
+    assert asked == ["a question that is in no set"]
 
 
 def test_demo_tuned_triples_precision_on_parametric_test_queries_and_keeps_recall(captures):

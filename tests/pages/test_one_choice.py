@@ -1,11 +1,13 @@
 """One eval set, one collection, one pipeline: chosen on any page, they are selected on every other that has them."""
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from pages.components.choice import added, working_copy
+from rag_core.evaluate.sets import SHIPPED
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 
@@ -128,3 +130,29 @@ def test_one_more_pipeline_takes_the_place_of_an_older_working_copy_or_of_the_la
     assert added(["a", older], newer, 5) == ("a", newer)
     assert added(["a", "b"], "c", 2) == ("a", "c")
     assert added(["a", "b"], "a", 2) == ("a", "b")
+
+
+@pytest.mark.parametrize("page", ["tune", "rules"])
+def test_a_title_changed_in_its_file_is_shown_and_a_set_that_cannot_be_read_leaves_the_others(
+    open_app, workspace, page
+):
+    small_rules.build(workspace)
+    mine = workspace / "eval_sets" / "mine"
+    shutil.copytree(SHIPPED / "adaptive-short", mine)
+    meta = (mine / "meta.yaml").read_text()
+    (mine / "meta.yaml").write_text(meta.replace("title: ", "title: Mine, "))
+    app = open_app()
+    app.session_state["choice.collection"] = small_rules.NAME
+    app = go(app, page)
+
+    def titles():
+        shown = next(box for box in app.selectbox if box.label == "Eval set")
+        return [title for title in shown.options if "short lists" in title]
+
+    assert titles() == ["Seven short lists for the adaptive cut", "Mine, Seven short lists for the adaptive cut"]
+    (mine / "meta.yaml").write_text(meta.replace("title: ", "title: Ours, "))
+    sane(app.run(timeout=120))
+    assert titles()[1:] == ["Ours, Seven short lists for the adaptive cut"]
+    (mine / "meta.yaml").write_text("title: [")
+    sane(app.run(timeout=120))
+    assert titles() == ["Seven short lists for the adaptive cut"]

@@ -1,0 +1,47 @@
+import pytest
+
+from rag_core.errors import InputError
+from rag_core.files import MAX_DEPTH, parse_yaml
+
+
+def nested(levels):
+    return "[" * levels + "1" + "]" * levels
+
+
+def test_yaml_may_be_nested_to_the_limit_and_no_deeper():
+    found = parse_yaml(nested(MAX_DEPTH), "f.yaml")
+    for _ in range(MAX_DEPTH):
+        (found,) = found
+    assert found == 1
+    with pytest.raises(InputError, match=r"f\.yaml is nested too deeply"):
+        parse_yaml(nested(MAX_DEPTH + 1), "f.yaml")
+
+
+def test_beside_one_another_levels_do_not_add_up():
+    side_by_side = "".join(f"- {nested(MAX_DEPTH - 1)}\n" for _ in range(3))
+    assert len(parse_yaml(side_by_side, "f.yaml")) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &x [1]\nb: *x", "holds a YAML alias"),
+        ("b: *nowhere", "holds a YAML alias"),
+        ("a: 1\na: 2", "line 2: found duplicate key"),
+        ("a: 1\n--- 2", "another document"),
+        ("a: [1", "line 1"),
+        ("a: !!python/object:os.system x", "is not valid YAML"),
+        ("[" * 5000, "nested too deeply"),
+    ],
+)
+def test_yaml_that_is_not_plain_is_refused_in_one_sentence(text, said):
+    with pytest.raises(InputError, match=said):
+        parse_yaml(text, "f.yaml")
+
+
+def test_plain_yaml_is_read_as_version_1_2():
+    assert parse_yaml("a: yes\nb: 0o17\nc: {d: [1, 2.5, null]}", "f.yaml") == {
+        "a": "yes",
+        "b": 15,
+        "c": {"d": [1, 2.5, None]},
+    }
