@@ -10,20 +10,12 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.live import (
-    Approximate,
-    DistanceThreshold,
-    Engine,
-    EvalSetName,
-    GapThreshold,
-    MaxChunks,
-    MaxHops,
-    SourceName,
-)
+from rag_core.cli.grouping import grouped
+from rag_core.cli.live import Approximate, Engine, EvalSetName, SourceName
 from rag_core.cli.live_index import opened_set
 from rag_core.cli.options import Collection, Json, MinGrade, Split, Workspace
-from rag_core.cli.replay import chosen, laid_over, measures_of, short_options, show, show_traces
-from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
+from rag_core.cli.replay import Short, chosen, laid_over, measures_of, show, show_traces
+from rag_core.cli.run_saving import Keeping
 from rag_core.cli.spread import evaluate_spread, place_of
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
@@ -75,12 +67,15 @@ class Opened:
 def opened(
     eval_set: str, collection: str | None, source: str | None, folder: Path, approximate: bool = False
 ) -> Iterator[Opened]:
-    """The eval set with its index, which is closed in the end."""
+    """The eval set with the labels given here, and its index, which is closed in the end."""
     from rag_core.evaluate.sets import load_set
+    from rag_core.given import with_given
 
     found, index = load_set(eval_set, folder), None
     if not found.recorded or collection is not None or source is not None:
         found, index = opened_set(eval_set, collection, folder, approximate, source)
+    else:
+        found = with_given(found, folder)
     try:
         yield Opened(found, list(found.cases), index)
     finally:
@@ -112,18 +107,16 @@ def judged(one: Opened, judge: str | None, folder: Path, min_grade: int | None) 
     return Opened(one.eval_set, cases, one.index), [notice]
 
 
+@grouped
 def evaluate(
+    short: Short,
+    keeping: Keeping,
     eval_set: str = EvalSetName,
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     collection: str | None = Collection,
     source: str | None = SourceName,
     split: str | None = Split,
     tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
-    gap_threshold: float | None = GapThreshold,
-    distance_threshold: float | None = DistanceThreshold,
-    max_chunks: int | None = MaxChunks,
-    max_hops: int | None = MaxHops,
-    k: int | None = typer.Option(None, "-k", help="TopK.k."),
     min_grade: int | None = MinGrade,
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
@@ -135,9 +128,6 @@ def evaluate(
     ),
     judge_labels: str | None = JudgeLabels,
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
-    save_run: bool = SaveRun,
-    run_out: Path | None = RunOut,
-    run_name: str = RunName,
     engine: str | None = Engine,
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -147,20 +137,19 @@ def evaluate(
     from rag_core.evaluate.report import comparison_json
 
     folder = resolve_workspace(workspace)
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k, max_hops)
     with opened(eval_set, collection, source, folder, approximate) as whole:
         one, notices = judged(narrowed(whole, split, tag, name, first), judge_labels, folder, min_grade)
-        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]], simulated_hops)
+        specs = one.runnable([laid_over(spec, short.settings) for spec in pipeline or ["fixed-15"]], simulated_hops)
         if engine is not None:
-            if debug or save_run or run_out or simulated_hops:
+            if debug or keeping.wanted or simulated_hops:
                 raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")
             place = place_of(folder, eval_set, one.eval_set, one.index, source, approximate)
             grade = min_grade or one.eval_set.min_grade
             evaluate_spread(engine, place, one.cases, specs, grade, measures_of(measure), seed, json)
             return
         reports = run_all(one.cases, specs, min_grade or one.eval_set.min_grade, measures_of(measure))
-        about = one.about(run_name, seed)
+        about = one.about(keeping.run_name, seed)
     if debug:
         show_traces(reports)
-    keep_run(reports, about, save_run, run_out, workspace)
+    keeping.keep(reports, about, workspace)
     show(reports, comparison_json(reports, seed, every_pair=True), json, notices)

@@ -8,36 +8,28 @@ from typing import Any
 
 import typer
 
+from rag_core.cli.grouping import grouped
 from rag_core.cli.live_index import expire, remember, searched
 from rag_core.cli.live_index import opened_set as opened_set
 from rag_core.cli.options import Collection, Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.progress import Bar
-from rag_core.cli.replay import laid_over, short_options, show, show_traces
+from rag_core.cli.replay import Short, laid_over, show, show_traces
 from rag_core.workspace import resolve_workspace
 
 EvalSetName = typer.Option(..., "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
 SourceName = typer.Option(None, "--source", help="module:function that searches, in place of a collection.")
 Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a child process instead of exactly.")
-GapThreshold = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold.")
-DistanceThreshold = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
-MaxChunks = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results.")
-MaxHops = typer.Option(None, "--max-hops", help="MultiHop.max_hops: most further retrievals, 0 is off.")
-
-
 Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
 
 
+@grouped
 def query(
+    short: Short,
     text: str = typer.Argument(..., help="The question."),
     collection: str | None = typer.Option(None, "--collection", help="The collection's name."),
     source: str | None = SourceName,
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
-    gap_threshold: float | None = GapThreshold,
-    distance_threshold: float | None = DistanceThreshold,
-    max_chunks: int | None = MaxChunks,
-    max_hops: int | None = MaxHops,
-    k: int | None = typer.Option(None, "-k", help="TopK.k."),
     rag_only: bool = typer.Option(
         False, "--rag-only", help="Retrieval without any answer (there is none otherwise yet)."
     ),
@@ -53,8 +45,7 @@ def query(
     from rag_core.types import Case, Query
 
     case = Case(Query("query", check_question(text)))
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k, max_hops)
-    specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
+    specs = [laid_over(spec, short.settings) for spec in pipeline or ["fixed-15"]]
     index = searched(resolve_workspace(workspace), collection, source, approximate)
     try:
         reports = run_all([case], [workbench.live(spec, index) for spec in specs])

@@ -4,40 +4,69 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from rag_core.cli.grouping import grouped
 from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.run_saving import RunName, RunOut, SaveRun, keep_run
+from rag_core.cli.run_saving import Keeping
 from rag_core.errors import InputError
 
 Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
 
 
+@dataclass(frozen=True)
+class Short:
+    """The settings that are tried most, without a spec; a pipeline that lacks their stage refuses them."""
+
+    gap_threshold: float | None = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold.")
+    distance_threshold: float | None = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
+    max_chunks: int | None = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results.")
+    max_hops: int | None = typer.Option(
+        None, "--max-hops", help="MultiHop.max_hops: most further retrievals, 0 is off; recorded lists are not hopped."
+    )
+    k: int | None = typer.Option(None, "-k", help="TopK.k.")
+
+    @property
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """What was given, by stage."""
+        adaptive = {
+            "gap_threshold": self.gap_threshold,
+            "distance_offset": self.distance_threshold,
+            "max_results": self.max_chunks,
+        }
+        by_stage: dict[str, dict[str, Any]] = {
+            "AdaptiveGap": adaptive,
+            "TopK": {"k": self.k},
+            "MultiHop": {"max_hops": self.max_hops},
+        }
+        given = {
+            stage: {name: value for name, value in settings.items() if value is not None}
+            for stage, settings in by_stage.items()
+        }
+        return {stage: settings for stage, settings in given.items() if settings}
+
+
+@grouped
 def replay(
+    short: Short,
+    keeping: Keeping,
     file: Path = typer.Argument(..., help="Recorded lists, JSONL, one query a line (docs/formats.md), or a TREC run."),
     pipeline: list[str] = Pipelines,
     queries: Path | None = typer.Option(None, help="Of a TREC run: its questions, JSONL or `id TAB text`."),
     corpus: Path | None = typer.Option(None, help="Of a TREC run: the documents its ids name."),
     qrels: Path | None = typer.Option(None, help="Labels beside the lists: TREC qrels or BEIR tsv."),
     rules: Path | None = typer.Option(None, help="query_must templates by title pattern, YAML."),
-    gap_threshold: float | None = typer.Option(None, "--gap-threshold", help="AdaptiveGap.gap_threshold."),
-    distance_threshold: float | None = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset."),
-    k: int | None = typer.Option(None, "-k", help="TopK.k."),
-    max_chunks: int | None = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results."),
-    max_hops: int | None = typer.Option(None, "--max-hops", help="MultiHop.max_hops; recorded lists are not hopped."),
     min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
-    save_run: bool = SaveRun,
-    run_out: Path | None = RunOut,
-    run_name: str = RunName,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -59,12 +88,11 @@ def replay(
 
         cases = with_labels(cases, read_qrels(qrels))
     cases = chosen(cases, name, first)
-    short = short_options(gap_threshold, distance_threshold, max_chunks, k, max_hops)
-    pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
+    pipelines = [laid_over(spec, short.settings) for spec in pipeline or ["unfiltered"]]
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
     if debug:
         show_traces(reports)
-    keep_run(reports, About(run_name, eval_set_of(file), seed), save_run, run_out, workspace)
+    keeping.keep(reports, About(keeping.run_name, eval_set_of(file), seed), workspace)
     show(reports, comparison_json(reports, seed), json)
 
 
@@ -86,28 +114,14 @@ def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list
     return cases[:first] if first else cases
 
 
-def short_options(
-    gap_threshold: float | None,
-    distance_threshold: float | None,
-    max_chunks: int | None,
-    k: int | None,
-    max_hops: int | None = None,
-) -> dict[str, dict[str, Any]]:
-    """The short options as settings by stage; None where one was not given."""
-    adaptive = {"gap_threshold": gap_threshold, "distance_offset": distance_threshold, "max_results": max_chunks}
-    return {"AdaptiveGap": adaptive, "TopK": {"k": k}, "MultiHop": {"max_hops": max_hops}}
-
-
-def laid_over(source: str, short: dict[str, dict[str, Any]]) -> Any:
-    """The pipeline of a spec with the short options laid over it; one for a stage it lacks is an error."""
+def laid_over(source: str, settings: dict[str, dict[str, Any]]) -> Any:
+    """The pipeline of a spec with settings by stage laid over it; one for a stage it lacks is an error."""
     from rag_core.resources import with_entities, with_judge
     from rag_core.spec import read_pipeline, with_settings
 
     pipeline = read_pipeline(source)
-    for stage, settings in short.items():
-        given = {name: value for name, value in settings.items() if value is not None}
-        if given:
-            pipeline = with_settings(pipeline, stage, **given)
+    for stage, given in settings.items():
+        pipeline = with_settings(pipeline, stage, **given)
     return with_judge(with_entities(pipeline))
 
 

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-SaveRun = typer.Option(False, "--save-run", help="Keep the run in the workspace (see `runs`).")
 RunOut = typer.Option(None, "--run-out", help="Write the run to this file (docs/formats.md); gates read it.")
-RunName = typer.Option("", "--run-name", help="What to call the run; default: its pipelines.")
 
 
-def keep_run(reports: list[Any], about: Any, save: bool, out: Path | None, workspace: Path | None) -> None:
-    """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
-    if not save and out is None:
-        return
-    from rag_core.evaluate.run_file import dump_run
-    from rag_core.evaluate.snapshot import run_of
-    from rag_core.files import write_whole
+@dataclass(frozen=True)
+class Keeping:
+    """Whether a run is kept, where, and under which name."""
 
-    run = run_of(reports, about)
-    if out is not None:
-        write_whole(out, dump_run(run))
-        sys.stderr.write(f"run {run.id} → {out}\n")
-    if save:
-        store_run(run, workspace)
-        sys.stderr.write(f"run {run.id} kept in the workspace\n")
+    save_run: bool = typer.Option(False, "--save-run", help="Keep the run in the workspace (see `runs`).")
+    run_out: Path | None = RunOut
+    run_name: str = typer.Option("", "--run-name", help="What to call the run; default: its pipelines.")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the run goes anywhere."""
+        return self.save_run or self.run_out is not None
+
+    def keep(self, reports: list[Any], about: Any, workspace: Path | None) -> None:
+        """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
+        if not self.wanted:
+            return
+        from rag_core.evaluate.run_file import dump_run
+        from rag_core.evaluate.snapshot import run_of
+        from rag_core.files import write_whole
+
+        run = run_of(reports, about)
+        if self.run_out is not None:
+            write_whole(self.run_out, dump_run(run))
+            sys.stderr.write(f"run {run.id} → {self.run_out}\n")
+        if self.save_run:
+            store_run(run, workspace)
+            sys.stderr.write(f"run {run.id} kept in the workspace\n")
 
 
 def store_run(run: Any, workspace: Path | None) -> str:
