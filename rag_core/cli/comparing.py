@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from rag_core.cli.evaluating import narrowed, opened
+from rag_core.cli.grouping import grouped
 from rag_core.cli.live import SourceName
 from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.cli.output import emit
@@ -17,52 +19,49 @@ from rag_core.cli.replay import Pipelines, chosen, laid_over, measures_of, shown
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
-Tag = typer.Option(None, "--tag", help="Only the queries with this tag.")
+
+@dataclass(frozen=True)
+class Measured:
+    """What pipelines are measured on: recorded lists or an eval set, all of it or a part."""
+
+    lists: Path | None = Lists
+    eval_set: str | None = EvalSetName
+    collection: str | None = Collection
+    source: str | None = SourceName
+    split: str | None = Split
+    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag.")
+    min_grade: int | None = MinGrade
+    workspace: Path | None = Workspace
+
+    @contextmanager
+    def opened(self, specs: list[str]) -> Iterator[tuple[list[Any], list[Any], int]]:
+        """(cases, pipelines ready to run, the grade from which a chunk is relevant)."""
+        if (self.lists is None) == (self.eval_set is None):
+            raise InputError("expected either --lists FILE or --eval-set NAME")
+        pipelines = [laid_over(spec, {}) for spec in specs]
+        if self.lists is not None:
+            from rag_core.records import load_lists
+
+            cases = [case for case in load_lists(self.lists) if self.tag is None or self.tag in case.query.tags]
+            if not cases:
+                raise InputError(f"{self.lists} has no query with tag {self.tag!r}, expected one that it has")
+            yield cases, pipelines, self.min_grade or 1
+            return
+        folder = resolve_workspace(self.workspace)
+        with opened(str(self.eval_set), self.collection, self.source, folder) as whole:
+            one = narrowed(whole, self.split, self.tag, None, None)
+            yield one.cases, one.runnable(pipelines), self.min_grade or one.eval_set.min_grade
 
 
-@contextmanager
-def _cases(
-    lists: Path | None,
-    eval_set: str | None,
-    collection: str | None,
-    source: str | None,
-    split: str | None,
-    tag: str | None,
-    workspace: Path | None,
-    specs: list[str],
-) -> Iterator[tuple[list[Any], list[Any], int]]:
-    """(cases, pipelines ready to run, the set's min_grade) of recorded lists or of an eval set."""
-    if (lists is None) == (eval_set is None):
-        raise InputError("expected either --lists FILE or --eval-set NAME")
-    pipelines = [laid_over(spec, {}) for spec in specs]
-    if lists is not None:
-        from rag_core.records import load_lists
-
-        cases = [case for case in load_lists(lists) if tag is None or tag in case.query.tags]
-        if not cases:
-            raise InputError(f"{lists} has no query with tag {tag!r}, expected one that it has")
-        yield cases, pipelines, 1
-        return
-    with opened(str(eval_set), collection, source, resolve_workspace(workspace)) as whole:
-        one = narrowed(whole, split, tag, None, None)
-        yield one.cases, one.runnable(pipelines), one.eval_set.min_grade
-
-
+@grouped
 def compare(
+    measured: Measured,
     pipeline: list[str] = Pipelines,
-    lists: Path | None = Lists,
-    eval_set: str | None = EvalSetName,
-    collection: str | None = Collection,
-    source: str | None = SourceName,
-    split: str | None = Split,
-    tag: str | None = Tag,
     query: str | None = typer.Option(None, "-t", help="The query with this id side by side, with every reason."),
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure of differences, contrasts and slices."),
     order: str = typer.Option("regressions", "--order", help="Of contrasts: regressions, difference or improvements."),
     most: int = typer.Option(20, "-n", min=1, help="How many contrast queries."),
-    min_grade: int | None = MinGrade,
     seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Pipelines side by side, the first as baseline: table, the queries that differ most, slices, reasons."""
@@ -72,8 +71,7 @@ def compare(
 
     if len(pipeline or ()) < 2:
         raise InputError(f"compare got {len(pipeline or ())} pipelines, expected at least two --pipeline")
-    with _cases(lists, eval_set, collection, source, split, tag, workspace, pipeline) as (cases, pipelines, usual):
-        least = min_grade or usual
+    with measured.opened(pipeline) as (cases, pipelines, least):
         tallies = measure_all(cases, pipelines, least, measures_of([measure]))
         facts = compare_json(tallies, measure, seed, order, most)
         if query is not None:
@@ -103,16 +101,10 @@ def _lines(facts: dict[str, Any], measure: str) -> Iterator[str]:
             yield f"  only {one['kept_by']}: {one['chunk_id']}  {one['missing_from']} {one['stage']}: {one['reason']}"
 
 
+@grouped
 def attribute(
+    measured: Measured,
     pipeline: list[str] = Pipelines,
-    lists: Path | None = Lists,
-    eval_set: str | None = EvalSetName,
-    collection: str | None = Collection,
-    source: str | None = SourceName,
-    split: str | None = Split,
-    tag: str | None = Tag,
-    min_grade: int | None = MinGrade,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Where relevant chunks are lost, stage by stage, what each stage is good for, and whether order matters."""
@@ -120,10 +112,9 @@ def attribute(
     from rag_core.evaluate.compare_report import attribution_json
     from rag_core.evaluate.experiment import unique_names
 
-    given = pipeline or ["fixed-15"]
-    with _cases(lists, eval_set, collection, source, split, tag, workspace, given) as (cases, pipelines, usual):
+    with measured.opened(pipeline or ["fixed-15"]) as (cases, pipelines, least):
         found = [
-            attribution_json(name, attributed(cases, one, min_grade or usual))
+            attribution_json(name, attributed(cases, one, least))
             for name, one in zip(unique_names(pipelines), pipelines, strict=True)
         ]
     if json:
