@@ -70,10 +70,10 @@ def draw(document: Mapping[str, Any]) -> None:
 
 
 def _answer(row: Mapping[str, Any]) -> None:
-    st.text(f"{row['judge']} · {_took(row)}")
     if row["text"] is None:
-        st.text(f"No answer: {row['error']}")
+        st.text(f"{row['judge']} · {row['milliseconds']:,.0f} ms\nNo answer: {row['error']}")
     else:
+        st.text(f"{row['judge']} · {_took(row)}")
         st.code(row["text"], language=None, wrap_lines=True)
 
 

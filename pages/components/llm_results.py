@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.components import glossary, llm_charts
 from pages.components.llm_cost import COST
+from pages.components.trace import counted
 from rag_core.evaluate.llm_filter import is_silent
 
 NAME = "prompt and judge"
@@ -98,7 +99,7 @@ def sentence(one: Mapping[str, Any]) -> str:
     interval = "" if one["ci"] is None else f" [{one['ci'][0]:+.3f}, {one['ci'][1]:+.3f}]"
     value = one["p_corrected"] if one["p_corrected"] is not None else one["p"]
     p = "" if value is None else f", p {value:.4f}" + (f" ({one['correction']})" if one["correction"] else "")
-    counts = f"{one['wins']} queries better, {one['ties']} equal, {one['losses']} worse"
+    counts = f"{counted(one['wins'], 'query', 'queries')} better, {one['ties']} equal, {one['losses']} worse"
     return f"{one['b']} against {one['a']}: SetF {one['delta']:+.3f}{interval}{p}; {counts}"
 
 
@@ -131,7 +132,7 @@ def decisions(row: Mapping[str, Any]) -> None:
 
 def false_drops(rows: Sequence[Mapping[str, Any]]) -> None:
     """The relevant chunks that were thrown away, with their text."""
-    st.markdown(f"**{len(rows):,} relevant chunks thrown away** (harm)")
+    st.markdown(f"**{counted(len(rows), 'relevant chunk', 'relevant chunks')} thrown away** (harm)")
     if not rows:
         return
     names = ("query", "grade", "title", "reason", "text")

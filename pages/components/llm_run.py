@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.components import jobs, say
 from pages.components.llm_cost import CURRENCY, UNKNOWN, cost_word
+from pages.components.trace import counted
 from rag_core.judged import asking
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
@@ -29,7 +30,7 @@ def words(ahead: Mapping[str, Any]) -> str:
     """What a run would take, before it is paid."""
     cost = f"{UNKNOWN}, no price is set" if ahead["cost"] is None else cost_word(ahead["cost"], 4, "about ")
     tokens = f"about {ahead['prompt_tokens']:,} + {ahead['completion_tokens']:,} tokens"
-    return f"{ahead['calls']:,} calls to make, {ahead['stored']:,} stored · {tokens} · {cost}"
+    return f"{counted(ahead['calls'], 'call', 'calls')} to make, {ahead['stored']:,} stored · {tokens} · {cost}"
 
 
 def offer(bench: Bench, paid: Sequence[Entrant], what: str, key: str) -> None:
@@ -52,8 +53,8 @@ def _ask(bench: Bench, paid: Sequence[Entrant], ahead: Mapping[str, Any], key: s
         )  # fmt: skip
         most = st.number_input("Calls at most", 0, 10_000_000, 0, key=f"{key}.calls", width=150, help="0: no limit.")
         pressed = st.button(
-            f"Ask {ahead['calls']:,} questions", type="primary", icon=":material/play_arrow:", key=f"{key}.run",
-            disabled=jobs.running(),
+            f"Ask {counted(ahead['calls'], 'question', 'questions')}", type="primary", icon=":material/play_arrow:",
+            key=f"{key}.run", disabled=jobs.running(),
         )  # fmt: skip
     if jobs.running() and jobs.current(KIND) is None:
         st.caption("Other work is running; this run can start when it is done.")
@@ -114,4 +115,4 @@ def _ended() -> None:
     if stopped:
         say.problem("The last run stopped before its end; what was answered is stored, and it can go on.", stopped)
     if failures:
-        say.remarks(f"{len(failures)} kinds of failed calls in the last run", failures)
+        say.remarks(f"Why calls of the last run failed: {counted(len(failures), 'reason', 'reasons')}", failures)

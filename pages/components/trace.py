@@ -66,5 +66,5 @@ def _told(step: Step) -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun: "1 round", "2 rounds"."""
-    return f"{number} {one if number == 1 else many}"
+    """A number with its noun: "1 round", "2,000 rounds"."""
+    return f"{number:,} {one if number == 1 else many}"

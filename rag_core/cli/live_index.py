@@ -12,7 +12,10 @@ from rag_core.errors import InputError
 
 
 def searched(workspace: Path, collection: str | None, source: str | None, approximate: bool = False) -> Any:
-    """The index of a collection, or of a function that searches; exactly one is named."""
+    """The index of a collection, or of a function that searches; exactly one is named.
+
+    A demo's collection that is not there yet is made first: its vectors ship with it.
+    """
     from rag_core import workbench
 
     if (collection is None) == (source is None):
@@ -21,8 +24,22 @@ def searched(workspace: Path, collection: str | None, source: str | None, approx
         from rag_core.sources.callable_source import load_callable
 
         return load_callable(source)
+    _make_demo(workspace, str(collection))
     _tell_changed(workspace, str(collection))
     return workbench.opened(workspace, str(collection), approximate)
+
+
+def _make_demo(workspace: Path, collection: str) -> None:
+    """Build the collection of a shipped eval set that brings its vectors along, where there is none of that name."""
+    from rag_core import workbench
+    from rag_core.cli.progress import Bar
+    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.index.collection import list_collections
+
+    if collection in folders() and collection not in {one.name for one in list_collections(workspace)}:
+        found = load_set(collection)
+        if workbench.brings_vectors(found):
+            workbench.bring_up_to_date(found, workspace, Bar("embedded"))
 
 
 def _tell_changed(workspace: Path, collection: str) -> None:
@@ -60,10 +77,11 @@ def expire(workspace: Path) -> None:
 def opened_set(
     eval_set: str, collection: str | None, workspace: Path, approximate: bool = False, source: str | None = None
 ) -> tuple[Any, Any]:
-    """An eval set and the index its queries go to; a set with a corpus of its own is brought up to date first."""
+    """An eval set with the labels given here, and the index its queries go to; a corpus of its own comes up to date."""
     from rag_core import workbench
     from rag_core.cli.progress import Bar
     from rag_core.evaluate.sets import load_set
+    from rag_core.given import with_given
 
     found = load_set(eval_set, workspace)
     if source is None and collection is None:
@@ -71,4 +89,5 @@ def opened_set(
             raise InputError(f"eval set {found.name} has no corpus of its own, expected --collection NAME")
         workbench.bring_up_to_date(found, workspace, Bar("embedded"))
         collection = found.name
-    return found, searched(workspace, collection, source, approximate)
+    index = searched(workspace, collection, source, approximate)
+    return with_given(found, workspace, index), index

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from rag_core.cli.replay import shown
+from rag_core.cli.replay import comparison_line, shown
 
 
 def ahead_line(ahead: Mapping[str, Any]) -> str:
     """What a run would take, before it is paid."""
     cost = "cost unknown" if ahead["cost"] is None else f"cost about {ahead['cost']:.4f}"
     tokens = f"about {ahead['prompt_tokens']:,} + {ahead['completion_tokens']:,} tokens"
-    return f"{ahead['calls']:,} calls to make, {ahead['stored']:,} stored, {tokens}, {cost}"
+    calls = f"{ahead['calls']:,} {'call' if ahead['calls'] == 1 else 'calls'}"
+    return f"{calls} to make, {ahead['stored']:,} stored, {tokens}, {cost}"
 
 
 def lines(document: Mapping[str, Any]) -> list[str]:
@@ -23,13 +24,34 @@ def lines(document: Mapping[str, Any]) -> list[str]:
     if document["run"]["stopped"]:
         found.append(f"stopped: {document['run']['stopped']}")
     found += failure_lines(document["run"])
-    found.append("  variant               SetP   SetR   SetF   irrelevant removed  agreement  false drops  fallback")
-    for row in [document["baseline"], *document["free"], *document["variants"]]:
+    rows = [document["baseline"], *document["free"], *document["variants"]]
+    wide = max(len(row["name"][:LONGEST_NAME]) for row in rows)
+    found.append(f"  {'variant':<{wide}}   SetP   SetR   SetF  {'  '.join(title for title, _ in MORE)}")
+    for row in rows:
         scores = "  ".join(shown(row[name]) for name in ("SetP", "SetR", "SetF"))
-        rest = [shown(row.get(name)) for name in ("irrelevant_removed", "agreement")]
-        ends = f"{row.get('false_drops', '-'):>11}  {shown(row.get('fallback_rate')):>8}"
-        found.append(f"  {row['name']:<20.40}  {scores}  {rest[0]:>18}  {rest[1]:>9}  {ends}")
-    return found
+        rest = "  ".join(f"{tell(row):>{len(title)}}" for title, tell in MORE)
+        found.append(f"  {row['name'][:LONGEST_NAME]:<{wide}}  {scores}  {rest}")
+    base = document["baseline"]["name"]
+    against = [one for one in document["comparison"] if one["a"] == base and one["delta"] is not None]
+    return [*found, *map(comparison_line, against)]
+
+
+def _amount(name: str, form: str) -> Callable[[Mapping[str, Any]], str]:
+    """A figure of a row in that form, a dash where the row has none."""
+    return lambda row: "-" if row.get(name) is None else format(row[name], form)
+
+
+LONGEST_NAME = 60
+MORE = (
+    ("irrelevant removed", _amount("irrelevant_removed", ".3f")),
+    ("agreement", _amount("agreement", ".3f")),
+    ("kappa", _amount("kappa", ".3f")),
+    ("false drops", _amount("false_drops", ",")),
+    ("fallback", _amount("fallback_rate", ".3f")),
+    ("ms p95", _amount("added_ms_p95", ",.0f")),
+    ("cost", _amount("cost", ".4f")),
+)
+"""Heading → the figure of a row under it; a filter without a model has none, and an unknown cost is a dash."""
 
 
 def failure_lines(run: Mapping[str, Any]) -> list[str]:

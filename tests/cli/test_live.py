@@ -43,6 +43,34 @@ def test_a_question_brings_the_nearest_chunk_first_and_says_what_was_dropped(run
     assert query["metric"] == "cosine"
 
 
+def test_in_words_a_weak_match_and_a_stage_that_fell_back_are_said(run, folder, tmp_path, capsys, monkeypatch):
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    run("ingest", folder, "--collection", "wear")
+    asked = (
+        "query",
+        "footwear for wet weather",
+        "--collection",
+        "wear",
+        "-p",
+        '["Dense", {"MultiHop": {"max_hops": 1}}]',
+    )
+    weak = [hit["title"] for hit in run(*asked)["pipelines"][0]["queries"][0]["kept"] if hit.get("weak")]
+    assert main([*asked, "--workspace", str(tmp_path / "ws")]) == 0
+    said = capsys.readouterr().out
+    assert weak
+    assert [line.split("  ")[-2] for line in said.splitlines() if line.endswith("(weak match)")] == weak
+    assert "  MultiHop fell back: no model endpoint is set" in said
+
+
+def test_a_demo_that_is_not_there_yet_is_made_when_it_is_asked(run):
+    question = "What does a 7th level cleric need to roll to hit an opponent with armor class 6?"
+    document = run("query", question, "--collection", "rulebook", "-p", "demo-tuned")
+    (query,) = document["pipelines"][0]["queries"]
+    assert [hit["id"] for hit in query["kept"]] == ["tables/attack-cleric-ac6"]
+    assert [one["name"] for one in run("collections")["collections"]] == ["rulebook"]
+
+
 def test_collections_lists_what_was_built(run, folder):
     assert run("collections")["collections"] == []
     run("ingest", folder, "--collection", "wear")

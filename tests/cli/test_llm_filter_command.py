@@ -106,6 +106,14 @@ def test_a_judge_that_is_always_wrong_is_shown_with_what_it_threw_away(asked, li
     assert (dropped["query"], dropped["id"], dropped["text"], dropped["grade"]) == ("q0", "q0a", "Text a", 1)
 
 
+def test_the_table_gives_long_names_whole_in_even_columns_and_tests_each_against_no_model(capsys, lists):
+    assert main(["llm-filter", "variants", "--lists", lists, "--simulated", "0", "--variant", "terse"]) == 0
+    _, heading, baseline, variant, difference = capsys.readouterr().out.splitlines()
+    assert variant.startswith("  terse · simulated judge, error rate 0, seed 0  1.000")
+    assert len(heading) == len(baseline) == len(variant)
+    assert difference.startswith("terse · simulated judge, error rate 0, seed 0 − rerank off: SetF +0.")
+
+
 def test_a_preview_asks_nothing(asked, lists, endpoint):
     document = asked("variants", "--lists", lists, "--variant", "terse", "--preview")
     assert document["preview"]["calls"] == 4

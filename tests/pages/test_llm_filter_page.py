@@ -164,6 +164,7 @@ def test_a_run_is_previewed_then_paid_and_costs_nothing_again(endpoint, page, wo
     waited(page)
     assert len(endpoint.calls) == 6
     assert "0 calls to make, 6 stored" in words(page)
+    assert "6 queries better, 0 equal, 0 worse" in words(page)
     rows = table(page).set_index("prompt and judge")
     assert rows.loc["terse", "SetP"] == 1.0
     assert rows.loc["terse", "cost, USD"] == pytest.approx(6 * 0.11)
@@ -194,6 +195,15 @@ def test_a_question_is_answered_from_both_contexts_and_kept(endpoint, page, word
     assert [block.value for block in page.code] == ["an answer from 6 passages", "an answer from 2 passages"]
     again = view(view(page, "Depth"), "Answer")
     assert [block.value for block in again.code] == ["an answer from 6 passages", "an answer from 2 passages"]
+
+
+def test_one_of_a_kind_stands_in_the_singular(endpoint, page, words):
+    page.number_input(key="llm.first.own").set_value(1).run()
+    page.multiselect(key="llm.endpoints").set_value(["environment"]).run()
+    assert "1 call to make, 0 stored" in words(sane(page))
+    assert page.button(key="llm.variants.run").label == "Ask 1 question"
+    assert f"{SIMULATED} against rerank off: SetF +" in words(page)
+    assert "1 query better" in words(page)
 
 
 def test_without_an_endpoint_answer_says_that_it_needs_one(page, words):

@@ -37,6 +37,10 @@ def test_the_app_listens_on_loopback_only_and_reports_nothing():
     assert settings["server.maxUploadSize"] <= 50
 
 
+def test_no_menu_of_file_names_stands_there_while_the_app_loads():
+    assert dict(flat(SETTINGS))["client.showSidebarNavigation"] is False
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_no_page_asks_for_raw_html(path):
     assert not re.search(r"unsafe_allow|st\.html\(|components\.v1|iframe", path.read_text())
