@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import inert_text, labels, say, session, who
-from pages.components.chunk_table import label_word
+from pages.components.chunk_table import label_word, verdict_word
 from pages.components.inert_text import Block, Run, marked
 from pages.components.reading import Row, would_keep
 from rag_core.errors import StoreError
@@ -40,8 +40,9 @@ def rule_verdict(row: Row, query: str, mode: str) -> Verdict | str | None:
 
 def _head(row: Row) -> Iterator[Block]:
     yield Block("lead", (Run(row.hit.chunk.title or row.hit.chunk.id),))
-    state = Run(f"{'●' if row.kept else '○'} {row.verdict}", "plain")
-    yield Block("chips", (Run(f"rank {row.hit.rank}", "plain"), state, Run(label_word(row), "plain")))
+    weak = (Run("weak match", "plain"),) if row.weak else ()
+    state = Run(verdict_word(row), "plain")
+    yield Block("chips", (Run(f"rank {row.hit.rank}", "plain"), state, Run(label_word(row), "plain"), *weak))
     if row.reason:
         yield Block("text", (Run(row.reason),))
 

@@ -8,9 +8,11 @@ import streamlit as st
 
 from pages.components import session
 from pages.components.reading import Row
+from rag_core.filters.cutoff import WEAK
 
 SIGNS = {"relevant": "✓", "irrelevant": "✕", "unjudged": "?"}
 KEY = "explore.table"
+WEAK_HELP = f"Weak: the cosine similarity is below {WEAK:g}. Nothing is dropped for it."
 
 
 def show(rows: Sequence[Row], kind: str, name: str) -> None:
@@ -30,7 +32,7 @@ def show(rows: Sequence[Row], kind: str, name: str) -> None:
             name: st.column_config.NumberColumn(name, format="%.4f", width=max(84, 9 * len(name))),
             "title": st.column_config.TextColumn("title", width="large"),
             "label": st.column_config.TextColumn("label", width=112),
-            "verdict": st.column_config.TextColumn("verdict", width=162),
+            "verdict": st.column_config.TextColumn("verdict", width=162, help=WEAK_HELP),
             "reason": st.column_config.TextColumn("reason", width=290),
         },
         alt=f"{len(rows)} chunks with rank, {name}, title, label, verdict and reason",
@@ -41,11 +43,16 @@ def _columns(rows: Sequence[Row], kind: str, name: str) -> dict[str, list[object
     return {
         "rank": [row.hit.rank for row in rows],
         name: [row.hit.scores.get(kind) for row in rows],
-        "verdict": [f"{'●' if row.kept else '○'} {row.verdict}" for row in rows],
+        "verdict": [f"{verdict_word(row)}{', weak' if row.weak and row.kept else ''}" for row in rows],
         "label": [label_word(row) for row in rows],
         "reason": [row.reason for row in rows],
         "title": [row.hit.chunk.title or row.hit.chunk.id for row in rows],
     }
+
+
+def verdict_word(row: Row) -> str:
+    """What became of it as shape and word: "● kept"."""
+    return f"{'●' if row.kept else '○'} {row.verdict}"
 
 
 def label_word(row: Row) -> str:

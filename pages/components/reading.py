@@ -14,6 +14,7 @@ from pages.components.cut_chart import ChartData, Point
 from pages.components.view import View
 from rag_core.evaluate.experiment import Outcome
 from rag_core.filters.cut import DEFAULT_THRESHOLD
+from rag_core.filters.cutoff import is_weak
 from rag_core.rules.match import decide
 from rag_core.rules.model import Rule, read_rule
 from rag_core.stage import flatten
@@ -43,6 +44,7 @@ class Row:
     grade: int | None
     label: str  # relevant | irrelevant | unjudged
     drop: Drop | None
+    weak: bool = False  # a cosine similarity below 0.3
 
     @property
     def kept(self) -> bool:
@@ -79,7 +81,13 @@ def rows_of(outcome: Outcome, min_grade: int) -> list[Row]:
     for hit in (*outcome.start.hits, *read_beyond(outcome)):
         found.setdefault(hit.chunk.id, kept.get(hit.chunk.id, hit))
     return [
-        Row(hit, grade := grades.get(hit.chunk.id), label_of(grade, min_grade), drops.get(hit.key))
+        Row(
+            hit,
+            grade := grades.get(hit.chunk.id),
+            label_of(grade, min_grade),
+            drops.get(hit.key),
+            is_weak(hit, outcome.result.metric),
+        )
         for hit in found.values()
     ]
 

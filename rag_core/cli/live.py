@@ -63,13 +63,19 @@ def query(
 
 
 def _listing(report: Any) -> list[str]:
-    """The kept chunks of one query as lines, and how many went where."""
+    """The kept chunks of one query as lines, how many went where, and what the stages have to say about it."""
+    from rag_core.filters.cutoff import is_weak
+
     (outcome,) = report.outcomes
     result = outcome.result
     lines = [f"{report.name} · {result.metric} distance"]
-    lines += [f"  {hit.rank:>4}  {_distance(hit)}  {hit.chunk.title or hit.chunk.id}" for hit in result.hits]
+    for hit in result.hits:
+        weak = "  (weak match)" if is_weak(hit, result.metric) else ""
+        lines.append(f"  {hit.rank:>4}  {_distance(hit)}  {hit.chunk.title or hit.chunk.id}{weak}")
     steps = " → ".join(f"{step.stage} {step.left}" for step in result.steps)
-    return [*lines, f"  kept {len(result.hits)}, dropped {len(result.drops)} ({steps})"]
+    lines.append(f"  kept {len(result.hits)}, dropped {len(result.drops)} ({steps})")
+    lines += [f"  {one.stage} fell back: {one.reason}" for one in result.fallbacks]
+    return [*lines, *(f"  {one.stage}: {one.text}" for one in result.notices if not one.chunk_id)]
 
 
 def _distance(hit: Any) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from rag_core.evaluate.experiment import Outcome, PipelineReport
+from rag_core.filters.cutoff import is_weak
 from rag_core.spec import dump_stages
 from rag_core.types import RANKS, Candidates, Drop, Hit
 
@@ -50,7 +51,10 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "judged": scores.judged,
         "relevant_total": scores.relevant_total,
         "relevant_total_given": outcome.case.relevant_total is not None,
-        "kept": [hit_json(hit, grades.get(hit.chunk.id)) for hit in result.hits],
+        "kept": [
+            {**hit_json(hit, grades.get(hit.chunk.id)), **({"weak": True} if is_weak(hit, result.metric) else {})}
+            for hit in result.hits
+        ],
         "dropped": [drop_json(drop, outcome) for drop in result.drops if drop.hit.chunk.id not in kept],
         "warnings": [
             {"id": notice.chunk_id or None, "stage": notice.stage, "text": notice.text} for notice in result.notices

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Notice, Reason
 
+WEAK = 0.3
+"""Below this cosine similarity a match is marked as weak; nothing is dropped for it."""
+
 
 @dataclass(frozen=True)
 class TopK(Filter):
@@ -36,6 +39,12 @@ def cosine_similarity(hit: Hit, metric: Metric) -> float | None:
     if metric is Metric.COSINE and hit.distance is not None:
         return 1.0 - hit.distance
     return None
+
+
+def is_weak(hit: Hit, metric: Metric) -> bool:
+    """Whether the hit is a weak match: its cosine similarity is known and below WEAK."""
+    similarity = cosine_similarity(hit, metric)
+    return similarity is not None and similarity < WEAK - 1e-9
 
 
 @dataclass(frozen=True)

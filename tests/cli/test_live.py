@@ -43,7 +43,7 @@ def test_a_question_brings_the_nearest_chunk_first_and_says_what_was_dropped(run
     assert query["metric"] == "cosine"
 
 
-def test_in_words_a_weak_match_and_a_stage_that_fell_back_are_said(run, folder, tmp_path, capsys, monkeypatch):
+def test_in_words_a_weak_match_and_a_stage_that_fell_back_are_said(run, folder, tmp_path, capsysbinary, monkeypatch):
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     run("ingest", folder, "--collection", "wear")
@@ -57,7 +57,7 @@ def test_in_words_a_weak_match_and_a_stage_that_fell_back_are_said(run, folder, 
     )
     weak = [hit["title"] for hit in run(*asked)["pipelines"][0]["queries"][0]["kept"] if hit.get("weak")]
     assert main([*asked, "--workspace", str(tmp_path / "ws")]) == 0
-    said = capsys.readouterr().out
+    said = capsysbinary.readouterr().out.decode()
     assert weak
     assert [line.split("  ")[-2] for line in said.splitlines() if line.endswith("(weak match)")] == weak
     assert "  MultiHop fell back: no model endpoint is set" in said

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from rag_core.errors import InputError, SpecError
 from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.filters.cutoff import MinSimilarity, TopK, is_weak
 from rag_core.stage import counterfactuals
 from rag_core.types import Candidates, Chunk, Hit, Metric, Order, Query
 
@@ -111,3 +111,17 @@ def test_min_similarity_is_skipped_and_said_where_the_metric_is_unknown():
     after = MinSimilarity()(listed([0.5, 0.9]))
     assert len(after.hits) == 2
     assert "similarity floor skipped for 2 of 2 candidates" in after.notices[0].text
+
+
+@pytest.mark.parametrize(
+    ("distance", "metric", "weak"),
+    [
+        (0.7, Metric.COSINE, False),
+        (0.7001, Metric.COSINE, True),
+        (0.9, Metric.UNKNOWN, False),
+        (0.9, Metric.L2, False),
+    ],
+)
+def test_a_match_is_weak_below_a_cosine_similarity_of_0_3(distance, metric, weak):
+    (hit,) = listed([distance], metric=metric).hits
+    assert is_weak(hit, metric) is weak

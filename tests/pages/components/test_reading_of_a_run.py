@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.components import reading, trace
+from pages.components import chunk_table, reading, trace
 from pages.components.view import View, pipeline_of
 from rag_core.evaluate.experiment import run_case
 from rag_core.records import load_lists
@@ -163,3 +163,14 @@ def test_what_refill_read_beyond_the_list_has_rows_of_its_own():
 def test_the_trace_of_refill_says_rounds_reads_store_queries_and_why_it_stopped():
     assert trace.waterfall(refilled()) == "3 in → refill read 4, left 2 → 2 kept"
     assert trace.trace(refilled())[0].startswith("refill: 2 rounds, 4 read, 1 store query, stopped: k 2 found, ")
+
+
+def test_a_kept_weak_match_is_marked_in_the_table():
+    rows = reading.rows_of(outcome_of(View()), min_grade=1)
+    assert [row.weak for row in rows] == [False] * 4
+    hit = Hit(Chunk("w", title="far"), 5, {"distance": 0.71})
+    far = reading.Row(hit, None, "unjudged", None, weak=True)
+    assert chunk_table._columns([*rows[:1], far], "distance", "cosine distance")["verdict"] == [
+        "● kept",
+        "● kept, weak",
+    ]
