@@ -29,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.parts.prepared import PreparedEmbedder
+from benchmarks.peers.chroma_loops import QUESTION, RULE, K, fill_chroma, oversampled, plain_loop
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import Vectors, normalise
 from rag_core.index.exact import nearest_lists
@@ -37,31 +39,14 @@ from rag_core.spec import build, parse_pipeline
 from rag_core.types import Candidates, Chunk, Query
 
 DIMENSION = 384
-K, DEPTH, QUERIES = 15, 200, 200
-RULE = {"contain": "owlbear"}
-QUESTION = "What does a 7th level cleric need to roll to hit armor class 6?"
+DEPTH, QUERIES = 200, 200
+RATIOS = (("pipeline", "plain loop"), ("pipeline", "oversampled Chroma"), ("lists", "Chroma batch"))
+"""Fast row and slow row of each ratio."""
 FLOORS = {
     (10_000, "pipeline : plain loop"): 5.0,
     (100_000, "pipeline : plain loop"): 30.0,
     (10_000, "lists : Chroma batch"): 3.0,
 }
-
-
-class FixedEmbedder:
-    """Gives back prepared vectors: embedding is no part of what is measured."""
-
-    name, dimension, window, batch = "synthetic", DIMENSION, 256, 64
-
-    def __init__(self, vectors: dict[str, Vectors]) -> None:
-        self._vectors = vectors
-
-    def embed(self, texts, progress=None):
-        """The prepared vectors of the texts."""
-        return np.stack([self._vectors[text] for text in texts])
-
-    def count_tokens(self, texts):
-        """One token each: nothing is over the window."""
-        return [1] * len(texts)
 
 
 def make_data(rows: int) -> tuple[Vectors, Vectors, tuple[Chunk, ...]]:
@@ -77,60 +62,6 @@ def make_data(rows: int) -> tuple[Vectors, Vectors, tuple[Chunk, ...]]:
         for row in range(rows)
     )
     return vectors, queries, chunks
-
-
-def fill_chroma(folder: str, vectors: Vectors, chunks: tuple[Chunk, ...]) -> Any:
-    """A Chroma collection with its default graph settings, cosine space, the id also as a metadata field."""
-    import chromadb
-    from chromadb.config import Settings
-
-    client = chromadb.PersistentClient(folder, settings=Settings(anonymized_telemetry=False))
-    configuration = {"hnsw": {"space": "cosine"}}
-    collection = client.create_collection("peer", configuration=configuration, embedding_function=None)
-    for start in range(0, len(chunks), 5000):
-        some = chunks[start : start + 5000]
-        metadatas = [
-            {
-                "key": chunk.id,
-                "title": chunk.title,
-                "query_must": json.dumps(chunk.query_must) if chunk.query_must else "",
-            }
-            for chunk in some
-        ]
-        collection.add(
-            ids=[chunk.id for chunk in some],
-            embeddings=vectors[start : start + 5000],
-            metadatas=metadatas,
-            documents=[chunk.text for chunk in some],
-        )
-    return collection
-
-
-def meets(raw: str) -> bool:
-    """The plain check of a stored rule: its term stands in the query."""
-    return not raw or json.loads(raw)["contain"] in QUESTION.lower()
-
-
-def plain_loop(collection: Any, query: Vectors) -> list[str]:
-    """The loop as it is usually written, with a key that works: what was dropped is excluded from the next query."""
-    dropped: list[str] = []
-    kept: list[str] = []
-    for _ in range(3):
-        where = {"where": {"key": {"$nin": dropped}}} if dropped else {}
-        answer = collection.query(query_embeddings=[query], n_results=K, **where)
-        before = len(dropped)
-        for identity, metadata in zip(answer["ids"][0], answer["metadatas"][0], strict=True):
-            (kept if meets(metadata["query_must"]) else dropped).append(identity)
-        if len(kept) >= K or len(dropped) == before:
-            break
-    return kept[:K]
-
-
-def oversampled(collection: Any, query: Vectors) -> list[str]:
-    """The better loop: one query for three times as many, filtered."""
-    answer = collection.query(query_embeddings=[query], n_results=3 * K)
-    pairs = zip(answer["ids"][0], answer["metadatas"][0], strict=True)
-    return [identity for identity, metadata in pairs if meets(metadata["query_must"])][:K]
 
 
 def measure(rounds: int, rows: dict[str, Callable[[int], Any]]) -> dict[str, list[float]]:
@@ -153,30 +84,21 @@ def ratio(slow: list[float], fast: list[float]) -> dict[str, float]:
 def one_size(rows: int, rounds: int) -> dict[str, Any]:
     """All rows of the table for one number of chunks."""
     vectors, queries, chunks = make_data(rows)
-    texts = {f"query {number}": query for number, query in enumerate(queries)}
-    snapshot = Snapshot("bench", chunks, vectors, "synthetic", DIMENSION, "f", "r")
-    index = CollectionIndex(snapshot, FixedEmbedder(texts))
-    pipeline = build(parse_pipeline([{"Dense": {"depth": K}}, {"Requery": {"k": K}}]), {"index": index})
-
-    def ours(number: int) -> list[str]:
-        query = Query("q", QUESTION, dense_text=f"query {number}")
-        return [hit.chunk.id for hit in pipeline(Candidates(query)).hits]
-
+    ours = our_pipeline(vectors, queries, chunks)
     with tempfile.TemporaryDirectory() as folder:
         started = perf_counter()
         collection = fill_chroma(folder, vectors, chunks)
         filled = perf_counter() - started
         gc.collect()
         gc.freeze()  # as the app does after loading; both sides gain
-        filtered = measure(
+        times = measure(
             rounds,
             {
                 "plain loop": lambda number: plain_loop(collection, queries[number]),
                 "oversampled Chroma": lambda number: oversampled(collection, queries[number]),
                 "pipeline": ours,
             },
-        )
-        lists = measure(
+        ) | measure(
             max(3, rounds // 5),
             {
                 "Chroma batch": lambda number: collection.query(
@@ -188,15 +110,25 @@ def one_size(rows: int, rounds: int) -> dict[str, Any]:
         quality = recalls(collection, vectors, queries, chunks, ours)
     return {
         "chunks": rows,
-        "milliseconds": {name: statistics.median(each) for name, each in {**filtered, **lists}.items()},
-        "ratios": {
-            "pipeline : plain loop": ratio(filtered["plain loop"], filtered["pipeline"]),
-            "pipeline : oversampled Chroma": ratio(filtered["oversampled Chroma"], filtered["pipeline"]),
-            "lists : Chroma batch": ratio(lists["Chroma batch"], lists["lists"]),
-        },
+        "milliseconds": {name: statistics.median(each) for name, each in times.items()},
+        "ratios": {f"{fast} : {slow}": ratio(times[slow], times[fast]) for fast, slow in RATIOS},
         "recall": quality,
         "seconds_to_fill_chroma": filled,
     }
+
+
+def our_pipeline(vectors: Vectors, queries: Vectors, chunks: tuple[Chunk, ...]) -> Callable[[int], list[str]]:
+    """Number of a query → the ids that our pipeline keeps of it, over a collection in memory."""
+    texts = {f"query {number}": query for number, query in enumerate(queries)}
+    snapshot = Snapshot("bench", chunks, vectors, PreparedEmbedder.name, DIMENSION, "f", "r")
+    index = CollectionIndex(snapshot, PreparedEmbedder(texts))
+    pipeline = build(parse_pipeline([{"Dense": {"depth": K}}, {"Requery": {"k": K}}]), {"index": index})
+
+    def ours(number: int) -> list[str]:
+        query = Query("q", QUESTION, dense_text=f"query {number}")
+        return [hit.chunk.id for hit in pipeline(Candidates(query)).hits]
+
+    return ours
 
 
 def recalls(

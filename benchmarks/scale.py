@@ -18,22 +18,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import os
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter, process_time, sleep
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
+from benchmarks.parts.growth import table
+from benchmarks.parts.prepared import PreparedEmbedder
+from benchmarks.peers.chroma_server import GIGA, Server, client_of, serving, size_of
 from rag_core.evaluate.capture import capture_to_file
 from rag_core.index.embed import Vectors, normalise
 from rag_core.index.foreign import connect
@@ -45,9 +43,8 @@ from rag_core.workbench import capture_fingerprint, source_of
 
 DIMENSION, DEPTH, BATCH, CLUSTER = 384, 50, 5000, 50
 SPACE = {"hnsw": {"space": "cosine"}}
-NAME, MODEL = "scale", "synthetic"
+NAME = "scale"
 WORDS = ("owl", "bear", "cleric", "gate", "river", "stone", "lamp", "oak", "iron", "salt", "tower", "mill", "road")
-GIGA = 1e9
 
 
 def batch_of(number: int) -> tuple[list[str], Vectors, list[str]]:
@@ -71,79 +68,6 @@ def questions(chunks: int, count: int) -> dict[str, Vectors]:
     return {f"question {number}": vector for number, vector in enumerate(found)}
 
 
-class Prepared:
-    """Gives back prepared query vectors: embedding is no part of what is measured."""
-
-    name, dimension, window, batch = MODEL, DIMENSION, 8191, 64
-
-    def __init__(self, vectors: dict[str, Vectors]) -> None:
-        self._vectors = vectors
-
-    def embed(self, texts, progress=None):
-        """The texts' vectors."""
-        return np.stack([self._vectors[text] for text in texts])
-
-    def count_tokens(self, texts):
-        """One token each."""
-        return [1] * len(texts)
-
-
-class Server:
-    """A `chroma run` process and what the machine says of it."""
-
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.folder = folder
-        command = [str(Path(sys.executable).with_name("chroma")), "run", "--path", str(folder), "--host", "127.0.0.1"]
-        environment = {**os.environ, "ANONYMIZED_TELEMETRY": "False", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-
-    def facts(self) -> dict[str, float]:
-        """Gigabytes in memory now and at most, processor seconds so far, gigabytes on disk."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii", errors="replace")
-        lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-        ticks = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1]
-        used = sum(int(one) for one in ticks.split()[11:13]) / os.sysconf("SC_CLK_TCK")
-        memory, peak = (int(lines[name].split()[0]) * 1024 / GIGA for name in ("VmRSS", "VmHWM"))
-        return {"memory": memory, "peak": peak, "processor": used, "disk": size_of(self.folder)}
-
-
-def size_of(folder: Path) -> float:
-    """Gigabytes that a folder's files take."""
-    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / GIGA
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    """A server over an empty folder, ended afterwards."""
-    server = Server(folder)
-    try:
-        yield server
-    finally:
-        server.process.terminate()
-        server.process.wait()
-
-
-def client_of(port: int) -> Any:
-    """Chroma's client, once the server answers."""
-    import chromadb
-    from chromadb.config import Settings
-
-    from rag_core.index.chroma_server import reach_directly
-
-    reach_directly()
-    for _ in range(300):
-        try:
-            return chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False))
-        except ValueError:
-            sleep(0.2)
-    raise SystemExit(f"Chroma did not answer at port {port}")
-
-
 def fill(collection: Any, start: int, stop: int) -> tuple[list[float], float]:
     """Add the batches up to a size: seconds of each, and seconds until a question is answered then."""
     each = []
@@ -163,7 +87,9 @@ def connected(order: dict[str, Any]) -> dict[str, float]:
     """`collections connect` of the server's collection."""
     workspace = Path(order["workspace"])
     began, worked = perf_counter(), process_time()
-    done = connect(Place(url=f"http://127.0.0.1:{order['port']}", allow_private=True), NAME, NAME, workspace, MODEL)
+    done = connect(
+        Place(url=f"http://127.0.0.1:{order['port']}", allow_private=True), NAME, NAME, workspace, PreparedEmbedder.name
+    )
     taken, own = perf_counter() - began, process_time() - worked
     if done.chunks != order["chunks"]:
         raise SystemExit(f"{done.chunks} chunks were mirrored, expected {order['chunks']}")
@@ -176,7 +102,7 @@ def captured(order: dict[str, Any]) -> dict[str, float]:
     vectors = questions(order["chunks"], order["queries"])
     began = perf_counter()
     if order["exact"]:
-        index: Any = open_index(workspace, NAME, Prepared(vectors))
+        index: Any = open_index(workspace, NAME, PreparedEmbedder(vectors))
     else:
         index = CallableIndex(server_search(order["port"], vectors), "scale:search")
     opened = perf_counter() - began
@@ -261,55 +187,6 @@ def run(sizes: list[int], queries: list[int], folder: Path) -> list[dict[str, fl
             rows.append(row | measured(server, chunks, asked, folder))
             say(json.dumps(rows[-1]))
     return rows
-
-
-FITS = {
-    "add seconds": ("n log n", "power"),
-    "add processor": ("n log n", "power"),
-    "server memory": ("line",),
-    "server disk": ("line",),
-    "connect seconds": ("power",),
-    "connect processor": ("line",),
-    "connect server processor": ("power",),
-    "connect peak": ("line",),
-    "connect disk": ("line",),
-    "exact opened": ("line",),
-    "exact peak": ("line",),
-    "exact milliseconds": ("line",),
-    "exact processor ms": ("line",),
-    "graph milliseconds": ("power",),
-    "graph server ms": ("power",),
-}
-"""Row → the laws it is fitted by: a·n·ln n, a·n + b, or a·n^b."""
-
-
-def fitted(law: str, sizes: list[float], values: list[float], at: float) -> tuple[float, float, str]:
-    """(the value at a size, the largest residual as a share of a measured value, the law with its numbers)."""
-    n, y = np.array(sizes, dtype=float), np.array(values, dtype=float)
-    if law == "n log n":
-        slope = float((y * n * np.log(n) / y**2).sum() / ((n * np.log(n) / y) ** 2).sum())  # least relative squares
-        told, law_of = f"{slope:.3g} n ln n", lambda x: slope * x * np.log(x)
-    elif law == "line":
-        slope, base = np.polyfit(n, y, 1, w=1 / y)
-        told, law_of = f"{slope:.3g} n + {base:.3g}", lambda x: slope * x + base
-    else:
-        power, base = np.polyfit(np.log(n), np.log(y), 1)
-        told, law_of = f"{math.exp(base):.3g} n^{power:.2f}", lambda x: math.exp(base) * x**power
-    return float(law_of(at)), float(np.max(np.abs(law_of(n) / y - 1))), told
-
-
-def table(rows: list[dict[str, float]], towards: int) -> list[str]:
-    """The figures as lines: measured sizes, then what the fits of those below give for the size they go towards."""
-    below = [row for row in rows if row["chunks"] < towards]
-    head = "".join(f"{int(row['chunks']):>12,}" for row in rows)
-    lines = [f"{'chunks':26}{head}{f'{towards:,} by fit':>20}  residual  law"]
-    for name in [one for one in rows[0] if one not in ("chunks", "queries")]:
-        line = f"{name:26}" + "".join(f"{row[name]:12.3f}" for row in rows)
-        laws = FITS.get(name, ()) if len(below) > 2 else ()
-        fits = [fitted(law, [r["chunks"] for r in below], [r[name] for r in below], towards) for law in laws]
-        ends = [f"{value:20.3f}{residual:10.0%}  {told}" for value, residual, told in fits] or [""]
-        lines += [line + ends[0], *(" " * len(line) + more for more in ends[1:])]
-    return lines
 
 
 def say(text: str) -> None:
