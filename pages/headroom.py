@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.components import glossary, header, headroom_data, resources, say, tuning, tuning_set
 from pages.components.reading import score_kind, score_name
+from pages.components.trace import counted
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.spec import read_pipeline
@@ -163,7 +164,8 @@ def draw_curves(room: headroom_data.Room) -> None:
     picked = points[0].get("customdata") if points else None
     if isinstance(picked, list):
         picked = picked[0] if picked else None
-    tuning_set.quiet(f"All {found.chunks:,} chunks of {chunks.queries} queries pooled (micro), one threshold for all.")
+    pooled = f"{counted(found.chunks, 'chunk', 'chunks')} of {counted(chunks.queries, 'query', 'queries')}"
+    tuning_set.quiet(f"All {pooled} pooled (micro), one threshold for all.")
     if picked is None:
         st.markdown(":gray[Click a point of a curve to pick its threshold.]")
         return
@@ -199,8 +201,8 @@ def draw_bands(room: headroom_data.Room) -> None:
         for one in shares
     ]
     tuning_set.quiet(
-        f"{'; '.join(told)}. Chunks of {len(room.cases)} queries. Low: distance over {DEFAULT_LIMITS.low_distance} or "
-        f"a gap before it of {DEFAULT_LIMITS.low_gap} or more; high: distance under {DEFAULT_LIMITS.high_distance} and "
+        f"{'; '.join(told)}. Chunks of {counted(len(room.cases), 'query', 'queries')}. Low: distance over "
+        f"{DEFAULT_LIMITS.low_distance} or a gap before it of {DEFAULT_LIMITS.low_gap} or more; high: distance under {DEFAULT_LIMITS.high_distance} and "
         f"gap under {DEFAULT_LIMITS.high_gap}; cosine distances. Unjudged chunks take no part."
     )
 

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from pages.components.headroom_data import Chunks, Curve
+from pages.components.trace import counted
 from rag_core.evaluate.confidence import BandShare
 from rag_core.evaluate.headroom import QueryHeadroom
 
@@ -71,7 +72,7 @@ def histogram(chunks: Chunks, score: str) -> Any:
                     marker={"color": shade}, xbins={"start": low, "end": high + size, "size": size},
                 )
             )  # fmt: skip
-    title = f"Distance by label, chunks of {chunks.queries} queries"
+    title = f"Distance by label, chunks of {counted(chunks.queries, 'query', 'queries')}"
     return _layout(figure, title, score, "share of its kind (%)")
 
 

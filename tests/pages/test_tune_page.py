@@ -207,9 +207,16 @@ def test_a_live_set_is_captured_once_and_tuned(open_page, words):
     assert "QueryMust + fixed k" in words(app)
 
 
-@pytest.mark.parametrize("view", ["Precision and recall", "Dead knobs", "Command"])
-def test_every_part_of_tune_opens_on_the_recorded_set(open_page, view):
-    show(open_page(eval_set="recorded-combat"), view)
+def test_the_front_holds_no_setting_that_another_beats_and_every_fixed_k_stands_below(open_page):
+    app = show(open_page(eval_set="recorded-combat"), "Precision and recall")
+    front = list(zip(*(frame(app, "gap_threshold")[name] for name in ("SetP", "SetR")), strict=True))
+    assert not [
+        (one, other) for one in front for other in front if one != other and one[0] <= other[0] and one[1] <= other[1]
+    ]
+    fixed = frame(app, "fixed k").sort_values("fixed k")
+    assert list(fixed["fixed k"]) == list(range(1, 16))
+    assert list(fixed["kept_mean"]) == [float(k) for k in range(1, 16)]
+    assert fixed["SetR"].is_monotonic_increasing
 
 
 def test_headroom_says_that_perfect_cuts_are_all_there_is_to_gain(open_page, workspace, words, figures):
@@ -222,11 +229,48 @@ def test_headroom_says_that_perfect_cuts_are_all_there_is_to_gain(open_page, wor
     assert set(frame(app, "limited by")["limited by"]) <= {"filter", "nothing to gain"}
 
 
-@pytest.mark.parametrize("eval_set", ["recorded-combat", "adaptive-short", "made"])
-@pytest.mark.parametrize("view", ["Per query", "Distances", "Curves", "Confidence bands"])
-def test_every_part_of_headroom_opens(open_page, workspace, eval_set, view):
+RELEVANT_AND_NOT = {"recorded-combat": (17, 13), "adaptive-short": (2, 3), "made": (33, 63)}
+
+
+@pytest.mark.parametrize("eval_set", RELEVANT_AND_NOT)
+def test_headroom_lists_per_query_what_a_better_end_of_the_list_would_bring(open_page, workspace, eval_set):
     write_set(workspace)
-    show(open_page("headroom", eval_set), view, "headroom")
+    rows = frame(show(open_page("headroom", eval_set), "Per query", "headroom"), "limited by")
+    (fixed,) = (name for name in rows if name.startswith("best fixed k"))
+    assert (rows["best cut"] >= rows[fixed] - 1e-12).all()
+    assert (rows["perfect filter"] >= rows["best cut"] - 1e-12).all()
+    assert len(rows) == {"recorded-combat": 2, "adaptive-short": 1, "made": 8}[eval_set]
+
+
+@pytest.mark.parametrize("eval_set", RELEVANT_AND_NOT)
+def test_headroom_draws_every_judged_chunk_by_distance(open_page, workspace, eval_set):
+    write_set(workspace)
+    (chart,) = show(open_page("headroom", eval_set), "Distances", "headroom").get("plotly_chart")
+    relevant, irrelevant = RELEVANT_AND_NOT[eval_set]
+    names = {trace["name"] for trace in json.loads(chart.proto.spec)["data"]}
+    assert names == {f"relevant ({relevant} chunks)", f"irrelevant ({irrelevant} chunks)"}
+
+
+@pytest.mark.parametrize("eval_set", RELEVANT_AND_NOT)
+def test_headrooms_curves_pool_all_chunks(open_page, workspace, words, eval_set):
+    write_set(workspace)
+    app = show(open_page("headroom", eval_set), "Curves", "headroom")
+    queries = {"recorded-combat": "2 queries", "adaptive-short": "1 query", "made": "8 queries"}[eval_set]
+    assert f"All {sum(RELEVANT_AND_NOT[eval_set])} chunks of {queries} pooled" in words(app)
+    assert "Click a point of a curve" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("eval_set", "bands"),
+    [
+        ("recorded-combat", "low: 17 of 30 judged chunks relevant (57% [39%, 73%])"),
+        ("adaptive-short", "high: 1 of 1 judged chunks relevant (100% [21%, 100%])"),
+        ("made", "high: 33 of 33 judged chunks relevant (100% [90%, 100%])"),
+    ],
+)
+def test_headroom_holds_the_bands_against_the_labels(open_page, workspace, words, eval_set, bands):
+    write_set(workspace)
+    assert bands in words(show(open_page("headroom", eval_set), "Confidence bands", "headroom"))
 
 
 def test_the_first_set_of_the_llm_filter_is_not_forced_on_tune(open_app):
