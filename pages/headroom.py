@@ -201,9 +201,10 @@ def draw_bands(room: headroom_data.Room) -> None:
         for one in shares
     ]
     tuning_set.quiet(
-        f"{'; '.join(told)}. Chunks of {counted(len(room.cases), 'query', 'queries')}. Low: distance over "
-        f"{DEFAULT_LIMITS.low_distance} or a gap before it of {DEFAULT_LIMITS.low_gap} or more; high: distance under {DEFAULT_LIMITS.high_distance} and "
-        f"gap under {DEFAULT_LIMITS.high_gap}; cosine distances. Unjudged chunks take no part."
+        f"{'; '.join(told)}. Chunks of {counted(len(room.cases), 'query', 'queries')}. "
+        f"Low: distance over {DEFAULT_LIMITS.low_distance} or a gap before it of {DEFAULT_LIMITS.low_gap} or more; "
+        f"high: distance under {DEFAULT_LIMITS.high_distance} and gap under {DEFAULT_LIMITS.high_gap}; "
+        "cosine distances. Unjudged chunks take no part."
     )
 
 
