@@ -51,6 +51,10 @@ class Client:
         self._library: Any = None
         self._opening = Lock()
 
+    def prepare(self) -> None:
+        """Load what the first call needs, so that a time given for several calls is not spent on it."""
+        self._opened()
+
     def embed(self, texts: Sequence[str], dimension: int | None = None) -> list[list[float]]:
         """One vector per text, in the order of the texts; all of width `dimension` where it is given."""
 

@@ -154,6 +154,7 @@ class EndpointJudge:
     ) -> list[Answer]:
         """One answer per prompt, at most `concurrency` calls at once; `cache` is for judges that store."""
         client = self._client(model or self.endpoint.model)
+        client.prepare()
         end = monotonic() + seconds
         if len(prompts) < 2 or concurrency < 2:
             return [self._one(client, prompt, end, seconds) for prompt in prompts]

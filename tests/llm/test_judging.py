@@ -24,6 +24,7 @@ from rag_core.llm import (
     ladder,
 )
 from rag_core.llm import client as client_module
+from rag_core.llm import judging
 from rag_core.llm.recorded import answer_key
 from rag_core.types import Chunk, Query
 
@@ -87,6 +88,20 @@ def test_answers_come_in_the_order_of_the_prompts(httpserver):
     echo(httpserver)
     answers = ask(judge_of(httpserver), *(Ask(f"n{at}") for at in range(20)))
     assert [answer.text for answer in answers] == [f"n{at}" for at in range(20)]
+
+
+def test_loading_the_library_takes_none_of_the_calls_time(httpserver, monkeypatch):
+    echo(httpserver)
+    clock, opened = [0.0], client_module.Client._opened
+
+    def slowly(client):
+        clock[0] += 10 if client._library is None else 0
+        return opened(client)
+
+    monkeypatch.setattr(client_module.Client, "_opened", slowly)
+    monkeypatch.setattr(judging, "monotonic", lambda: clock[0])
+    answers = ask(judge_of(httpserver), Ask("one"), Ask("two"), concurrency=1)
+    assert [answer.text for answer in answers] == ["one", "two"]
 
 
 def test_no_more_calls_than_allowed_are_under_way_at_once(busy_server):
