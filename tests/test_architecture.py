@@ -32,6 +32,7 @@ MAY = {
     "remember": BASE | {"stage", "spec", "index", "llm", "settings", "cache"},
     "sources": BASE | {"records", "index", "corpus", "store"},
     "store": BASE | {"settings"},
+    "given": BASE | {"evaluate", "store"},
     "spec": BASE | {"stage", "filters", "retrieve"},
     "workbench": BASE | {"stage", "retrieve", "spec", "evaluate", "index", "resources", "wording"},
     "wording": BASE | {"stage", "retrieve", "evaluate", "index", "corpus"},

@@ -138,7 +138,7 @@ def labelled(chosen: EvalSet, cases: Sequence[Case], live: LiveIndex | None) -> 
     try:
         store = resources.label_store()
         if live is not None:
-            return labels.overlaid_by_key(store, chosen.name, cases, live.keys)
+            return labels.overlaid_in(store, chosen.name, cases, live.at_hand)
         return labels.overlaid(store, chosen.name, cases)
     except StoreError as error:
         say.problem("The labels given here cannot be read; the eval set’s own are shown.", str(error))

@@ -20,6 +20,7 @@ from rag_core.evaluate.sets import EvalSet
 from rag_core.spec import fingerprint, read_pipeline
 from rag_core.stage import Pipeline
 from rag_core.store.database import Store
+from rag_core.store.matching import AtHand
 from rag_core.types import Candidates, Case, Chunk, Hit
 
 if TYPE_CHECKING:
@@ -31,23 +32,23 @@ KEPT = 4  # pools of live sets held at once
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """A report per pipeline over the same cases; `keys` and `chunks` are those of the collection that was searched."""
+    """A report per pipeline over the same cases; `at_hand` and `chunks` are of the collection that was searched."""
 
     reports: tuple[PipelineReport, ...]
-    keys: Mapping[str, str] | None = None  # what a label is stored under → chunk id
+    at_hand: AtHand | None = None
     chunks: Mapping[str, Chunk] | None = None
 
     def cases(self, store: Store, eval_set: str) -> list[Case]:
         """The cases with the labels people gave laid over their own."""
         plain = [outcome.case for outcome in self.reports[0].outcomes]
-        if self.keys is None:
+        if self.at_hand is None:
             return labels.overlaid(store, eval_set, plain)
-        return labels.overlaid_by_key(store, eval_set, plain, self.keys)
+        return labels.overlaid_in(store, eval_set, plain, self.at_hand)
 
     def whole(self, store: Store, chosen: EvalSet) -> EvalSet:
         """The eval set with its labels and, per query, all that any pipeline read and every labelled chunk."""
         cases = self.cases(store, chosen.name)
-        if self.keys is not None:
+        if self.at_hand is not None:
             groups = zip(*(report.outcomes for report in self.reports), strict=True)
             cases = [
                 self._whole(case, [one.result for one in group]) for case, group in zip(cases, groups, strict=True)
@@ -151,4 +152,4 @@ def _search(chosen: EvalSet, pipelines: Sequence[Pipeline], progress: jobs.Progr
 
 
 def _lists(reports: Sequence[PipelineReport], found: LiveIndex) -> Lists:
-    return Lists(tuple(reports), found.keys, found.chunks)
+    return Lists(tuple(reports), found.at_hand, found.chunks)

@@ -6,17 +6,18 @@ number of the next event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from uuid import uuid4
 
 import streamlit as st
 
 from pages.components import who
-from rag_core.evaluate.experiment import with_labels
+from rag_core import given
 from rag_core.store.database import Store
 from rag_core.store.events import Event, is_reserved, undo_of
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
+from rag_core.store.matching import AtHand
 from rag_core.types import Case, Hit
 
 STREAM = "labels.stream"
@@ -47,29 +48,12 @@ def annotator() -> str:
 
 def overlaid(store: Store, eval_set: str, cases: Sequence[Case]) -> list[Case]:
     """The cases with this store's labels laid over their own; a label meets its chunk by text, else by id."""
-    events = LabelStore(store).labels(eval_set)
-    if not events:
-        return list(cases)
-    said: dict[tuple[str, str], Event] = {(event.query_id, event.chunk_key): event for event in events}
-    queries = {query_id for query_id, _ in said}
-    overlay = {case.query.id: _grades(case, said) for case in cases if case.query.id in queries}
-    return with_labels(cases, overlay)
+    return given.laid_over(LabelStore(store).labels(eval_set), cases)
 
 
-def _grades(case: Case, said: dict[tuple[str, str], Event]) -> dict[str, int | None]:
-    """Chunk id → grade (None: unsure) for one case."""
-    hits = case.candidates.hits if case.candidates else ()
-    pairs = ((hit.chunk.id, said.get((case.query.id, key_of(hit)))) for hit in hits)
-    return {chunk_id: event.grade for chunk_id, event in pairs if event is not None}
-
-
-def overlaid_by_key(store: Store, eval_set: str, cases: Sequence[Case], keys: Mapping[str, str]) -> list[Case]:
-    """The same for a collection that is searched: labels meet all its chunks (`keys`: label key → chunk id)."""
-    overlay: dict[str, dict[str, int | None]] = {}
-    for event in LabelStore(store).labels(eval_set):
-        if event.chunk_key in keys:
-            overlay.setdefault(event.query_id, {})[keys[event.chunk_key]] = event.grade
-    return with_labels(cases, overlay) if overlay else list(cases)
+def overlaid_in(store: Store, eval_set: str, cases: Sequence[Case], chunks: AtHand) -> list[Case]:
+    """The same for a collection that is searched: labels meet all its chunks."""
+    return given.laid_over(LabelStore(store).labels(eval_set), cases, chunks)
 
 
 def key_of(hit: Hit) -> str:
@@ -79,9 +63,8 @@ def key_of(hit: Hit) -> str:
 
 def standing(store: Store, eval_set: str, query_id: str, hit: Hit) -> Event | None:
     """The person's own label of a chunk that counts now."""
-    events: Iterable[Event] = LabelStore(store).labels(eval_set, annotator())
-    key = key_of(hit)
-    return next((e for e in reversed(list(events)) if (e.query_id, e.chunk_key) == (query_id, key)), None)
+    events, chunk = LabelStore(store).labels(eval_set, annotator()), AtHand.of([hit.chunk])
+    return next((event for event in reversed(events) if event.query_id == query_id and chunk.ids(event)), None)
 
 
 def give(store: Store, eval_set: str, case: Case, hit: Hit, grade: int | None) -> None:

@@ -9,7 +9,18 @@ import typer
 
 from rag_core.cli.grouping import grouped
 from rag_core.cli.llm_filter import llm_filter_app
-from rag_core.cli.llm_filter_options import Depth, Endpoint, Judges, Model, Queries, Setting, Spending, say, stop_if
+from rag_core.cli.llm_filter_options import (
+    Depth,
+    Endpoint,
+    Judges,
+    Model,
+    Queries,
+    Setting,
+    Spending,
+    say,
+    stop_if,
+    with_given_labels,
+)
 from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
@@ -100,6 +111,7 @@ def answer(
     folder = resolve_workspace(workspace)
     (stage,) = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
     queries = bench.open_bench(eval_set, lists, collection, folder, None, None, min_grade, stage.oversample)
+    queries = with_given_labels(queries, eval_set, folder)
     case = next((case for case in queries.cases if chosen in ("", case.query.id)), None)
     if case is None:
         raise InputError(f"there is no query {chosen[:80]!r}, expected one of the {len(queries.cases)} query ids")

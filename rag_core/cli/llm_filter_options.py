@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,20 @@ class Queries:
         from rag_core.judged.bench import open_bench
 
         given = (self.split, self.first, self.min_grade)
-        return open_bench(self.eval_set, self.lists, self.collection, workspace, *given, depth)
+        return with_given_labels(
+            open_bench(self.eval_set, self.lists, self.collection, workspace, *given, depth), self.eval_set, workspace
+        )
+
+
+def with_given_labels(bench: Bench, eval_set: str | None, workspace: Path) -> Bench:
+    """The queries of an eval set with the labels given in this workspace; those of a file of lists as they are."""
+    from rag_core.given import given_labels, laid_over
+    from rag_core.store.matching import AtHand
+
+    if eval_set is None:
+        return bench
+    chunks = AtHand.of(bench.chunks.values())
+    return replace(bench, cases=tuple(laid_over(given_labels(workspace, bench.name), bench.cases, chunks)))
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,11 @@ def read_sources(
 ) -> Sources:
     """Chunks from the collection (an eval set with a corpus brings its own), else from the recorded lists."""
     from rag_core.evaluate.sets import load_set
+    from rag_core.given import given_labels, laid_over
     from rag_core.index.collection import open_collection
     from rag_core.records import load_lists
     from rag_core.rules.suggest import chunks_of
+    from rag_core.store.matching import AtHand
 
     found = load_set(eval_set, workspace) if eval_set else None
     cases = tuple(load_lists(lists)) if lists else ()
@@ -47,6 +49,8 @@ def read_sources(
     if collection is None and not any(case.candidates for case in cases):
         raise InputError("no chunks were named, expected --collection NAME, an --eval-set with chunks or --lists FILE")
     chunks = open_collection(workspace, collection).chunks if collection else chunks_of(cases)
+    if found is not None:
+        cases = tuple(laid_over(given_labels(workspace, found.name), cases, AtHand.of(chunks)))
     return Sources(chunks, cases, min_grade or (found.min_grade if found else 1), collection)
 
 

@@ -103,10 +103,11 @@ def _of_set(
 ) -> tuple[list[Any], int]:
     """The recorded lists of a set, or one deep run per query of its collection by the pipeline's own source."""
     from rag_core.evaluate.sets import load_set
+    from rag_core.given import with_given
 
     found = load_set(eval_set, workspace)
     if found.recorded and collection is None:
-        return list(found.cases), min_grade or found.min_grade
+        return list(with_given(found, workspace).cases), min_grade or found.min_grade
     from rag_core import workbench
     from rag_core.evaluate.capture import captures
     from rag_core.spec import read_pipeline

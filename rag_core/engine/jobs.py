@@ -45,11 +45,12 @@ class Place:
     index: str = ""  # the fingerprint of the collection's index
 
     def part(self, cases: Sequence[Case], **more: Any) -> str:
-        """A part for these queries."""
+        """A part for these queries with their labels, which the files of the set need not hold."""
         known = asdict(self) | {"workspace": str(self.workspace.resolve())}
         if Path(self.eval_set).is_dir():
             known["eval_set"] = str(Path(self.eval_set).resolve())
-        return as_part(known | {"ids": [case.query.id for case in cases]} | more)
+        grades = [list(case.grades.items()) for case in cases]  # as pairs: a part's text sorts the keys of its objects
+        return as_part(known | {"ids": [case.query.id for case in cases], "grades": grades} | more)
 
 
 def spec_of(pipeline: Pipeline) -> dict[str, Any]:

@@ -53,9 +53,10 @@ def index_of(part: dict[str, Any]) -> Any:
 
 
 def asked(part: dict[str, Any]) -> list[Case]:
-    """The queries a part names."""
+    """The queries a part names, with the labels it gives them."""
     known = _cases(part["workspace"], part["eval_set"])
-    return [known[identity] for identity in part["ids"]]
+    labels = map(dict, part["grades"])
+    return [replace(known[identity], grades=grades) for identity, grades in zip(part["ids"], labels, strict=True)]
 
 
 def capture_part(text: str) -> str:

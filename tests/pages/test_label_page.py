@@ -33,12 +33,12 @@ def view(app, name):
     return sane(app.run())
 
 
-def said(workspace, annotator, grades):
+def said(workspace, annotator, grades, eval_set="recorded-combat", query="combat-1"):
     with open_store(workspace) as store:
         LabelStore(store).append(
             [
                 Event(
-                    session=annotator, seq=seq, eval_set="recorded-combat", query_id="combat-1",
+                    session=annotator, seq=seq, eval_set=eval_set, query_id=query,
                     chunk_id=chunk, annotator=annotator, grade=grade,
                 )
                 for seq, (chunk, grade) in enumerate(grades.items())
@@ -174,6 +174,22 @@ def test_a_live_set_is_searched_once_and_pooled(live_page, label_page):
     again = sane(label_page(set="small", annotator="bob"))
     assert queue_of(again).annotator == "bob"
     assert jobs.current("label") is first
+
+
+def test_labels_that_know_a_chunk_by_its_id_alone_count_on_its_text(live_page, label_page, workspace):
+    """As a file in CSV, TREC or BEIR form brings them."""
+    assert len(queue_of(live_page).judged) == 1
+    said(workspace, "ann", {"c5": 3, "c6": 0}, "small", "q1")
+    assert len(queue_of(sane(label_page(set="small"))).judged) == 3
+
+
+def test_a_label_from_a_file_is_ones_own_on_explore(label_page, workspace, words):
+    said(workspace, "ann", {"combat-1-01": 3})
+    app = sane(label_page(annotator="ann"))
+    app.switch_page("pages/explore.py").run()
+    app.session_state["explore.selected"] = "combat-1-01"
+    assert "labelling as ann" in words(sane(app.run()))
+    assert "label.undo" in [button.key for button in app.button]
 
 
 def test_labels_of_a_live_set_meet_its_chunks_and_settle_the_comparison(live_page, workspace):

@@ -1,0 +1,81 @@
+"""Labels given in a workspace count wherever an eval set is measured: in commands as on pages."""
+
+import json
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.evaluate.sets import load_set
+from rag_core.given import with_given
+from tests import small_rules
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    small_rules.build(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(workspace, capsysbinary):
+    def called(*arguments):
+        assert main([*map(str, arguments), "--workspace", str(workspace), "--json"]) == 0
+        return json.loads(capsysbinary.readouterr().out)
+
+    return called
+
+
+@pytest.fixture
+def own(workspace, run):
+    """An eval set of queries only, with a label for each that came from a file and knows chunks by id."""
+    (workspace / "questions.csv").write_text(
+        "id,query\nsix,What does a cleric need to hit armor class 6?\nhelp,How does a shield help?\n"
+    )
+    (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nsix,cleric-6,3\nhelp,shields,3\n")
+    run("eval-sets", "new", "own", workspace / "questions.csv")
+    run("labels", "import", workspace / "mine.csv", "--eval-set", "own")
+    return "own"
+
+
+def scored(document):
+    return document["pipelines"][0]["means"]["queries_scored"]
+
+
+def test_a_set_without_a_label_given_stays_as_it_is(workspace):
+    found = load_set("recorded-combat")
+    assert with_given(found, workspace) is found
+
+
+def test_labels_from_a_file_count_in_evaluate(run, own):
+    assert scored(run("evaluate", "--eval-set", own, "--collection", small_rules.NAME, "-p", "fixed-15")) == 2
+
+
+def test_a_capture_keeps_them_with_its_lists(run, own, workspace):
+    out = workspace / "lists.jsonl"
+    run("capture", "--eval-set", own, "--collection", small_rules.NAME, "--depth", "8", "--out", out)
+    assert scored(run("replay", out, "--pipeline", "unfiltered")) == 2
+
+
+def test_they_count_in_compare_and_tune(run, own):
+    there = ("--eval-set", own, "--collection", small_rules.NAME)
+    compared = run("compare", *there, "-p", "unfiltered", "-p", "fixed-15", "-m", "SetR")
+    assert [row["measures"]["SetR"]["mean"] for row in compared["table"]] == [1.0, 1.0]
+    assert run("sweep", *there, "--stage", "TopK", "--grid", "k=8")["best"]["SetR"] == 1.0
+
+
+def test_they_count_in_recorded_lists(run, workspace):
+    before = run("evaluate", "--eval-set", "recorded-combat", "-p", "unfiltered")["pipelines"][0]["queries"][0]
+    chunk = next(hit["id"] for hit in before["kept"] if hit["relevant"] == 0)
+    (workspace / "mine.csv").write_text(f"query_id,chunk_id,grade\n{before['id']},{chunk},2\n")
+    run("labels", "import", workspace / "mine.csv", "--eval-set", "recorded-combat")
+    after = run("evaluate", "--eval-set", "recorded-combat", "-p", "unfiltered")["pipelines"][0]["queries"][0]
+    assert after["relevant_total"] == before["relevant_total"] + 1
+
+
+def test_they_count_where_rules_are_checked(run, workspace):
+    (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nshield,strength,2\n")
+    run("labels", "import", workspace / "mine.csv", "--eval-set", small_rules.NAME)
+    from rag_core.cli.rule_sources import read_sources
+
+    found = read_sources(workspace, small_rules.NAME, small_rules.NAME, None, None)
+    assert {case.query.id: dict(case.grades) for case in found.cases}["shield"] == {"shields": 2, "strength": 2}
