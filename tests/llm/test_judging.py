@@ -21,10 +21,10 @@ from rag_core.llm import (
     RetryBudget,
     SimulatedJudge,
     check_connection,
+    judging,
     ladder,
 )
 from rag_core.llm import client as client_module
-from rag_core.llm import judging
 from rag_core.llm.recorded import answer_key
 from rag_core.types import Chunk, Query
 
