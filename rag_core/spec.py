@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
@@ -142,19 +143,22 @@ def read_pipeline(source: str) -> Pipeline:
     text = source.strip()
     if text.startswith(("{", "[")):
         return parse_pipeline(parse_json(text, "the inline pipeline"))
-    path = Path(source)
-    if not path.exists():
-        path = _named(source)
+    path = _named(source)
     parse = parse_json if path.suffix == ".json" else parse_yaml
     return parse_pipeline(parse(read_text(path, limit=1_000_000), str(path)), name=path.stem)
 
 
 def _named(name: str) -> Path:
-    """The file of a saved or shipped pipeline; an InputError lists their names. A shipped name is never hidden."""
+    """The file of a shipped or saved pipeline, else the file at that path; an InputError lists the names there are.
+
+    A file or folder of the same name never hides a shipped pipeline.
+    """
     if name.replace("-", "").isalnum():
         for folder in (SHIPPED, resolve_workspace() / SAVED):
-            if (folder / f"{name}.yaml").is_file():
+            if os.path.isfile(folder / f"{name}.yaml"):  # not Path.is_file, which raises on a name no file can have
                 return folder / f"{name}.yaml"
+    if os.path.exists(name):
+        return Path(name)
     names = ", ".join((*shipped_names(), *saved_names()))
     raise InputError(f"pipeline {name[:200]!r} is no file, expected a spec file, inline JSON or one of {names}")
 

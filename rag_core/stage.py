@@ -47,11 +47,17 @@ def resource() -> Any:
     return field(default=None, compare=False, repr=False, metadata={"setting": False})
 
 
+def _is_huge(value: Any) -> bool:
+    """Whether it is a whole number that no float can hold; Python does not even write the longest of them out."""
+    return isinstance(value, int) and value.bit_length() > 1000
+
+
 def _check(stage: str, name: str, value: Any, type_: str, meta: Mapping[str, Any]) -> Any:
     """The value as the setting's type, or a SpecError that names stage, setting, value and range."""
 
     def refuse(expected: str) -> SpecError:
-        return SpecError(f"{stage}.{name} is {value!r}, expected {expected}")
+        shown = f"a number of {value.bit_length()} bits" if _is_huge(value) else repr(value)
+        return SpecError(f"{stage}.{name} is {shown[:200]}, expected {expected}")
 
     if value is None and meta["optional"]:
         return None
@@ -65,7 +71,7 @@ def _check(stage: str, name: str, value: Any, type_: str, meta: Mapping[str, Any
             raise refuse("true or false")
         return value
     if kind in ("int", "float"):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or _is_huge(value) or not math.isfinite(value):
             raise refuse("a whole number" if kind == "int" else "a number")
         if kind == "int" and value != int(value):
             raise refuse("a whole number")

@@ -110,3 +110,20 @@ def test_a_pipeline_saved_in_the_workspace_is_found_by_its_name(tmp_path, monkey
     assert read_pipeline("fixed-15").stages[-1].k == 15
     with pytest.raises(InputError, match="mine"):
         read_pipeline("yours")
+
+
+def test_a_file_of_the_same_name_does_not_hide_a_shipped_pipeline(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hybrid").write_text("stages: [{TopK: {k: 1}}]")
+    assert [stage.name for stage in read_pipeline("hybrid").stages][-1] == "TopK"
+    assert read_pipeline("hybrid").stages[-1].k == 15
+
+
+def test_a_name_that_no_file_can_have_is_an_input_error():
+    with pytest.raises(InputError, match="is no file"):
+        read_pipeline("h" * 5000)
+
+
+def test_a_number_that_no_float_holds_is_refused_and_not_written_out():
+    with pytest.raises(SpecError, match=r"TopK\.k is a number of 3\d{3} bits, expected a whole number"):
+        parse_pipeline([{"TopK": {"k": 10**1000}}])

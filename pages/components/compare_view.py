@@ -12,7 +12,7 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.files import parse_json
-from rag_core.spec import read_pipeline
+from rag_core.spec import read_pipeline, saved_names, shipped_names
 from rag_core.stage import Pipeline
 
 FEWEST, MOST = 2, 5
@@ -59,8 +59,10 @@ def settled(view: CompareView) -> CompareView:
 
 def read_entry(entry: str) -> Pipeline:
     """The pipeline of one entry: a name, or inline JSON; never a path. An InputError says what is wrong with it."""
-    if not entry.startswith(("{", "[")) and not entry.replace("-", "").isalnum():
-        raise InputError(f"pipeline {entry[:80]!r} is no name, expected a shipped or saved one")
+    if not entry.startswith(("{", "[")):
+        known = (*shipped_names(), *saved_names())
+        if entry not in known or not entry.replace("-", "").isalnum():
+            raise InputError(f"pipeline {entry[:80]!r} is no name, expected one of {', '.join(known)}")
     return read_pipeline(entry)
 
 

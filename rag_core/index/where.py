@@ -18,6 +18,8 @@ from rag_core.types import Chunk
 Mask = NDArray[np.bool_]
 OWN_FIELDS = ("id", "title", "type")
 LONGEST_PATTERN = 1000
+LONGEST_NAME = 4096
+"""Characters of a name that a pattern sees: no system has longer paths, a foreign store may claim anything."""
 
 
 def allowed_rows(chunks: Sequence[Chunk], where: Mapping[str, Any] | None, file_filter: str | None) -> Mask | None:
@@ -30,7 +32,7 @@ def allowed_rows(chunks: Sequence[Chunk], where: Mapping[str, Any] | None, file_
         mask &= np.fromiter((_has(chunk, key, accepted) for chunk in chunks), bool, len(chunks))
     if file_filter:
         matches = file_pattern(file_filter)
-        named = [str(chunk.metadata.get("source", "")) for chunk in chunks]
+        named = [str(chunk.metadata.get("source", ""))[:LONGEST_NAME] for chunk in chunks]
         admitted = {name: matches.search(name) is not None for name in set(named)}
         mask &= np.fromiter((admitted[name] for name in named), bool, len(chunks))
     return mask

@@ -38,5 +38,5 @@ def _read_line(line: str, number: int, source: str) -> LabelLine:
         missing = [name for name in NEEDED if name not in document]
         unknown = [name[:40] for name in document if name not in NEEDED + OPTIONAL]
         if missing or unknown:
-            raise InputError(f"missing {missing}, unknown {unknown}, expected {', '.join(NEEDED + OPTIONAL)}")
+            raise InputError(f"missing {missing}, unknown {unknown[:5]}, expected {', '.join(NEEDED + OPTIONAL)}")
         return check_line(LabelLine(**document, number=number))

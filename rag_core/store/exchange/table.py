@@ -37,7 +37,7 @@ def read_csv(text: str, source: str, raw: bool = False) -> list[LabelLine]:
     unknown = [name[:40] for name in header if name not in COLUMNS]
     if unknown or len(set(header)) != len(header) or not set(NEEDED) <= set(header):
         raise RecordError(
-            f"{source}, line {number}: {len(header)} columns, unknown {unknown}, "
+            f"{source}, line {number}: {len(header)} columns, unknown {unknown[:5]}, "
             f"expected {', '.join(NEEDED)} and of the rest any of {', '.join(COLUMNS[3:])}, each once"
         )
     return [_read_row(header, row, number, source, raw) for number, row in rows]
