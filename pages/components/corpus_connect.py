@@ -11,8 +11,9 @@ import streamlit as st
 
 from pages.components import corpus_state, jobs, resources, say, who
 from rag_core.errors import InputError, WinnowError
-from rag_core.index.foreign import Connected, Foreign, connect, list_foreign
+from rag_core.index.foreign import Connected, connect, list_foreign
 from rag_core.index.foreign_place import IN_PLACE_WARNING, Place
+from rag_core.index.foreign_records import Foreign
 from rag_core.roles import CHANGE
 from rag_core.settings import chroma_settings
 

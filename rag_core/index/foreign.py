@@ -1,49 +1,36 @@
 """A Chroma collection that somebody else made: what a store holds, and a mirror of one collection among our own.
 
 Connecting reads ids, documents, metadata and vectors once and never writes to the store; from then on the mirror is
-searched like any collection, exactly and in the space it was built in. How a store is reached is in foreign_place.py.
+searched like any collection, exactly and in the space it was built in. How a store is reached is in foreign_place.py,
+what is read of it in foreign_records.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from rag_core.corpus.columns import guess_columns
-from rag_core.errors import Cancelled, InputError, StoreError
+from rag_core.errors import InputError
 from rag_core.index.collection import fingerprints, folder_of
-from rag_core.index.embed import BundledEmbedder, Progress, Vectors, normalise
+from rag_core.index.embed import BundledEmbedder, Progress, Vectors
 from rag_core.index.foreign_place import Place, reached, stamp
+from rag_core.index.foreign_records import Foreign, collection_named, described, read_records
 from rag_core.index.lock import writing
 from rag_core.index.remote import CHARACTERS_PER_TOKEN, KNOWN
 from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, Row, embedded_text, opened
 from rag_core.types import Chunk, Metric
 
-PAGE = 500
+PAGE = 500  # vectors stored at a time
 COPIES = "foreign"
 BUNDLED_NAMES = ("default", "onnx_mini_lm_l6_v2")
 """Chroma's names of all-MiniLM-L6-v2 as it runs it; ours is the same model with int8 weights."""
 
 ALSO_BUNDLED = ("all-MiniLM-L6-v2", "bundled", BundledEmbedder.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A collection of a foreign store: its size, its space, and the model Chroma says built it, if any."""
-
-    name: str
-    count: int
-    metric: Metric
-    dimension: int | None
-    model: str  # '' where the store does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,7 @@ class Connected:
 def list_foreign(place: Place, workspace: Path) -> list[Foreign]:
     """The collections of a store, by name. A StoreError says why it cannot be read."""
     with reached(place, _spare(workspace, "listing")) as client:
-        return sorted((_described(one) for one in client.list_collections(limit=1000)), key=lambda one: one.name)
+        return sorted((described(one) for one in client.list_collections(limit=1000)), key=lambda one: one.name)
 
 
 def connect(
@@ -82,9 +69,9 @@ def connect(
     folder = folder_of(workspace, name)
     _refuse_own(folder, name)
     with reached(place, _spare(workspace, name)) as client:
-        found = _chosen(client, foreign, place)
-        about = _described(found)
-        chunks, vectors = _read(found, about, place, progress, cancel)
+        found = collection_named(client, foreign, place)
+        about = described(found)
+        chunks, vectors = read_records(found, about, place, progress, cancel)
     dimension = vectors.shape[1]
     chosen, notice = model_of(about, dimension, model)
     origin = {"place": place.said, "collection": foreign, "in_place": place.in_place, "stamp": _stamp(place)}
@@ -125,86 +112,6 @@ def has_changed(workspace: Path, name: str) -> bool:
         facts = json.loads(file.meta().get("origin_facts", "{}"))
     folder = Path(facts.get("place", ""))
     return bool(facts.get("stamp")) and facts["stamp"] != (_hashed(stamp(folder)) if folder.is_dir() else "")
-
-
-def _chosen(client: Any, foreign: str, place: Place) -> Any:
-    known = {one.name: one for one in client.list_collections(limit=1000)}
-    if foreign not in known:
-        names = ", ".join(sorted(known)[:20]) or "none"
-        raise StoreError(f"{place.said} has no collection {foreign[:80]!r}, expected one of {names}")
-    return known[foreign]
-
-
-def _described(collection: Any) -> Foreign:
-    """A collection's facts; the newer form of the configuration is read first, then the metadata of older versions."""
-    settings = collection.configuration_json or {}
-    graph = settings.get("hnsw") or settings.get("spann") or {}
-    space = graph.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2"
-    if space not in ("cosine", "l2", "ip"):
-        raise StoreError(f"collection {collection.name[:80]!r} has the space {str(space)[:40]!r}, which is not known")
-    function = settings.get("embedding_function") or {}
-    held = function.get("config") or {}
-    says = str(held.get("model_name") or function.get("name") or "")
-    model = "" if says in ("legacy", "unknown") else says
-    some = collection.get(limit=1, include=["embeddings"])["embeddings"]
-    width = None if some is None or not len(some) else len(some[0])
-    return Foreign(collection.name, collection.count(), Metric(space), width, model)
-
-
-def _read(
-    collection: Any, about: Foreign, place: Place, progress: Progress | None, cancel: Callable[[], bool]
-) -> tuple[list[Chunk], Vectors]:
-    """Every record, in the order of the ids; a StoreError where the collection changed while it was read."""
-    chunks: dict[str, Chunk] = {}
-    vectors: dict[str, Any] = {}
-    for start in range(0, about.count, PAGE):
-        if cancel():
-            raise Cancelled(f"stopped after {start:,} of {about.count:,} records; nothing was stored")
-        page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
-        for chunk, vector in _records(page):
-            chunks[chunk.id], vectors[chunk.id] = chunk, np.asarray(vector, dtype=np.float32)
-        if progress is not None:
-            progress(min(start + PAGE, about.count), about.count)
-    if len(chunks) != about.count or collection.count() != about.count:
-        raise StoreError(f"{place.said} changed while it was read; connect again")
-    if not chunks:
-        raise StoreError(f"collection {about.name[:80]!r} of {place.said} is empty, expected records")
-    ids = sorted(chunks)
-    array = np.array([vectors[one] for one in ids], dtype=np.float32)
-    if not np.isfinite(array).all():
-        raise StoreError(f"collection {about.name[:80]!r} of {place.said} holds a vector that is not finite")
-    return [chunks[one] for one in ids], normalise(array) if about.metric is Metric.COSINE else array
-
-
-def _records(page: Mapping[str, Any]) -> Iterator[tuple[Chunk, Any]]:
-    documents = page["documents"] or [None] * len(page["ids"])
-    metadatas = page["metadatas"] or [None] * len(page["ids"])
-    for identity, text, metadata, vector in zip(page["ids"], documents, metadatas, page["embeddings"], strict=True):
-        yield _chunk(str(identity), text or "", dict(metadata or {})), vector
-
-
-def _chunk(identity: str, text: str, metadata: dict[str, Any]) -> Chunk:
-    """A record as a chunk: title, type, rule and references from metadata of the usual names; the rest stays there."""
-    names = {field: key for field, key in guess_columns(metadata).items() if field not in ("id", "text")}
-    taken = {field: metadata.pop(key) for field, key in names.items()}
-    rule, references = _parsed(taken.get("query_must")), _parsed(taken.get("ref_ids")) or []
-    listed = references if isinstance(references, list) else [references]
-    title, type_ = (_clean(str(taken.get(field, ""))) for field in ("title", "type"))
-    return Chunk(_clean(identity), title, _clean(text), type_, rule or None, tuple(map(str, listed)), metadata)
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _parsed(value: Any) -> Any:
-    """Chroma's metadata is flat: a rule or a list stands there as JSON text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 def _store(

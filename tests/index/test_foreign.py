@@ -162,7 +162,7 @@ def test_a_store_written_to_since_is_told(tmp_path):
 
 def test_a_crash_of_the_serving_process_is_one_sentence_and_exit_code_3(store, tmp_path, monkeypatch):
     """The real server is killed by a signal between two reads of the real client."""
-    described, servers = foreign._described, []
+    described, servers = foreign.described, []
     start = ChromaServer._start
 
     def started(server):
@@ -176,7 +176,7 @@ def test_a_crash_of_the_serving_process_is_one_sentence_and_exit_code_3(store, t
         os.kill(servers[0]._process.pid, signal.SIGSEGV)
         return found
 
-    monkeypatch.setattr(foreign, "_described", described_then_killed)
+    monkeypatch.setattr(foreign, "described", described_then_killed)
     with pytest.raises(StoreError, match=r"Chroma's process died \(signal 11\) while .* was read") as caught:
         connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
     assert "\n" not in str(caught.value)
