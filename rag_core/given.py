@@ -7,14 +7,17 @@ Joins the label store and the cases of `evaluate`, which do not know each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rag_core.evaluate.experiment import with_labels
+from rag_core.evaluate.set_facts import chunk_texts
 from rag_core.evaluate.sets import EvalSet
 from rag_core.store.database import has_store, open_store
 from rag_core.store.events import Event
+from rag_core.store.exchange.line import LabelLine
+from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.store.matching import AtHand, overlay
 from rag_core.types import Case, Chunk
@@ -63,6 +66,30 @@ def given_labels(workspace: Path, eval_set: str) -> list[Event]:
         return []
     with open_store(workspace, create=False) as store:
         return LabelStore(store).labels(eval_set)
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """How many labels name a query that an eval set does not have, and of the others a chunk that it does not."""
+
+    queries: int
+    chunks: int
+
+    @property
+    def words(self) -> str:
+        """What to say of them; nothing where every label counts."""
+        said = {"query": self.queries, "chunk": self.chunks}
+        named = ", ".join(f"{count} of an unknown {what}" for what, count in said.items() if count)
+        return f"{named}: the eval set does not have it, so the label counts for nothing" if named else ""
+
+
+def unmet(lines: Sequence[LabelLine], eval_set: EvalSet) -> Unmet:
+    """The labels of a file that would meet nothing. A set of queries only cannot tell about chunks."""
+    asked, texts = {case.query.id for case in eval_set.cases}, chunk_texts(eval_set)
+    hashes = {text_hash(text) for text in texts.values() if text}
+    known = [line for line in lines if line.query_id in asked]
+    strange = [line for line in known if texts and line.chunk_id not in texts and line.text_hash not in hashes]
+    return Unmet(len(lines) - len(known), len(strange))
 
 
 def _listed(case: Case) -> Iterable[Chunk]:

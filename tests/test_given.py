@@ -72,6 +72,21 @@ def test_they_count_in_recorded_lists(run, workspace):
     assert after["relevant_total"] == before["relevant_total"] + 1
 
 
+def test_an_import_says_how_many_labels_meet_nothing(run, workspace, capsysbinary):
+    (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nsixx,cleric-6,3\nsix,clerik-6,3\nsix,cleric-6,3\n")
+    there = ("labels", "import", workspace / "mine.csv", "--dry-run", "--eval-set")
+    document = run(*there, "recorded-combat")
+    assert (document["unknown_queries"], document["unknown_chunks"]) == (3, 0)
+    lists = {"id": "six", "query": "?", "candidates": [{"id": "cleric-6", "title": "Six", "distance": 0.1}]}
+    (workspace / "eval_sets/small/lists.jsonl").write_text(json.dumps(lists))
+    document = run(*there, "small")
+    assert (document["new"], document["unknown_queries"], document["unknown_chunks"]) == (3, 1, 1)
+    assert main([*map(str, there), "small", "--workspace", str(workspace)]) == 0
+    assert b"1 of an unknown query, 1 of an unknown chunk" in capsysbinary.readouterr().out
+    assert main([*map(str, there), "smal", "--workspace", str(workspace)]) == 0
+    assert b"there is no eval set 'smal' here yet" in capsysbinary.readouterr().out
+
+
 def test_they_count_where_rules_are_checked(run, workspace):
     (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nshield,strength,2\n")
     run("labels", "import", workspace / "mine.csv", "--eval-set", small_rules.NAME)

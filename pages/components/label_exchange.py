@@ -12,6 +12,7 @@ from pages.components.trace import counted
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.files import decode
+from rag_core.given import unmet
 from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
 from rag_core.store.exchange.line import LabelLine
 from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_import
@@ -45,6 +46,9 @@ def _import(eval_set: EvalSet, store: LabelStore, annotator: str) -> None:
         return
     if strangers:
         st.markdown(f":gray[{counted(strangers, 'line asks', 'lines ask')} what this eval set does not: left out.]")
+    stray = unmet(lines, eval_set).words
+    if stray:
+        st.text(f"{stray}.")
     _offer(plan, store)
 
 
@@ -92,7 +96,7 @@ def _said() -> None:
         say.problem("Nothing was stored.", failed)
     done = st.session_state.get(DONE)
     if done:
-        st.markdown(f"**{done['written']} labels brought in** as one batch.")
+        st.markdown(f"**{counted(done['written'], 'label', 'labels')} brought in** as one batch.")
         st.button("Take this import back", icon=":material/undo:", on_click=_take_back, args=(done["batch"],))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from rag_core.cli.options import Json, Workspace
 from rag_core.errors import InputError
 
 if TYPE_CHECKING:
+    from rag_core.store.exchange.line import LabelLine
     from rag_core.store.exchange.planning import Imported, ImportPlan
 
 labels_app = typer.Typer(help="Labels: export, import, undo an import, stats, agreement.", no_args_is_help=False)
@@ -105,8 +107,10 @@ def import_labels(
     with opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
         plan = plan_import(labels, eval_set, lines, annotator)
         done = Imported("", 0, "") if dry_run else apply_import(labels, plan, overwrite)
+    stray, note = _unmet(lines, eval_set, workspace)
     unknown = f"; {strangers} lines ask what the eval set does not" if strangers else ""
-    say(_import_facts(plan, done, dry_run) | {"left_out": strangers}, json, _import_words(plan, done) + unknown)
+    facts = _import_facts(plan, done, dry_run) | {"left_out": strangers} | stray
+    say(facts, json, _import_words(plan, done) + unknown + note)
 
 
 @labels_app.command("undo")
@@ -167,6 +171,19 @@ def _import_facts(plan: ImportPlan, done: Imported, dry_run: bool) -> dict[str, 
         "batch": done.batch,
         "back_up": done.back_up,
     }
+
+
+def _unmet(lines: Sequence[LabelLine], eval_set: str, workspace: Path | None) -> tuple[dict[str, Any], str]:
+    """Labels that would count for nothing, as facts and in words."""
+    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.given import unmet
+    from rag_core.workspace import resolve_workspace
+
+    folder = resolve_workspace(workspace)
+    if eval_set not in folders(folder):
+        return {"unknown_queries": None, "unknown_chunks": None}, f"; there is no eval set {eval_set[:80]!r} here yet"
+    found = unmet(lines, load_set(eval_set, folder))
+    return {"unknown_queries": found.queries, "unknown_chunks": found.chunks}, f"; {found.words}" if found.words else ""
 
 
 def _import_words(plan: ImportPlan, done: Imported) -> str:

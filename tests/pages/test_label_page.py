@@ -76,6 +76,12 @@ def test_audit_lists_labels(label_page, words):
     assert "Select a row" in words(view(label_page(), "Audit"))
 
 
+def test_an_import_says_how_many_labels_meet_nothing(label_page, words):
+    app = view(label_page(), "Import and export")
+    app.file_uploader(key="exchange.file").upload("l.qrels", b"combat-1 0 combat-1-01 2\nx 0 y 0\n", "text/plain")
+    assert "1 of an unknown query: the eval set does not have it" in words(sane(app.run()))
+
+
 def test_an_import_is_shown_first_and_taken_back(label_page, workspace, figures):
     app = view(label_page(), "Import and export")
     app.file_uploader(key="exchange.file").upload("l.qrels", b"combat-1 0 c1 2\ncombat-1 0 c2 0\n", "text/plain")
