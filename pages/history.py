@@ -138,6 +138,8 @@ def draw_one(one: Asked) -> None:
             kinds = [key for key in ("distance", "similarity", "bm25", "rrf", "score") if key in rows[0]]
             columns = {"title": [row.get("title") or row.get("id") for row in rows]}
             columns |= {kind: [row.get(kind) for row in rows] for kind in kinds}
+            if any(row.get("origin") for row in rows):
+                columns["came by"] = [row.get("origin") or "the search" for row in rows]
             st.dataframe({**columns, "id": [row.get("id") for row in rows]}, alt=f"{len(rows)} kept chunks")
     with right:
         dropped = one.result.get("dropped", {})

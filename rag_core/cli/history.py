@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import typer
 from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.errors import InputError
+from rag_core.types import SCORES
 from rag_core.workspace import resolve_workspace
 
 history_app = typer.Typer(help="Questions that were asked, with settings, results and hops.", rich_markup_mode=None)
@@ -54,11 +56,27 @@ def show(number: int, workspace: Path | None = Workspace, json: bool = Json) -> 
     if json:
         emit(_plain(one))
         return
-    typer.echo(f"{one.query}\n{one.at}, {one.collection}, asked by {one.asked_by}, {one.milliseconds:.0f} ms")
-    for hit in one.result.get("kept", []):
-        typer.echo(f"  {hit.get('distance', hit.get('rrf', ''))!s:<10.10} {hit.get('title') or hit['id']}")
+    typer.echo("\n".join(_told(one)))
+
+
+def _told(one: Any) -> list[str]:
+    """A question as lines: settings, what was kept with its score and how it came, what went where, and each hop."""
+    lines = [one.query, f"{one.at}, {one.collection}, asked by {one.asked_by}, {one.milliseconds:.0f} ms"]
+    lines.append(f"settings: {dumps(one.pipeline, ensure_ascii=False)}")
+    kept = one.result.get("kept", [])
+    kind = next((kind for kind in SCORES if any(kind in hit for hit in kept)), "")
+    lines += [f"kept {len(kept)}, {one.result.get('metric', 'unknown')} metric" + (f"; {kind}:" if kind else "")]
+    for hit in kept:
+        score = f"{hit[kind]:.4f}" if kind in hit else "-"
+        lines.append(
+            f"  {score:<8} {hit.get('title') or hit['id']}" + (f"  ({hit['origin']})" if "origin" in hit else "")
+        )
+    lines += [f"dropped by {stage}: {count}" for stage, count in one.result.get("dropped", {}).items()]
+    lines += [f"fell back: {each.get('stage')}: {each.get('reason')}" for each in one.result.get("fallbacks", [])]
     for hop in one.hops:
-        typer.echo(f"  hop {hop.get('hop', '')}: missing {hop.get('missing_query', '')}")
+        found = "can answer" if hop.get("can_answer") else f"misses {hop.get('missing_query', '')}"
+        lines.append(f"hop {hop.get('hop', '')}: {found} ({hop.get('reasoning', '')})")
+    return lines
 
 
 @history_app.command("delete")

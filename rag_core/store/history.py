@@ -36,7 +36,7 @@ class Asked:
     query: str
     collection: str
     pipeline: Sequence[Any]  # the stages with all settings
-    result: Mapping[str, Any]  # kept: id, title, scores; dropped: count by stage; metric, fallbacks
+    result: Mapping[str, Any]  # kept: id, title, scores, origin; dropped: count by stage; metric, fallbacks
     hops: Sequence[Mapping[str, Any]] = ()
     milliseconds: float = 0.0
     tokens: int | None = None
@@ -51,7 +51,10 @@ def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_
     dropped: dict[str, int] = {}
     for drop in found.drops:
         dropped[drop.stage] = dropped.get(drop.stage, 0) + 1
-    kept = [{"id": hit.chunk.id, "title": hit.chunk.title, **hit.scores} for hit in found.hits]
+    kept = [
+        {"id": hit.chunk.id, "title": hit.chunk.title, **hit.scores, **({"origin": hit.origin} if hit.origin else {})}
+        for hit in found.hits
+    ]
     fallbacks = [{"stage": one.stage, "reason": one.reason} for one in found.fallbacks]
     return Asked(
         found.query.text,

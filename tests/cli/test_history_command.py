@@ -5,6 +5,8 @@ import json
 import pytest
 
 from rag_core.cli import main
+from rag_core.cli.history import _told
+from rag_core.store.history import Asked
 
 
 @pytest.fixture
@@ -40,6 +42,20 @@ def test_a_question_is_shown_with_its_settings_and_result(asked):
     assert [hit["title"] for hit in one["result"]["kept"]] == ["Beret"]
     assert one["result"]["dropped"] == {"TopK": 1}
     assert one["asked_by"] == "command line"
+
+
+def test_in_words_a_question_has_its_settings_scores_hops_and_what_fell_back():
+    hops = [{"hop": 1, "can_answer": False, "missing_query": "Climb", "reasoning": "no climbing"}, {"can_answer": True}]
+    result = {
+        "kept": [{"id": "a", "title": "A", "distance": 0.25}, {"id": "b", "origin": "hop 1"}],
+        **{"dropped": {"TopK": 2}, "metric": "cosine", "fallbacks": [{"stage": "MultiHop", "reason": "timed out"}]},
+    }
+    told = _told(Asked("Who climbs?", "wear", [{"TopK": {"k": 1}}], result, hops, 12.0, asked_by="me", at="now"))
+    assert told == [
+        *["Who climbs?", "now, wear, asked by me, 12 ms", 'settings: [{"TopK": {"k": 1}}]'],
+        *["kept 2, cosine metric; distance:", "  0.2500   A", "  -        b  (hop 1)", "dropped by TopK: 2"],
+        *["fell back: MultiHop: timed out", "hop 1: misses Climb (no climbing)", "hop : can answer ()"],
+    ]
 
 
 def test_deletion_names_what_goes(asked):

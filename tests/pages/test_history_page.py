@@ -19,10 +19,10 @@ def wear(workspace, tmp_path, capsys):
     return workspace
 
 
-def append(workspace, *queries, **fields):
+def append(workspace, *queries, result=None, **fields):
+    row = result or {"kept": [{"id": "hats.md#beret", "title": HOSTILE, "distance": 0.25}], "dropped": {"TopK": 2}}
     with open_store(workspace) as store:
         for query in queries:
-            row = {"kept": [{"id": "hats.md#beret", "title": HOSTILE, "distance": 0.25}], "dropped": {"TopK": 2}}
             History(store).append(Asked(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], row, **fields))
 
 
@@ -78,6 +78,14 @@ def test_foreign_words_stand_in_cells_and_plain_text_only(wear, page):
     app = tick(page(), 0)
     assert not any("foreign.invalid" in one.value for kind in (app.markdown, app.caption) for one in kind)
     assert any("foreign.invalid" in one.value for one in app.text)
+
+
+def test_a_chunk_that_a_hop_brought_says_so(wear, page):
+    kept = [{"id": "a", "title": "A", "distance": 0.25}, {"id": "b", "title": "B", "distance": 0.5, "origin": "hop 1"}]
+    append(wear, "who climbs?", result={"kept": kept, "dropped": {}, "metric": "cosine"})
+    app = tick(page(), 0)
+    came = next(one.value["came by"] for one in sane(app).dataframe if "came by" in one.value.columns)
+    assert list(came) == ["the search", "hop 1"]
 
 
 def test_a_live_question_on_explore_is_kept_with_its_settings(wear, open_app):

@@ -147,7 +147,7 @@ def test_a_run_is_kept_without_text_and_with_its_hops_and_tokens():
     gone = Hit(Chunk("c2", "Other", "secret text"), 2, {"distance": 0.5})
     found = Candidates(
         Query("q", "Can I heal?"),
-        (hit,),
+        (hit, Hit(Chunk("c3", "Third", "secret text"), 3, {}, "hop 1")),
         (Drop(gone, "TopK", Reason("rank 2")),),
         fallbacks=(Fallback("LLMFilter", "no endpoint"),),
         steps=(
@@ -158,7 +158,7 @@ def test_a_run_is_kept_without_text_and_with_its_hops_and_tokens():
     )
     kept = asked_of(found, [{"TopK": {}}], "rules", "me")
     assert kept.result == {
-        "kept": [{"id": "c1", "title": "Title", "distance": 0.25}],
+        "kept": [{"id": "c1", "title": "Title", "distance": 0.25}, {"id": "c3", "title": "Third", "origin": "hop 1"}],
         "dropped": {"TopK": 1},
         "metric": "cosine",
         "fallbacks": [{"stage": "LLMFilter", "reason": "no endpoint"}],
