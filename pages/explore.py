@@ -18,6 +18,7 @@ from pages.components import (
     resources,
     say,
     search_controls,
+    sending,
     session,
     sources,
 )
@@ -260,6 +261,7 @@ def draw_asked(asked: Asked) -> None:
     above, charts = st.container(), st.container()
     with charts:  # sent first: what a person looks at while a setting moves
         draw_chart(data)
+    sending.now()
     draw_sidebar(asked.chosen, asked, data)
     with above:
         draw_query(asked.case, rows, view)

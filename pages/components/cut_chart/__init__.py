@@ -89,7 +89,8 @@ def show(data: ChartData, key: str, on_change: Callable[[ChartEvent], None] | No
         if on_change is not None:
             on_change(_event(st.session_state.get(key)))
 
-    _component()(key=key, data=_camel(asdict(data)), on_selected_change=changed, on_limits_change=changed)
+    # In a list: in a mapping Streamlit looks for data frames, and imports pandas for it before the first chart stands.
+    _component()(key=key, data=[_camel(asdict(data))], on_selected_change=changed, on_limits_change=changed)
 
 
 def _event(state: Any) -> ChartEvent:

@@ -192,7 +192,7 @@ function start(host) {
 }
 
 export default function (component) {
-  const { parentElement, data, setTriggerValue } = component;
+  const { parentElement, data: [data], setTriggerValue } = component;
   const host = parentElement.querySelector(".cut-chart");
   if (!STATES.has(host)) STATES.set(host, start(host));
   const state = STATES.get(host);

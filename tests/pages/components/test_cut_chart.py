@@ -1,9 +1,15 @@
 """What the chart component sends and believes: all its scripts, and only answers of the right shape."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from pages.components import cut_chart
 from pages.components.cut_chart import ChartEvent
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_script_of_the_folder_is_part_of_the_component_and_the_rule_comes_first():
@@ -24,3 +30,16 @@ def test_every_script_of_the_folder_is_part_of_the_component_and_the_rule_comes_
 )
 def test_an_answer_of_the_wrong_shape_is_as_if_nothing_had_happened(answer, event):
     assert cut_chart._event(answer) == event
+
+
+def test_the_first_chart_is_sent_before_pandas_is_imported():
+    code = """
+import sys
+from pages.components import cut_chart
+point = cut_chart.Point("a", 1, "A", 0.1, "relevant", 2, True, "kept", "")
+data = cut_chart.ChartData((point,), ("a",), 1, "distance", "d", "d", (0.0, 1.0), 1.0, {}, {})
+cut_chart.show(data, "chart")
+raise SystemExit("pandas" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
