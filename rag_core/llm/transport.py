@@ -109,9 +109,20 @@ def http_client(key: Key, addresses: Addresses) -> Any:
     return DefaultAsyncHttpx2Client(follow_redirects=False, trust_env=False, transport=transport)
 
 
-@lru_cache(maxsize=1)
+_starting = threading.Lock()
+
+
 def _loop() -> asyncio.AbstractEventLoop:
-    """The process's background loop for calls to endpoints."""
+    """The process's background loop for calls to endpoints; one also where its first calls come at once.
+
+    A connection belongs to the loop it was opened in: calls in a second one could not use it.
+    """
+    with _starting:
+        return _started()
+
+
+@lru_cache(maxsize=1)
+def _started() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="model-calls", daemon=True).start()
     return loop

@@ -135,6 +135,15 @@ def test_an_endpoint_is_asked_once_and_a_second_comparison_costs_nothing(asked, 
     assert again["variants"] == first["variants"]
 
 
+def test_stored_answers_are_forgotten_on_request_and_asked_again(asked, lists, endpoint, capsysbinary):
+    arguments = ("variants", "--lists", lists, "--variant", "terse")
+    asked(*arguments)
+    for options, forgotten, stored in (((), 0, 4), (("--answers",), 4, 0)):
+        assert main(["cache", "clear", *options, "--json"]) == 0
+        assert json.loads(capsysbinary.readouterr().out)["answers"] == forgotten
+        assert asked(*arguments, "--preview")["preview"]["stored"] == stored
+
+
 def test_a_budget_stops_the_run_and_what_was_not_asked_is_a_fallback(asked, lists, endpoint):
     document = asked("variants", "--lists", lists, "--variant", "terse", "--max-calls", "1")
     assert len(endpoint.log) == 1
