@@ -45,6 +45,7 @@ PARTS = {
     ),
     "Rules, entities, labels": (
         "rag_core.rules.model",
+        "rag_core.rules.parsing",
         "rag_core.rules.match",
         "rag_core.entities",
         "rag_core.store.database",

@@ -15,7 +15,7 @@ from rag_core.index.rules import apply_rules
 from rag_core.remember import remembered
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.word_lists import Synonyms
-from rag_core.rules.model import read_rule
+from rag_core.rules.parsing import read_rule
 from rag_core.spec import build, parse_pipeline
 from rag_core.types import Candidates, Fallback, Query
 from rag_core.workbench import live

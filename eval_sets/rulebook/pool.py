@@ -24,7 +24,8 @@ from rag_core.files import write_whole
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.store import embedded_text
 from rag_core.rules.match import decide
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk
 
 DEPTH = 30

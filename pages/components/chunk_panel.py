@@ -15,7 +15,8 @@ from rag_core.errors import StoreError
 from rag_core.evaluate.experiment import Outcome
 from rag_core.rules.explain import chip_text
 from rag_core.rules.match import Part, Verdict, decide
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.store.database import Store
 from rag_core.text import STOP_WORDS, tokenize
 

@@ -16,7 +16,8 @@ from rag_core.evaluate.experiment import Outcome
 from rag_core.filters.cut import DEFAULT_THRESHOLD
 from rag_core.filters.cutoff import is_weak
 from rag_core.rules.match import decide
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.stage import flatten
 from rag_core.types import SCORES, Candidates, Counterfactual, Drop, Grades, Hit, Metric
 

@@ -19,7 +19,8 @@ from rag_core.errors import InputError
 from rag_core.files import parse_json
 from rag_core.rules.explain import would_stay_text
 from rag_core.rules.match import decide
-from rag_core.rules.model import Rule, parse_rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import parse_rule, read_rule
 from rag_core.rules.proposals import check_proposals
 from rag_core.types import Chunk
 

@@ -17,7 +17,8 @@ from pages.components.rules_state import Bench
 from pages.components.rules_written import Written
 from rag_core.rules.explain import reason_text
 from rag_core.rules.match import decide
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.rules.proposals import Preview, preview
 from rag_core.rules.suggest import Crowd
 from rag_core.types import Chunk

@@ -15,7 +15,7 @@ from rag_core.corpus.columns import Columns, mapped
 from rag_core.corpus.names import Names, document_name
 from rag_core.errors import RecordError
 from rag_core.files import lines, parse_json
-from rag_core.rules.model import parse_rule
+from rag_core.rules.parsing import parse_rule
 from rag_core.types import Chunk
 
 MAX_TEXT = 1_000_000

@@ -16,7 +16,8 @@ from rag_core.index.embed import Vectors
 from rag_core.index.exact import Distances, Rows, distances, nearest, rounding, similarities
 from rag_core.index.where import Mask
 from rag_core.rules.index import RuleIndex
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk
 
 

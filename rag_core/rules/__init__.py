@@ -2,7 +2,8 @@
 
 from rag_core.rules.explain import chip_text, reason_text, would_stay_text
 from rag_core.rules.match import MODES, Part, Verdict, decide
-from rag_core.rules.model import NumberIn, Rule, parse_rule, read_rule
+from rag_core.rules.model import NumberIn, Rule
+from rag_core.rules.parsing import parse_rule, read_rule
 
 __all__ = [
     "MODES",

@@ -22,7 +22,8 @@ from rag_core.rules.alternatives import (
 from rag_core.rules.explain import reason_text
 from rag_core.rules.index import RuleIndex
 from rag_core.rules.match import Part, conditions, decide
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.rules.reading import find_substring, find_term, read_query
 from rag_core.rules.siblings import sibling_families
 from rag_core.rules.templates import Family

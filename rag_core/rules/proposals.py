@@ -15,7 +15,8 @@ from rag_core.errors import RuleError
 from rag_core.rules.alternatives import Words, template_alternatives, torn_apart
 from rag_core.rules.explain import reason_text
 from rag_core.rules.match import Verdict, decide
-from rag_core.rules.model import Rule, parse_rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import parse_rule, read_rule
 from rag_core.rules.siblings import sibling_families
 from rag_core.rules.templates import Family, propose
 from rag_core.types import Case, Chunk

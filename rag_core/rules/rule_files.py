@@ -12,7 +12,8 @@ from typing import Any
 
 from rag_core.errors import RuleError
 from rag_core.files import parse_json, parse_yaml, read_text
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk
 
 VERSION = 1

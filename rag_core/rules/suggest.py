@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.rules.siblings import sibling_families
 from rag_core.rules.templates import Family, propose
 from rag_core.types import Case, Chunk, Hit

@@ -18,7 +18,8 @@ import re2
 
 from rag_core.errors import InputError, RuleError
 from rag_core.files import MAX_YAML_BYTES, parse_yaml, read_text
-from rag_core.rules.model import Rule, parse_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import parse_rule
 from rag_core.text import tokenize
 
 VERSION = 1

@@ -18,7 +18,8 @@ from rag_core.index.foreign_place import Place
 from rag_core.index.handles import open_index
 from rag_core.index.ingest import ingest_chunks
 from rag_core.index.rules import apply_rules
-from rag_core.rules.model import Rule, read_rule
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk, Metric
 
 METRICS = {None: Metric.L2, "l2": Metric.L2, "cosine": Metric.COSINE, "ip": Metric.IP}

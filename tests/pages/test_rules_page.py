@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.index.collection import open_collection
-from rag_core.rules.model import read_rule
+from rag_core.rules.parsing import read_rule
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 

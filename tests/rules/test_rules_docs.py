@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rag_core.files import parse_yaml
 from rag_core.retrieve.requery import STRATEGIES
-from rag_core.rules import model, parse_rule
+from rag_core.rules import parse_rule, parsing
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
@@ -22,11 +22,13 @@ def source(name):
 
 def test_the_example_is_a_rule_with_every_key():
     example = parse_yaml(TEXT.split("```yaml\n")[1].split("```")[0], "docs")
-    assert set(parse_rule(example, "docs").as_mapping()) == set(model.KEYS)
+    assert set(parse_rule(example, "docs").as_mapping()) == set(parsing.KEYS)
 
 
 def test_the_limits_are_those_of_the_code():
-    said = f"at most {model.MAX_TERMS} terms, a term at most {model.MAX_TERM} characters and {model.MAX_WORDS} words"
+    said = (
+        f"at most {parsing.MAX_TERMS} terms, a term at most {parsing.MAX_TERM} characters and {parsing.MAX_WORDS} words"
+    )
     assert said in TEXT
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import RuleError
-from rag_core.rules.model import NumberIn, Rule, parse_rule, read_rule
+from rag_core.rules.model import NumberIn, Rule
+from rag_core.rules.parsing import parse_rule, read_rule
 from rag_core.rules.schema import rule_schema
 
 FULL = {
