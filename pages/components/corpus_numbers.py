@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import streamlit as st
@@ -13,39 +14,9 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 
 def show(numbers: Overview) -> None:
     """Figures, then types and lengths side by side, then duplicates."""
-    with_rule = sum(group.with_rule for group in numbers.groups)
     cells = st.container(horizontal=True)
-    cells.metric("chunks", f"{numbers.chunks:,}", width=90, help="Pieces of documents in this collection.")
-    cells.metric(
-        "with a rule",
-        f"{with_rule:,} ({with_rule / max(1, numbers.chunks):.0%})",
-        width=150,
-        help="Chunks that query_must can drop, and their share of all chunks.",
-    )
-    cells.metric(
-        "tokens, median",
-        f"{numbers.median:,}",
-        width=140,
-        help="Tokens of title and text, as the embedding model counts them; half the chunks have fewer.",
-    )
-    cells.metric(
-        "shortest to longest",
-        f"{numbers.shortest:,} to {numbers.longest:,}",
-        width=170,
-        help="Tokens of the shortest and of the longest chunk.",
-    )
-    cells.metric(
-        "too long for the model",
-        f"{numbers.too_long:,}",
-        width=180,
-        help="Chunks whose end the model does not read: it cannot be found. Lower is better.",
-    )
-    cells.metric(
-        "repeated",
-        f"{numbers.duplicated:,}",
-        width=100,
-        help="Chunks with title and text of another chunk. Lower is better.",
-    )
+    for name, value, width, meaning in _figures(numbers):
+        cells.metric(name, value, width=width, help=meaning)
     side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is narrow
     with side_by_side.container(width=400):
         _types(numbers)
@@ -59,6 +30,22 @@ def show(numbers: Overview) -> None:
         with st.expander("The lengths in numbers"):
             _lengths(numbers)
     _duplicates(numbers)
+
+
+def _figures(numbers: Overview) -> Iterator[tuple[str, str, int, str]]:
+    """(name, value, width, meaning) of each figure."""
+    ruled = sum(group.with_rule for group in numbers.groups)
+    yield "chunks", f"{numbers.chunks:,}", 90, "Pieces of documents in this collection."
+    share = f"{ruled:,} ({ruled / max(1, numbers.chunks):.0%})"
+    yield "with a rule", share, 150, "Chunks that query_must can drop, and their share of all chunks."
+    meaning = "Tokens of title and text, as the embedding model counts them; half the chunks have fewer."
+    yield "tokens, median", f"{numbers.median:,}", 140, meaning
+    span = f"{numbers.shortest:,} to {numbers.longest:,}"
+    yield "shortest to longest", span, 170, "Tokens of the shortest and of the longest chunk."
+    meaning = "Chunks whose end the model does not read: it cannot be found. Lower is better."
+    yield "too long for the model", f"{numbers.too_long:,}", 180, meaning
+    meaning = "Chunks with title and text of another chunk. Lower is better."
+    yield "repeated", f"{numbers.duplicated:,}", 100, meaning
 
 
 def _types(numbers: Overview) -> None:

@@ -40,21 +40,8 @@ def _table(found: Families, listed: bool, k: int) -> None:
     at = names.index(st.session_state[FAMILY])
     key = f"{TABLE}.{at}"
     st.session_state[key] = {"selection": {"rows": [at], "columns": []}}
-    columns: dict[str, list[object]] = {
-        "family": list(names),
-        "template": [one.template or "none fits" for one in found.crowds],
-        "carry rules": [f"{one.with_rule} of {len(one.chunks)}" for one in found.crowds],
-    }
-    if listed:
-        columns |= {
-            "places taken": [100 * one.share for one in found.crowds],
-            "not relevant": [100 * one.crowding for one in found.crowds],
-            "not relevant, with rules": [_now(found, one) for one in found.crowds],
-            "lists": [one.lists for one in found.crowds],
-            "most in one": [one.most for one in found.crowds],
-        }
     st.dataframe(
-        columns,
+        _columns(found, listed),
         hide_index=True,
         key=key,
         on_select=lambda: _taken(key, names),
@@ -74,6 +61,24 @@ def _table(found: Families, listed: bool, k: int) -> None:
         },
         alt=f"{len(names)} families with chunks, rules, share of places and template",
     )
+
+
+def _columns(found: Families, listed: bool) -> dict[str, list[object]]:
+    """The table's columns; those about result lists only where there are some."""
+    columns: dict[str, list[object]] = {
+        "family": [one.name for one in found.crowds],
+        "template": [one.template or "none fits" for one in found.crowds],
+        "carry rules": [f"{one.with_rule} of {len(one.chunks)}" for one in found.crowds],
+    }
+    if listed:
+        columns |= {
+            "places taken": [100 * one.share for one in found.crowds],
+            "not relevant": [100 * one.crowding for one in found.crowds],
+            "not relevant, with rules": [_now(found, one) for one in found.crowds],
+            "lists": [one.lists for one in found.crowds],
+            "most in one": [one.most for one in found.crowds],
+        }
+    return columns
 
 
 def _share(name: str, help_text: str) -> Any:
