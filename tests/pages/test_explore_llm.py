@@ -94,7 +94,7 @@ def test_each_decision_stands_with_its_reason_and_what_references_brought(page, 
         "Log in": ("● kept", "EXPAND_1"),
         "Prices": ("○ dropped by LLMFilter", "DISCARD"),
         "More on keys": ("● kept", "KEEP"),
-        "Token schema": ("● kept", "expanded from login, 1 step (EXPAND_1)"),
+        "Token schema": ("● kept, weak", "expanded from login, 1 step (EXPAND_1)"),
     }
     assert "3 judged, 2 kept, 1 brought by references" in told(page)
     assert figures(page)["SetF"][0] == "1.000"
