@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.components import controls, resources, say, session, sources
+from pages.components import resources, say, session, sources
 from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.types import Case
@@ -51,7 +51,7 @@ def find_set() -> EvalSet | None:
         chosen = sources.find(session.current().eval_set)
     except InputError as error:
         say.problem("This eval set cannot be shown.", str(error))
-        st.button("Open the example queries", on_click=controls.start_over, icon=":material/play_arrow:")
+        st.button("Open the example queries", on_click=session.start_over, icon=":material/play_arrow:")
         return None
     if not chosen.recorded and not session.current().collection:
         session.settle(collection=chosen.name)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from pages.components import choice, live_controls, llm_controls, session, sources
-from pages.components.view import DEFAULT_SET, View, compact
+from pages.components.view import View, compact
 from rag_core.types import Case
 
 MODES = ("token", "substring")
@@ -184,12 +184,3 @@ def _reset() -> None:
     view = session.current()
     asked = {name: getattr(view, name) for name in ("eval_set", "query_id", "collection", "question")}
     st.session_state[session.VIEW] = View(**asked)
-
-
-def start_over() -> None:
-    """Back to the view a fresh session has."""
-    st.query_params.clear()
-    choice.take(choice.EVAL_SET, DEFAULT_SET)
-    st.session_state[session.VIEW] = View(eval_set=DEFAULT_SET)
-    st.session_state[session.PROBLEM] = ""
-    session.select("")

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import address, choice
-from pages.components.view import View, compact, from_address, to_address
+from pages.components.view import DEFAULT_SET, View, compact, from_address, to_address
 from rag_core.errors import InputError
 
 VIEW = "explore"
@@ -142,3 +142,12 @@ def selected() -> str:
 def select(chunk_id: str) -> None:
     """Make a chunk the selected one."""
     st.session_state[SELECTED] = chunk_id
+
+
+def start_over() -> None:
+    """Back to the view a fresh session has."""
+    st.query_params.clear()
+    choice.take(choice.EVAL_SET, DEFAULT_SET)
+    st.session_state[VIEW] = View(eval_set=DEFAULT_SET)
+    st.session_state[PROBLEM] = ""
+    select("")

@@ -1,8 +1,9 @@
-"""What a search of Tune found: the table with the baseline first, the front as a chart, one row judged and saved."""
+"""What a search of Tune seeks and what it found: the table, the front as a chart, one row judged and saved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,38 @@ import streamlit as st
 
 from pages.components import glossary, jobs, resources, say, tuning_method, tuning_set
 from rag_core.errors import InputError, StoreError
+from rag_core.evaluate.grid import Axis
 from rag_core.evaluate.sets import EvalSet
 from rag_core.settings import database_settings
+from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 if TYPE_CHECKING:
-    from pages.components.tuning_search import Plan
     from rag_core.evaluate.objectives import Row
     from rag_core.evaluate.search import Search
 
 JUDGED = "tune.search.judged"
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is sought."""
+
+    pipeline: Pipeline
+    axes: tuple[Axis, ...]
+    grid: str
+    spec: str
+    objectives: tuple[str, ...]
+    recall: float
+    sampler: str
+    trials: int
+    study: str
+
+    @property
+    def floor(self) -> tuple[str, float] | None:
+        """The constraint as the library takes it."""
+        return ("SetR", self.recall) if self.recall > 0 else None
 
 
 def sought(

@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from pages.components import jobs, resources, say, tuning_found, tuning_method, tuning_set, who
+from pages.components.tuning_found import Plan
 from rag_core.errors import InputError
-from rag_core.evaluate.grid import Axis, parse_grid
+from rag_core.evaluate.grid import parse_grid
 from rag_core.evaluate.objectives import OBJECTIVES
 from rag_core.evaluate.sets import EvalSet
 from rag_core.files import parse_json
 from rag_core.roles import CHANGE
 from rag_core.spec import parse_pipeline
-from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 KIND = "search"
@@ -37,26 +36,6 @@ GRID = (
     "gap_policy=largest|first, TopK.k=5:50:46"
 )
 MOST_TRIALS = 5000
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is sought."""
-
-    pipeline: Pipeline
-    axes: tuple[Axis, ...]
-    grid: str
-    spec: str
-    objectives: tuple[str, ...]
-    recall: float
-    sampler: str
-    trials: int
-    study: str
-
-    @property
-    def floor(self) -> tuple[str, float] | None:
-        """The constraint as the library takes it."""
-        return ("SetR", self.recall) if self.recall > 0 else None
 
 
 def draw(key: str, chosen: EvalSet, cases: Sequence[Case], front: str) -> None:
