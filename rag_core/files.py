@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isinf
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,13 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
         if line.strip():
             yield number, line.rstrip("\r")
         start = end + 1
+
+
+def header_said(cells: Sequence[str]) -> str:
+    """What stands in a table's first line in place of the header, for a message: its names, cut short."""
+    if len(cells) == 1 and ";" in cells[0]:
+        return "one cell with semicolons, where commas part columns"
+    return ", ".join(repr(name[:40]) for name in cells[:5]) + (" …" if len(cells) > 5 else "") or "empty"
 
 
 def write_whole(path: Path, data: str | bytes) -> None:

@@ -90,9 +90,8 @@ def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
     if isinstance(spec, list):
         spec = {"stages": spec}
     if not isinstance(spec, Mapping):
-        raise SpecError(
-            f"the pipeline spec is {type(spec).__name__}, expected a mapping with stages, or a list of stages"
-        )
+        got = "empty" if spec is None else type(spec).__name__
+        raise SpecError(f"the pipeline spec is {got}, expected a mapping with stages, or a list of stages")
     unknown = set(spec) - {"name", "version", "stages", "description"}
     if unknown:
         raise SpecError(

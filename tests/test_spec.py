@@ -50,7 +50,8 @@ def test_policy_relative_has_its_own_default_threshold():
         ({"stages": {}}, "stages is {}, expected a list"),
         ({"stages": [], "version": 2}, "version 2, expected 1"),
         ({"stages": [], "extra": 1}, "unknown key 'extra'"),
-        ("text", "expected a mapping with stages"),
+        ("text", "is str, expected a mapping with stages"),
+        (None, "is empty, expected a mapping with stages"),
     ],
 )
 def test_a_wrong_spec_is_one_sentence(spec, message):

@@ -28,7 +28,8 @@ API_SUFFIXES = (".yaml", ".yml", ".json")
 """Read as an OpenAPI document where the content says it is one."""
 
 API_LIMIT = 50_000_000  # bytes
-EXPECTED = ".md, .markdown, .jsonl, .ndjson, .csv, .tsv or .parquet files or OpenAPI documents (.yaml, .yml, .json)"
+DOCUMENTS = ".md, .markdown, .jsonl, .ndjson, .csv, .tsv or .parquet"
+EXPECTED = f"{DOCUMENTS} files or OpenAPI documents (.yaml, .yml, .json)"
 _ANY_TEXT = (".txt", ".json")  # read as Markdown or JSONL only where that is asked for
 _SAYS_API = re.compile(r"""^\s*["']?(?:openapi|swagger)["']?\s*:|"(?:openapi|swagger)"\s*:\s*"[23]\.""", re.MULTILINE)
 
@@ -82,6 +83,8 @@ def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
     """The files of a path with their names inside it, sorted; a BEIR folder has its corpus only."""
     if root.is_file():
         if not kind_of(root, format):
+            if root.suffix.lower() in API_SUFFIXES:
+                raise InputError(f"{root} is no OpenAPI document, expected one, or {DOCUMENTS} files")
             raise InputError(f"{root} ends in {root.suffix or 'nothing'}, expected {EXPECTED}")
         yield root, root.name
     elif not root.is_dir():

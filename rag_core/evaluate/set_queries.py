@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
-from rag_core.files import lines
+from rag_core.files import header_said, lines
 from rag_core.records import parse_json_line
 from rag_core.retrieve.question import check_question
 from rag_core.text import fold
@@ -109,7 +109,10 @@ def _csv(text: str, source: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _header(row: list[str], source: str, number: int) -> list[str]:
     header = [name.strip().lower() for name in row]
     if len(set(header)) != len(header) or not set(TEXTS) & set(header):
-        raise RecordError(f"{source} line {number} is no header, expected query and, each once, any of id, tags, split")
+        raise RecordError(
+            f"{source} line {number} is no header but {header_said(row)}, "
+            "expected query and, each once, any of id, tags, split"
+        )
     return header
 
 

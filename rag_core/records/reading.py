@@ -43,6 +43,8 @@ def _cases(text: str, where: str) -> Iterator[Case]:
     known = Known()
     for number, line in lines(text):
         place = f"{where} line {number}"
+        if number == 1 and (line.startswith("[{") or line.rstrip() == "["):
+            raise RecordError(f"{place} begins a JSON list, expected one object a line (JSONL)")
         case = read_case(_object(parse_json_line(line, place), place), place, f"q{number}", known)
         first = seen.setdefault(case.query.id, number)
         if first != number:

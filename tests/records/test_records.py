@@ -87,6 +87,7 @@ def test_an_unreadable_rule_is_kept_as_it_stands():
         ({"query": "x", "candidates": [3]}, "candidate 1 is int, expected an object"),
         ({"query": "x", "candidates": [], "labels": [1]}, "has labels"),
         ({"query": "x", "candidates": [], "labels": {"a": -1}}, "the label of 'a' -1"),
+        ([{"query": "x"}], r"line 1 begins a JSON list, expected one object a line \(JSONL\)"),
         (["x"], "line 1 is list, expected an object"),
     ],
 )

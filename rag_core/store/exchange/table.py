@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable
 
 from rag_core.errors import InputError, RecordError
+from rag_core.files import header_said
 from rag_core.store.exchange.cells import guard, rows_of, unguard
 from rag_core.store.exchange.line import UNSURE, LabelLine, at_line, check_line, parse_grade
 
@@ -34,10 +35,9 @@ def read_csv(text: str, source: str, raw: bool = False) -> list[LabelLine]:
     """The labels; columns in any order, but an unknown, repeated or missing one is a RecordError."""
     rows = rows_of(text, source, ",")
     number, header = next(rows, (1, []))
-    unknown = [name[:40] for name in header if name not in COLUMNS]
-    if unknown or len(set(header)) != len(header) or not set(NEEDED) <= set(header):
+    if not set(NEEDED) <= set(header) <= set(COLUMNS) or len(set(header)) != len(header):
         raise RecordError(
-            f"{source}, line {number}: {len(header)} columns, unknown {unknown[:5]}, "
+            f"{source}, line {number} is no header but {header_said(header)}, "
             f"expected {', '.join(NEEDED)} and of the rest any of {', '.join(COLUMNS[3:])}, each once"
         )
     return [_read_row(header, row, number, source, raw) for number, row in rows]

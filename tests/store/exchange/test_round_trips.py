@@ -310,3 +310,17 @@ def test_an_unknown_ending_is_refused_naming_the_formats(name):
 def test_an_unknown_format_is_refused_naming_what_exists(function):
     with pytest.raises(InputError, match="jsonl, trec, beir, csv"):
         function()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no header but empty"),
+        ("frage,antwort\nx,y\n", "is no header but 'frage', 'antwort'"),
+        ("query_id;chunk_id;grade\nq;c;1\n", "is no header but one cell with semicolons, where commas part columns"),
+    ],
+)
+def test_a_table_without_its_header_is_refused_with_what_stands_there(text, said):
+    with pytest.raises(RecordError, match=said) as caught:
+        read_labels(text, "csv", "mine.csv")
+    assert "expected query_id, chunk_id, grade" in str(caught.value)
