@@ -5,6 +5,7 @@ Names from a store are foreign text and stand in cells and in the list of choice
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import streamlit as st
@@ -12,13 +13,14 @@ import streamlit as st
 from pages.components import corpus_state, jobs, resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.index.foreign import Connected, connect, list_foreign
-from rag_core.index.foreign_place import IN_PLACE_WARNING, Place
+from rag_core.index.foreign_place import IN_PLACE_WARNING, Place, named_place
 from rag_core.index.foreign_records import Foreign
 from rag_core.roles import CHANGE
 from rag_core.settings import chroma_settings
 
 FOUND = "corpus.chroma_found"
 PROBLEM = "corpus.chroma_problem"
+CLOUD_HELP = "With the key, tenant and database of CHROMA_API_KEY, CHROMA_TENANT and CHROMA_DATABASE."
 MODEL_HELP = "What embeds the queries. Leave it empty where the store says which model it was built with."
 
 
@@ -36,18 +38,20 @@ def show() -> None:
 
 
 def _place() -> Place | None:
-    """A folder or a server's address; None until one is given."""
+    """A folder, a server's address or Chroma Cloud; None until one is given."""
     path = st.text_input("Folder that Chroma wrote", key="corpus.chroma_path", placeholder="/home/me/chroma")
     url = st.text_input("or the address of a server", key="corpus.chroma_url", placeholder="http://127.0.0.1:8000")
-    in_place = st.toggle("Open the folder in place, without a copy", key="corpus.chroma_in_place", disabled=bool(url))
-    if in_place and not url:
+    cloud = st.toggle("or Chroma Cloud", key="corpus.chroma_cloud", help=CLOUD_HELP)
+    elsewhere = bool(url) or cloud
+    in_place = st.toggle("Open the folder in place, without a copy", key="corpus.chroma_in_place", disabled=elsewhere)
+    if in_place and not elsewhere:
         st.markdown(f":material/warning: {IN_PLACE_WARNING}.")
-    else:
+    elif not elsewhere:
         st.caption("A copy of the folder is read by a process of its own: the original stays as it is, bit for bit.")
     place = None
-    if (path or "").strip() or (url or "").strip():
+    if (path or "").strip() or (url or "").strip() or cloud:
         try:
-            place = place_of((path or "").strip(), (url or "").strip(), in_place)
+            place = place_of((path or "").strip(), (url or "").strip(), in_place and not elsewhere, cloud)
         except WinnowError as error:
             say.problem("This is no place of a store.", str(error))
     if st.button("Look what is there", icon=":material/search:", key="corpus.chroma_look", disabled=place is None):
@@ -55,12 +59,11 @@ def _place() -> Place | None:
     return place
 
 
-def place_of(path: str, url: str, in_place: bool) -> Place:
-    """The place that was typed; an InputError where both or neither are given."""
-    if path and url:
-        raise InputError("a folder and an address are given, expected one of them")
-    private = chroma_settings().allow_private
-    return Place(Path(path) if path else None, url, in_place=in_place and not url, allow_private=private)
+def place_of(path: str, url: str, in_place: bool, cloud: bool = False) -> Place:
+    """The place that was typed; an InputError where several or none are given."""
+    if bool(path) + bool(url) + cloud > 1:
+        raise InputError("several places are given, expected one of a folder, an address and Chroma Cloud")
+    return named_place(Path(path) if path else None, url, cloud, in_place, **asdict(chroma_settings()))
 
 
 def _look(place: Place | None) -> None:

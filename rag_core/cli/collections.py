@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -174,23 +175,10 @@ def _labels(workspace: Path) -> list[Any]:
 
 def place_of(path: Path | None, url: str, cloud: bool, in_place: bool) -> Any:
     """The place the options name; --in-place says on stderr what it does to the folder."""
-    from rag_core.index.foreign_place import IN_PLACE_WARNING, Place
-    from rag_core.llm.secret import Key
+    from rag_core.index.foreign_place import IN_PLACE_WARNING, named_place
     from rag_core.settings import chroma_settings
 
-    settings = chroma_settings()
-    if cloud and not settings.key:
-        raise InputError("CHROMA_API_KEY is not set, expected the key of Chroma Cloud")
-    place = Place(
-        path,
-        url,
-        cloud,
-        in_place,
-        tenant=settings.tenant if cloud else "default_tenant",
-        database=settings.database if cloud else "default_database",
-        key=Key(settings.key if cloud else ""),
-        allow_private=settings.allow_private,
-    )
+    place = named_place(path, url, cloud, in_place, **asdict(chroma_settings()))
     if in_place:
         sys.stderr.write(f"warning: {IN_PLACE_WARNING}\n")
     return place

@@ -55,6 +55,28 @@ class Place:
         return str(self.path) if self.path is not None else self.url or f"{CLOUD} ({self.tenant}/{self.database})"
 
 
+def named_place(
+    path: Path | None,
+    url: str,
+    cloud: bool,
+    in_place: bool,
+    *,
+    key: str,
+    tenant: str,
+    database: str,
+    allow_private: bool,
+) -> Place:
+    """The place that a person named, with what the environment says of Chroma; an InputError says what is missing.
+
+    Key, tenant and database go to Chroma Cloud alone.
+    """
+    if not cloud:
+        return Place(path, url, in_place=in_place, allow_private=allow_private)
+    if not key:
+        raise InputError("CHROMA_API_KEY is not set, expected the key of Chroma Cloud")
+    return Place(path, url, cloud, in_place, tenant, database, Key(key), allow_private)
+
+
 @contextmanager
 def reached(place: Place, spare: Path) -> Iterator[Any]:
     """A Chroma client for the place; `spare` is a folder of ours that holds the copy and the server's log meanwhile.

@@ -6,6 +6,7 @@ import pytest
 from werkzeug import Response
 
 from pages.components import jobs
+from rag_core.index import foreign_place
 
 HOSTILE = "![x](http://foreign.invalid/a.png)"
 
@@ -294,3 +295,22 @@ def test_documents_are_embedded_by_an_endpoints_model_where_one_is_named(
     button(sane(corpus), "Ingest").click().run()
     assert "3 embedded" in words(finished(corpus))
     assert frame(corpus, "model")["model"].tolist() == ["tiny"]
+
+
+def test_chroma_cloud_is_asked_with_the_key_of_the_environment_and_never_shows_it(
+    corpus, httpserver, monkeypatch, words
+):
+    httpserver.expect_request("").respond_with_json({"error": "canary-key-123456789"}, status=401)
+    monkeypatch.setattr(foreign_place, "CLOUD", httpserver.url_for("").rstrip("/"))
+    corpus.segmented_control(key="corpus.way").set_value("Connect Chroma").run()
+    corpus.toggle(key="corpus.chroma_cloud").set_value(True).run()
+    assert "CHROMA_API_KEY is not set" in words(sane(corpus))
+    monkeypatch.setenv("CHROMA_API_KEY", "canary-key-123456789")
+    corpus.run()
+    button(sane(corpus), "Look what is there").click().run()
+    assert "This store cannot be used" in words(sane(corpus))
+    assert "canary" not in words(corpus)
+    asked = [request for request, _ in httpserver.log]
+    assert {request.headers.get("x-chroma-token") for request in asked} == {"canary-key-123456789"}
+    corpus.text_input(key="corpus.chroma_url").set_value("http://127.0.0.1:8000").run()
+    assert "several places are given" in words(sane(corpus))
