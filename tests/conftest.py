@@ -18,6 +18,7 @@ settings.load_profile("any machine")
 REFUSED = []
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this same hook, and would read them before
 def pytest_collection_modifyitems(items):
     """Keep the tests of a module on one worker where they share a fixture of the module: a server, an index."""
     for item in items:

@@ -1,10 +1,12 @@
 """Imports point one way, and only pages know Streamlit; read from the source, so that a lazy import counts too."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("architecture")  # every file is read once
 ROOT = Path(__file__).parents[1]
 BASE = {"types", "text", "errors", "files", "rules", "workspace", "rag_core"}
 MAY = {
@@ -45,7 +47,12 @@ MAY = {
 }
 
 
+@cache
 def imports(path):
+    return tuple(imported(path))
+
+
+def imported(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

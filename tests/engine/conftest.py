@@ -5,12 +5,14 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-pytest.importorskip("distributed", reason="the package distributed is not installed")
+if find_spec("distributed") is None:
+    pytest.skip("the package distributed is not installed", allow_module_level=True)
 
 
 class DaskCluster:

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
 
 from rag_core.errors import InputError
 from rag_core.evaluate.agreement import (
@@ -37,13 +36,20 @@ def test_quadratic_weights_forgive_near_misses():
     assert cohen_kappa(first, second, "quadratic") == pytest.approx(1 - 2 / (24 / 4), abs=1e-12)
 
 
+@pytest.fixture(scope="module")
+def scikit_learns():
+    from sklearn.metrics import cohen_kappa_score
+
+    return cohen_kappa_score
+
+
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
 @settings(max_examples=200, deadline=None)
 @given(pairs=st.lists(st.tuples(GRADE, GRADE), min_size=1, max_size=30))
-def test_cohen_is_scikit_learns_wherever_it_is_defined(weights, pairs):
+def test_cohen_is_scikit_learns_wherever_it_is_defined(scikit_learns, weights, pairs):
     first, second = (list(side) for side in zip(*pairs, strict=True))
     assume(len(set(first + second)) > 1)
-    expected = cohen_kappa_score(first, second, weights=weights, labels=list(GRADES))
+    expected = scikit_learns(first, second, weights=weights, labels=list(GRADES))
     assert cohen_kappa(first, second, weights) == pytest.approx(expected, abs=1e-9)
 
 

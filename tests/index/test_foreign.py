@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +43,19 @@ class GivenVector(HashEmbedder):
 def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("foreign") / "store"
     return folder, make_store(folder)
+
+
+@pytest.fixture(scope="module")
+def one_collection(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plain") / "store"
+    make_store(folder, {"plain": None})
+    return folder
+
+
+@pytest.fixture
+def own_store(one_collection, tmp_path):
+    """A store of one collection that a test may change."""
+    return Path(shutil.copytree(one_collection, tmp_path / "store"))
 
 
 @pytest.fixture(scope="module")
@@ -129,15 +144,14 @@ def test_documents_do_not_go_into_a_mirror_nor_a_mirror_over_documents(store, wo
         connect(Place(path=store[0]), "cosine", "own", tmp_path, model="hash-16")
 
 
-def test_a_text_that_changed_beside_the_same_vector_is_found_by_its_new_words(tmp_path):
-    folder, workspace = tmp_path / "theirs", tmp_path / "ws"
-    make_store(folder, {"plain": None})
+def test_a_text_that_changed_beside_the_same_vector_is_found_by_its_new_words(own_store, tmp_path):
+    workspace = tmp_path / "ws"
     found = []
     for _ in range(2):
-        connect(Place(path=folder), "plain", "mine", workspace, model="hash-16")
+        connect(Place(path=own_store), "plain", "mine", workspace, model="hash-16")
         index = open_index(workspace, "mine", HashEmbedder())
         found.append(([hit.chunk.id for hit in index.lexical_reader("zeppelin").read(0, 5)], index.fingerprint))
-        rewrite(folder, "plain", "d07", "a zeppelin")
+        rewrite(own_store, "plain", "d07", "a zeppelin")
     assert [ids for ids, _ in found] == [[], ["d07"]]
     assert found[0][1] != found[1][1]
 
@@ -153,11 +167,10 @@ def test_rules_set_here_outlive_connecting_again_and_the_store_is_not_written(st
     assert checksums(store[0]) == before
 
 
-def test_a_store_written_to_since_is_told(tmp_path):
-    make_store(tmp_path / "store", {"plain": None})
-    connect(Place(path=tmp_path / "store"), "plain", "mine", tmp_path / "ws", model="hash-16")
+def test_a_store_written_to_since_is_told(own_store, tmp_path):
+    connect(Place(path=own_store), "plain", "mine", tmp_path / "ws", model="hash-16")
     assert not has_changed(tmp_path / "ws", "mine")
-    make_store(tmp_path / "store", {"more": None})
+    make_store(own_store, {"more": None})
     assert has_changed(tmp_path / "ws", "mine")
 
 
@@ -186,14 +199,13 @@ def test_a_crash_of_the_serving_process_is_one_sentence_and_exit_code_3(store, t
 
 
 @pytest.mark.parametrize("damage", ["header.bin", "data_level0.bin", "chroma.sqlite3"])
-def test_a_damaged_store_is_an_error_or_read_whole_never_the_end_of_the_process(tmp_path, damage):
-    make_store(tmp_path / "store", {"plain": None})
-    for path in (tmp_path / "store").rglob("*"):
+def test_a_damaged_store_is_an_error_or_read_whole_never_the_end_of_the_process(own_store, tmp_path, damage):
+    for path in own_store.rglob("*"):
         if path.name == damage:
             path.write_bytes(os.urandom(path.stat().st_size))
     said = ""
     try:
-        connect(Place(path=tmp_path / "store"), "plain", "mine", tmp_path / "ws", model="hash-16")
+        connect(Place(path=own_store), "plain", "mine", tmp_path / "ws", model="hash-16")
     except StoreError as error:
         said = str(error)
     whole = [(one.name, one.chunks) for one in list_collections(tmp_path / "ws")]
@@ -218,19 +230,16 @@ def test_empty_sparse_and_foreign_folders_are_refused_before_anything_starts(tmp
         list_foreign(Place(path=tmp_path / "none"), tmp_path)
 
 
-def test_in_place_reads_the_original_and_leaves_no_file_of_ours_there(tmp_path):
-    make_store(tmp_path / "store", {"plain": None})
-    before = set(checksums(tmp_path / "store"))
-    done = connect(Place(path=tmp_path / "store", in_place=True), "plain", "mine", tmp_path / "ws", model="hash-16")
+def test_in_place_reads_the_original_and_leaves_no_file_of_ours_there(own_store, tmp_path):
+    before = set(checksums(own_store))
+    done = connect(Place(path=own_store, in_place=True), "plain", "mine", tmp_path / "ws", model="hash-16")
     assert done.chunks == 60
-    assert not {name for name in checksums(tmp_path / "store") if "writer" in name or "server.log" in name}
-    assert before <= set(checksums(tmp_path / "store"))
+    assert not {name for name in checksums(own_store) if "writer" in name or "server.log" in name}
+    assert before <= set(checksums(own_store))
     assert "migrates" in foreign_place.IN_PLACE_WARNING
 
 
 def test_a_server_of_its_own_is_read_by_its_address(store, tmp_path):
-    import shutil
-
     shutil.copytree(store[0], tmp_path / "served" / "data")
     server = ChromaServer(tmp_path / "served")
     try:

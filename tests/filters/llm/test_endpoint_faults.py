@@ -44,10 +44,13 @@ def batches():
     return a_list(*(Chunk(f"c{at}", f"T{at}", f"MARK{at} " + "word " * 300) for at in range(COUNT)))
 
 
-def stage_of(server, judge=None, **settings):
+PATIENCE = 60.0  # where it is not the time that is looked at
+
+
+def stage_of(server, judge=None, seconds=DEADLINE):
     endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(KEY), deadline=5.0)
     judge = judge or EndpointJudge(endpoint, budget=RetryBudget(20))
-    return replace(LLMFilter(timeout_ms=int(DEADLINE * 1000), concurrency=8, max_chunks=COUNT, **settings), judge=judge)
+    return replace(LLMFilter(timeout_ms=int(seconds * 1000), concurrency=8, max_chunks=COUNT), judge=judge)
 
 
 class Timed:
@@ -141,7 +144,7 @@ def test_a_server_that_is_not_there_is_a_fallback_that_says_to_check_it():
 def test_the_retry_budget_is_shared_by_all_prompts_of_a_query(server):
     serve(server, reply("{}", 500), "Question")
     endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(KEY))
-    after = stage_of(server, EndpointJudge(endpoint, budget=RetryBudget(3)))(batches())
+    after = stage_of(server, EndpointJudge(endpoint, budget=RetryBudget(3)), PATIENCE)(batches())
     assert after.steps[-1].facts["retries"] == 3
     assert "the run's 3 retries are spent" in after.fallbacks[0].reason
 
@@ -151,7 +154,7 @@ def test_a_fault_is_not_stored_and_a_good_answer_is(server, tmp_path):
     serve(server, reply("{}", 400), "MARK0 ")
     endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(KEY))
     judge = RecordedJudge(AnswerStore(tmp_path / "answers.sqlite"), EndpointJudge(endpoint), "small")
-    stage = stage_of(server, judge)
+    stage = stage_of(server, judge, PATIENCE)
     assert stage(before).fallbacks
     server.clear()
     serve(server, reply("{}", 400), "nothing")
