@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,8 +24,25 @@ Labels = Mapping[str, Mapping[str, int]]
 DEPTHS = (0, 1, 3, 5)
 
 
+class Simulated(ABC):
+    """A judge that answers each prompt for itself, at once, and keeps nothing."""
+
+    def stored(self, prompt: Prompt, model: str) -> bool:
+        """Nothing is stored; asking costs nothing."""
+        return False
+
+    def ask(
+        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
+    ) -> list[Answer]:
+        """One answer per prompt."""
+        return [self._answer(prompt) for prompt in prompts]
+
+    @abstractmethod
+    def _answer(self, prompt: Prompt) -> Answer: ...
+
+
 @dataclass(frozen=True)
-class SimulatedJudge:
+class SimulatedJudge(Simulated):
     """Answers from labels: relevant chunks are kept (and expanded where they refer to others), others discarded."""
 
     labels: Labels = field(repr=False)
@@ -47,16 +65,12 @@ class SimulatedJudge:
         """Always says that it is simulated."""
         return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
 
-    def stored(self, prompt: Prompt, model: str) -> bool:
-        """Nothing is stored; asking costs nothing."""
-        return False
-
     def ask(
         self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
         """One answer per prompt; where it waits, calls that would end after `seconds` fail as an endpoint's would."""
         if not self.waits or not prompts:
-            return [self._answer(prompt) for prompt in prompts]
+            return super().ask(prompts, seconds=seconds, concurrency=concurrency, model=model, cache=cache)
         end = monotonic() + seconds
         with ThreadPoolExecutor(min(concurrency, len(prompts)), "simulated-call") as pool:
             return list(pool.map(lambda prompt: self._in_time(prompt, end, seconds), prompts))

@@ -6,18 +6,17 @@ It stands in for a model that proposes labels, so that the way from asking to ag
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rag_core.errors import InputError
 from rag_core.llm.judging import Answer, Price, Prompt
-from rag_core.llm.simulated import Labels, drawn
+from rag_core.llm.simulated import Labels, Simulated, drawn
 
 GRADES = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True)
-class SimulatedGrader:
+class SimulatedGrader(Simulated):
     """Says the labelled grade, 0 where there is none; an error is another grade, drawn per query and chunk."""
 
     labels: Labels = field(repr=False)
@@ -36,18 +35,8 @@ class SimulatedGrader:
         """Always says that it is simulated."""
         return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
 
-    def stored(self, prompt: Prompt, model: str) -> bool:
-        """Nothing is stored; asking costs nothing."""
-        return False
-
-    def ask(
-        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
-    ) -> list[Answer]:
-        """One answer per prompt; each asks about one chunk."""
-        return [self._answer(prompt) for prompt in prompts]
-
     def _answer(self, prompt: Prompt) -> Answer:
-        (chunk,) = prompt.chunks
+        (chunk,) = prompt.chunks  # a call of a grader asks about one chunk
         grade = self.labels.get(prompt.query.id, {}).get(chunk.id, 0)
         for what, rate in (("error", self.error_rate), (f"run {self.run}", self.flip_rate)):
             if drawn(self.seed, f"{what} {prompt.query.id}", chunk.id) < rate:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_core.llm.judging import Answer, Price, Prompt
+from rag_core.llm.simulated import Simulated
 from rag_core.types import Case, Chunk
 
 
 @dataclass(frozen=True)
-class SimulatedHopJudge:
+class SimulatedHopJudge(Simulated):
     """Names the labelled titles that the chunks shown do not have; it can answer once there are none."""
 
     titles: Mapping[str, Sequence[str]] = field(repr=False)  # query id, or its text → titles an answer needs
@@ -24,16 +25,6 @@ class SimulatedHopJudge:
     def name(self) -> str:
         """Always says that it is simulated."""
         return "simulated hop judge that knows the labelled titles"
-
-    def stored(self, prompt: Prompt, model: str) -> bool:
-        """Nothing is stored; asking costs nothing."""
-        return False
-
-    def ask(
-        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
-    ) -> list[Answer]:
-        """One answer per prompt."""
-        return [self._answer(prompt) for prompt in prompts]
 
     def _answer(self, prompt: Prompt) -> Answer:
         needed = self.titles.get(prompt.query.id) or self.titles.get(prompt.query.text) or ()
