@@ -41,14 +41,13 @@ def check_columns(columns: Columns) -> None:
 
 def check_present(columns: Columns, names: Sequence[str], where: str) -> None:
     """Nothing, or an InputError where a table lacks a mapped column or has none for the text."""
-    listed = ", ".join(name[:40] for name in names[:20])
+    shown = [" ".join(name.split())[:40] for name in names[:20]]  # a name may hold line breaks; an error is one line
+    listed = ", ".join(shown)
     for field, column in columns.items():
         if column not in names:
             raise InputError(f"{where} has no column {column[:80]!r} for {field}, expected one of {listed}")
     if "text" not in columns and "text" not in names:
-        raise InputError(
-            f"{where} has no column text but {listed}; say which holds it, for example text={names[0][:40]}"
-        )
+        raise InputError(f"{where} has no column text but {listed}; say which holds it, for example text={shown[0]}")
 
 
 def guess_columns(names: Iterable[str]) -> dict[str, str]:
