@@ -104,6 +104,19 @@ def test_loading_the_library_takes_none_of_the_calls_time(httpserver, monkeypatc
     assert [answer.text for answer in answers] == ["one", "two"]
 
 
+def test_calls_one_after_the_other_share_the_time(httpserver, monkeypatch):
+    clock = [0.0]
+
+    def handler(request):
+        clock[0] += 10
+        return Response(json.dumps(said()), content_type="application/json")
+
+    httpserver.expect_request(CHAT).respond_with_handler(handler)
+    monkeypatch.setattr(judging, "monotonic", lambda: clock[0])
+    answers = ask(judge_of(httpserver), Ask("one"), Ask("two"), concurrency=1)
+    assert [answer.error for answer in answers] == ["", "no time was left for this call within 5 seconds"]
+
+
 def test_no_more_calls_than_allowed_are_under_way_at_once(busy_server):
     lock, state = threading.Lock(), {"now": 0, "most": 0}
 
