@@ -11,6 +11,7 @@ from pages.components import (
     compare_run,
     compare_state,
     compare_table,
+    halves,
     header,
     label_settings,
     resources,
@@ -154,7 +155,7 @@ def draw() -> None:
     if len(view.pipelines) < FEWEST:
         st.markdown(f"Choose at least **{FEWEST} pipelines** in the sidebar to compare them.")
         return
-    found = compare_run.material(chosen, view.pipelines)
+    found = compare_run.material(halves.chosen_half(chosen), view.pipelines)
     tallies = compare_run.tallies(found) if found is not None else None
     if found is None or tallies is None:
         return

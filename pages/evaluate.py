@@ -7,6 +7,7 @@ from pages.components import (
     compare_run,
     evaluate_measures,
     evaluate_runs,
+    halves,
     header,
     resources,
     say,
@@ -104,7 +105,7 @@ def draw_figures(shown: str) -> None:
     if not entries:
         st.markdown("Choose a **pipeline** in the sidebar to measure it.")
         return
-    found = compare_run.material(chosen, entries)
+    found = compare_run.material(halves.chosen_half(chosen), entries)
     tallies = compare_run.tallies(found) if found is not None else None
     if found is None or tallies is None:
         return

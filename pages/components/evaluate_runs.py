@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, who
+from pages.components import halves, resources, say, who
 from pages.components.tuning_set import quiet
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.compare_words import verdict_words
@@ -172,13 +172,21 @@ def _take_along(store: RunStore, run: Run) -> None:
             st.markdown("The run and its notes are taken out of the store for good.")
             st.button("Delete this run", type="primary", on_click=_delete, args=(store, run.id))
     st.markdown("A build that fails when a pipeline gets worse than this run:")
-    st.code(
-        f"python -m rag_core gate --baseline {run.id}.json --eval-set {run.document['eval_set']} --pipeline SPEC",
-        language=None,
-    )
+    measured = f"--eval-set {run.document['eval_set']}{_split_of(run)}"
+    st.code(f"python -m rag_core gate --baseline {run.id}.json {measured} --pipeline SPEC", language=None)
     problem = st.session_state.pop("evaluate.delete.problem", "")
     if problem:
         say.problem("The run was not deleted.", problem)
+
+
+def _split_of(run: Run) -> str:
+    """The option that measures the queries of the run again, where they are one split of its eval set."""
+    try:
+        return halves.split_option(
+            resources.eval_set(run.document["eval_set"]), [query["id"] for query in run.document["queries"]]
+        )
+    except InputError:
+        return ""  # the set is gone; the gate will say so
 
 
 def _delete(store: RunStore, run_id: str) -> None:

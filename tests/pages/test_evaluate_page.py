@@ -1,5 +1,7 @@
 """Evaluate through the page: means with their counts, single queries, and runs that are kept, compared, noted, deleted."""
 
+import json
+
 import pytest
 
 from rag_core.evaluate.run_file import read_run
@@ -43,6 +45,25 @@ def test_the_name_of_a_pipeline_from_a_link_is_no_markup_in_the_choice_of_whose_
     app.segmented_control(key="evaluate.shown").set_value("Per query").run(timeout=60)
     assert not app.exception
     assert "xhttpforeign.invalida.png" in app.segmented_control(key="evaluate.read").options
+
+
+def test_the_test_queries_of_a_split_set_are_measured_alone_and_so_is_the_gate_of_their_run(evaluate, workspace):
+    folder = workspace / "eval_sets" / "halved"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: halved\ntitle: Halved\n")
+    rows = [
+        {"id": name, "query": f"{name}?", "split": split, "candidates": [{"id": "c", "distance": 0.1, "relevant": 1}]}
+        for name, split in {"a": "dev", "b": "dev", "c": "test"}.items()
+    ]
+    (folder / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    app = evaluate(set="halved")
+    assert set(table(app, "scored")["scored"]) == {3}
+    app.segmented_control(key="halves.split").set_value("test").run(timeout=60)
+    assert set(table(app, "scored")["scored"]) == {1}
+    kept(app)
+    app.segmented_control(key="evaluate.shown").set_value("Runs").run(timeout=60)
+    assert not app.exception
+    assert any("--eval-set halved --split test" in code.value for code in app.code)
 
 
 def test_an_undefined_share_is_a_dash(evaluate):
