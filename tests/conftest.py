@@ -4,8 +4,12 @@ With several workers, what is made once for a module is made by one worker.
 """
 
 import asyncio
+import os
+import secrets
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 from ipaddress import ip_address
 
 import pytest
@@ -18,13 +22,30 @@ settings.load_profile("any machine")
 REFUSED = []
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this same hook, and would read them before
-def pytest_collection_modifyitems(items):
-    """Keep the tests of a module on one worker where they share a fixture of the module: a server, an index."""
-    for item in items:
-        shared = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
-        if any(fixture.scope == "module" for fixtures in shared for fixture in fixtures):
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath))))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the tests of a module on one worker where they share what is made once: an app, a server, an index.
+
+    pytest-xdist's own groups are marks that it writes into a test's id, which pytest from 9.1 on does not let it do.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return together(config.rootpath, nodeid)
+
+    return ByModule(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def together(root, nodeid):
+    """The name of those tests that a test stays together with: its module's, or its own."""
+    module = nodeid.split("::")[0]
+    return module if shares(root / module) else nodeid
+
+
+@cache
+def shares(path):
+    return path.parent.name == "browser" or 'scope="module"' in path.read_text(encoding="utf-8")
 
 
 class NetworkRefused(OSError):
@@ -78,6 +99,20 @@ def reaches_nobody(loopback_only):
     del REFUSED[:]
     yield
     assert REFUSED == [], f"tried to reach {REFUSED}"
+
+
+def free_port():
+    """A port to listen at or to find closed: another worker is given others, no outgoing connection is given any of them.
+
+    A system takes the ports of outgoing connections from 32768 upwards (Linux), so that one found free there may be gone.
+    """
+    first = 12_000 + 2_000 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw9")[2:]) % 10)
+    for _ in range(1_000):
+        port = first + secrets.randbelow(2_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"no port is free from {first} on")
 
 
 def run_apart(coroutine):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("architecture")  # every file is read once
 ROOT = Path(__file__).parents[1]
 BASE = {"types", "text", "errors", "files", "rules", "workspace", "rag_core"}
 MAY = {

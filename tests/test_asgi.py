@@ -12,16 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import run_apart
+from tests.conftest import free_port, run_apart
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "X-Forwarded-Email"
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 def launch(workspace, *arguments, **variables):

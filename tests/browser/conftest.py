@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -12,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PATIENCE = 30_000  # ms; the app loads its parts late, and a busy machine takes its time
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--process-per-site"]
+PATIENCE = 90_000  # ms; the app loads its parts late, and a busy machine takes its time
 NO_BROWSER = "Chromium is not on the PATH: `apt-get install chromium` (Debian, Ubuntu) brings it"
 
 
@@ -22,7 +23,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(item.path).parent == Path(__file__).parent:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))  # its apps are started once
             # Chromium itself fails now and then on a busy machine; a fault of ours fails three times.
             item.add_marker(pytest.mark.flaky(reruns=2))
 
@@ -47,33 +47,46 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture(scope="session")
-def window(browser):
-    """One browser window for all tests of a worker: what it has fetched and compiled, the next test need not."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+@contextmanager
+def a_window(browser, **how):
+    """A browser window whose pages run in one process: what one page has fetched and compiled, the next need not.
+
+    Its first page is empty and stays open, because the process ends with its last page.
+    """
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, **how)
+    keeper = context.new_page()
+    keeper.route("http://127.0.0.1/", lambda route: route.fulfill(content_type="text/html", body=""))
+    keeper.goto("http://127.0.0.1/")
     yield context
     context.close()
 
 
-@pytest.fixture
-def page(window):
-    """A page of its own in that window, which remembers nothing of the test before."""
+@contextmanager
+def a_page(window):
+    """A page of its own in a window, which remembers nothing of the page before."""
     opened = window.new_page()
     opened.set_default_timeout(PATIENCE)
     yield opened
-    for left in window.pages:
+    for left in window.pages[1:]:
         left.evaluate("() => { if (location.protocol !== 'about:') { localStorage.clear(); sessionStorage.clear(); } }")
         left.close()
     window.clear_cookies()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+@pytest.fixture(scope="session")
+def window(browser):
+    """One browser window for all tests of a worker."""
+    with a_window(browser, reduced_motion="reduce") as opened:
+        yield opened
 
 
-def wait_until_healthy(url, process, seconds=60):
+@pytest.fixture
+def page(window):
+    with a_page(window) as opened:
+        yield opened
+
+
+def wait_until_healthy(url, process, seconds=120):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -117,7 +130,7 @@ def served(workspace):
             yield url
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
 
 
 @pytest.fixture(scope="session")
@@ -141,4 +154,4 @@ def own_app(browser, tmp_path):
         process, url = start_app(tmp_path / "workspace", log)
         yield url
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)

@@ -276,11 +276,16 @@ class Watch:
     """What a page did that it must not: foreign requests, scripts, dialogs, live markup."""
 
     def __init__(self, context, world):
-        self.world, self.scripts, self.dialogs, self.foreign = world, [], [], []
-        self.called_before = len(world.beacon.calls)
+        self.world = world
+        self.forget()
         context.expose_binding("winnowRan", lambda _, what: self.scripts.append(what))
         context.on("request", self._request)
         context.on("dialog", self._dialog)
+
+    def forget(self):
+        """Begin anew: nothing was told yet."""
+        self.scripts, self.dialogs, self.foreign = [], [], []
+        self.called_before = len(self.world.beacon.calls)
 
     def _request(self, request):
         if not request.url.startswith((self.world.url, "data:", "blob:")):

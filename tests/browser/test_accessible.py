@@ -28,20 +28,18 @@ def shown():
 
 
 @pytest.mark.parametrize(("name", "scheme"), shown())
-def test_axe_finds_nothing_serious(browser, app, name, scheme):
+def test_axe_finds_nothing_serious(page, app, name, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     address, sign = VIEWS[name]
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
     page.goto(app + address)
-    page.locator(sign).first.wait_for(timeout=30_000)
+    page.locator(sign).first.wait_for()
     if name == "explore":
         page.locator("g.point[data-id]").first.click()
-        page.get_by_text("Is it relevant to this query?").wait_for(timeout=30_000)
+        page.get_by_text("Is it relevant to this query?").wait_for()
     settle(page)
     found = Axe().run(page).response["violations"]
-    context.close()
     told = [
         (one["id"], node["target"])
         for one in found

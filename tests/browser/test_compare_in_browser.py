@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, served
+from tests.browser.conftest import PATIENCE
 from tests.browser.hands import at_rest, settle, tick_row
 
 LINK = '/compare?set=recorded-combat&pipelines=["query-must","unfiltered"]&show=Queries'
@@ -13,9 +13,13 @@ DIFFERENCES = "Per chunk that one pipeline lacks"
 
 
 @pytest.fixture
-def compare(page, own_app):
-    page.goto(own_app + LINK)
-    page.get_by_text("unfiltered against query-must").wait_for(timeout=2 * PATIENCE)
+def compare(page, app):
+    return opened(page, app)
+
+
+def opened(page, address):
+    page.goto(address + LINK)
+    page.get_by_text("unfiltered against query-must").wait_for()
     return page
 
 
@@ -33,8 +37,8 @@ def figure(page, at):
     return columns(page).nth(at).locator(".figure")
 
 
-def test_from_the_worst_regression_to_a_label_and_a_link(compare, browser, own_app):
-    page = compare
+def test_from_the_worst_regression_to_a_label_and_a_link(page, browser, own_app):
+    opened(page, own_app)
     first_row(page, "Per query: difference in SetF")
     columns(page).nth(1).wait_for()
     assert columns(page).count() == 2
@@ -55,7 +59,7 @@ def test_from_the_worst_regression_to_a_label_and_a_link(compare, browser, own_a
     second = other.new_page()
     second.set_default_timeout(PATIENCE)
     second.goto(link)
-    columns(second).nth(1).wait_for(timeout=2 * PATIENCE)
+    columns(second).nth(1).wait_for()
     assert figure(second, 1).inner_text() == after
     assert second.locator(".chunk[aria-pressed=true]").first.get_attribute("data-id") == page.locator(
         ".chunk[aria-pressed=true]"
@@ -82,8 +86,6 @@ def test_on_a_narrow_page_the_columns_stand_under_each_other_and_nothing_is_clip
     assert all(box["x"] + box["width"] <= 421 for box in boxes)
 
 
-def test_without_a_link_the_page_compares_the_demo(page, tmp_path):
-    (tmp_path / "w").mkdir()
-    with served(tmp_path / "w") as url:
-        page.goto(url + "/compare")
-        page.get_by_text("demo-tuned is 0.343 higher in SetF than fixed-15").wait_for(timeout=3 * PATIENCE)
+def test_without_a_link_the_page_compares_the_demo(page, app):
+    page.goto(app + "/compare")
+    page.get_by_text("demo-tuned is 0.343 higher in SetF than fixed-15").wait_for()

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import start_app
+from tests.browser.conftest import a_page, a_window, start_app
 from tests.browser.hands import settle, shown, tick_row, until
 from tests.browser.hostile import LIVE, RECORDED, SAVED, Watch, World, beacon, build
 
@@ -177,7 +177,7 @@ def rules_families(page, world):
         settle(page)
         if apply.count():
             break
-    apply.click(timeout=60_000)
+    apply.click()
     settle(page)
     yield
     view(page, "Batches")
@@ -297,7 +297,7 @@ def corpus_add(page, world):
         box.click()
     yield
     page.get_by_role("button", name="Ingest").click()
-    page.get_by_text("Chunks in the collection").wait_for(timeout=90_000)
+    page.get_by_text("Chunks in the collection").wait_for()
     settle(page)
     yield
 
@@ -412,15 +412,19 @@ QUICK = {"Explore: chart, table, panel", "Label: queue", "Compare", "History"}
 """The places that every `make test` opens, one of each way in which text is shown; the others are slow."""
 
 
+@pytest.fixture(scope="module")
+def watched_window(browser, world):
+    with a_window(browser) as window:
+        yield window, Watch(window, world)
+
+
 @pytest.fixture
-def watched(browser, world):
-    """(page, watch) of a browser of its own."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    watch = Watch(context, world)
-    page = context.new_page()
-    page.set_default_timeout(30_000)
-    yield page, watch
-    context.close()
+def watched(watched_window):
+    """(page, watch) of a page of its own, in a window whose watch has forgotten the page before."""
+    window, watch = watched_window
+    watch.forget()
+    with a_page(window) as page:
+        yield page, watch
 
 
 @pytest.mark.timeout(300)
@@ -437,8 +441,9 @@ def test_hostile_text_stays_text(watched, world, place):
     assert watch.told == {"beacon": [], "foreign": [], "scripts": [], "dialogs": []}
 
 
-def test_the_watch_sees_what_raw_html_does(watched, world):
-    page, watch = watched
+def test_the_watch_sees_what_raw_html_does(browser, world):
+    context = browser.new_context()
+    watch, page = Watch(context, world), context.new_page()
     page.goto(world.url)
     page.evaluate(
         """(html) => {
@@ -450,6 +455,7 @@ def test_the_watch_sees_what_raw_html_does(watched, world):
         "".join(world.texts),
     )
     until(page, lambda: all(watch.told.values()))
+    context.close()
 
 
 NAIVE = """
@@ -476,6 +482,6 @@ def test_the_watch_sees_what_markdown_makes_of_the_texts(watched, world, tmp_pat
             alive = " ".join(watch.alive(page))
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
     assert {kind for kind in ("img", "icon:", "formula:", "a:") if kind not in alive} == set()
     assert watch.told["beacon"]

@@ -12,7 +12,7 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT, free_port, wait_until_healthy
+from tests.browser.conftest import PATIENCE, ROOT, free_port, wait_until_healthy
 from tests.browser.hands import IN_QUEUE, shown, tick_row
 
 CARD = ".label-queue .card .title"
@@ -83,7 +83,7 @@ def open_queue(page, server, annotator, eval_set="many"):
 
 
 def wait_for_chunk(page):
-    page.wait_for_function(f"() => ({IN_QUEUE})() !== ''", timeout=60_000)
+    page.wait_for_function(f"() => ({IN_QUEUE})() !== ''", timeout=PATIENCE)
 
 
 def press_many(page, count, most_pause, seed, disturb):
@@ -116,7 +116,7 @@ def stored(workspace, annotator):
 
 
 def all_saved(page):
-    expect(page.locator(".label-queue .unsaved")).to_have_text("0 unsaved", timeout=90_000)
+    expect(page.locator(".label-queue .unsaved")).to_have_text("0 unsaved", timeout=PATIENCE)
 
 
 def label_through(browser, server, presses, kills, reloads):
@@ -124,7 +124,7 @@ def label_through(browser, server, presses, kills, reloads):
     pages = [context.new_page(), context.new_page()]
     names = ["ann", "bob"]
     for page, name in zip(pages, names, strict=True):
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE)
         open_queue(page, server, name)
     pressed = {name: [] for name in names}
     disturbances = ["kill"] * kills + ["reload"] * reloads
@@ -160,7 +160,7 @@ def label_through(browser, server, presses, kills, reloads):
 
 
 @pytest.mark.parametrize(
-    ("presses", "kills", "reloads"), [(200, 2, 2), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
+    ("presses", "kills", "reloads"), [(100, 2, 2), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
 )
 @pytest.mark.timeout(1500)
 def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, presses, kills, reloads):
@@ -175,7 +175,7 @@ def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, p
 
 def queue_page(browser, server, annotator, scheme="light"):
     page = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(PATIENCE)
     open_queue(page, server, annotator)
     return page
 

@@ -88,18 +88,16 @@ def test_a_click_on_a_curve_of_headroom_names_the_threshold(page, app):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "sign"), [("tune", ".plane .marker"), ("headroom", "[data-testid=stMetric]")])
-def test_axe_finds_nothing_serious(browser, app, name, sign, scheme):
+def test_axe_finds_nothing_serious(page, app, name, sign, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
     page.goto(f"{app}/{name}")
     page.get_by_role("combobox", name=re.compile("Eval set")).click()
     page.get_by_role("option", name="Three recorded combat questions").click()
-    page.locator(sign).first.wait_for(timeout=30_000)
+    page.locator(sign).first.wait_for()
     settle(page)
     found = Axe().run(page).response["violations"]
-    context.close()
     told = [
         (one["id"], node["target"])
         for one in found

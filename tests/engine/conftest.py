@@ -1,7 +1,6 @@
 """A scheduler and workers as processes of their own on loopback; a test may kill a worker."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -9,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 if find_spec("distributed") is None:
@@ -18,7 +19,7 @@ if find_spec("distributed") is None:
 class DaskCluster:
     def __init__(self, folder):
         self.folder, self.workers = folder, []
-        self.port = self._free_port()
+        self.port = free_port()
         self.address = f"dask://127.0.0.1:{self.port}"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard")
 
@@ -52,12 +53,6 @@ class DaskCluster:
             "distributed.cli.dask_scheduler" if what == "scheduler" else "distributed.cli.dask_worker",
         ]
         return subprocess.Popen([*program, *arguments], env=environment, cwd=self.folder, stdout=log, stderr=log)
-
-    @staticmethod
-    def _free_port():
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            return taken.getsockname()[1]
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
+
+from tests.conftest import free_port
 
 USER = "postgres"
 
@@ -54,9 +55,3 @@ class Cluster:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False, cwd="/")
         if check and done.returncode:
             raise RuntimeError(f"{program} ended with {done.returncode}")
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
