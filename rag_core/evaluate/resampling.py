@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, TypeVar
 
-from rag_core.evaluate.quantiles import normal_below, normal_quantile
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -95,16 +93,17 @@ def _draws(count: int, seed: int, resamples: int) -> Iterator[NDArray[np.int64]]
 def _limits(row: Row, drawn: Row) -> Interval:
     """BCa limits of one row's resampled means; the plain percentiles where they are degenerate."""
     import numpy as np
+    from scipy.special import ndtr, ndtri
 
     tail = (1 - CONFIDENCE) / 2
     mean = np.mean(row)
     below = (np.count_nonzero(drawn < mean) + np.count_nonzero(drawn <= mean)) / (2 * len(drawn))
     off = row - mean
     bend = np.sum(off**3) / np.sum(off**2) ** 1.5 / 6
-    shift = np.float64(normal_quantile(below))
-    ends = [shift + normal_quantile(tail), shift + normal_quantile(1 - tail)]
+    shift = ndtri(below)
+    ends = [shift + ndtri(tail), shift + ndtri(1 - tail)]
     with np.errstate(invalid="ignore"):
-        shares = [normal_below(shift + end / (1 - bend * end)) for end in ends]
+        shares = [float(ndtr(shift + end / (1 - bend * end))) for end in ends]
     method = "BCa" if all(map(isfinite, shares)) else "percentile"
     low, high = np.quantile(drawn, shares if method == "BCa" else [tail, 1 - tail])
     return float(low), float(high), method
