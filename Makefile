@@ -42,6 +42,7 @@ bench: .venv/dev.stamp
 	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 .venv/run.stamp: requirements.lock
+	@echo "Installing into .venv; the first time takes a few minutes."
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $@

@@ -176,7 +176,7 @@ class Candidates:
 
 
 Grades = Mapping[str, int]
-"""Judged chunks of one query: chunk id → grade (0 irrelevant, 1 partly, 2 relevant, 3 answers it)."""
+"""Judged chunks of one query: chunk id → grade (0 irrelevant, 1 related, 2 relevant, 3 answers it)."""
 
 
 @dataclass(frozen=True, slots=True)

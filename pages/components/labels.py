@@ -14,7 +14,7 @@ import streamlit as st
 from pages.components import who
 from rag_core import given
 from rag_core.store.database import Store
-from rag_core.store.events import Event, is_reserved, undo_of
+from rag_core.store.events import GRADES, Event, is_reserved, undo_of
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.store.matching import AtHand
@@ -26,10 +26,7 @@ LONGEST_NAME = 80
 NEXT = "labels.next"
 
 CHOICES: tuple[tuple[str, int | None], ...] = (
-    ("0 irrelevant", 0),
-    ("1 partly", 1),
-    ("2 relevant", 2),
-    ("3 answers it", 3),
+    *((f"{grade} {word}", grade) for grade, word in GRADES.items()),
     ("unsure", None),
 )
 """What a person can say of a chunk; unsure counts as unjudged."""

@@ -11,12 +11,12 @@ from rag_core.errors import InputError
 from rag_core.evaluate.set_queries import FORMS, form_of, read_query_list, repeated_texts
 from rag_core.evaluate.set_writing import new_set
 from rag_core.files import decode
+from rag_core.store.events import GRADES
 from rag_core.types import Query
 
 FILE, TEXT, NAME = "sets.new.file", "sets.new.text", "sets.new.name"
 AS_WRITTEN = "as it is written"
 SHOWN = 200
-GRADES = {1: "1, related", 2: "2, relevant", 3: "3, answers it"}
 EXAMPLE = "How far can a wounded knight move?\nWhat does a fireball cost?"
 FORMS_HELP = (
     "Lines: one query a line. CSV: a header with query, and id, tags (; between), split where wanted. JSONL: an object "
@@ -86,8 +86,8 @@ def _make(queries: list[Query]) -> None:
     st.text_input("Title", key="sets.new.title", max_chars=120, help="What lists show; the name where it is empty.")
     st.segmented_control(
         "Relevant from grade",
-        list(GRADES),
-        format_func=GRADES.__getitem__,
+        [grade for grade in GRADES if grade],
+        format_func=lambda grade: f"{grade} {GRADES[grade]}",
         default=1,
         required=True,
         key="sets.new.grade",

@@ -17,7 +17,7 @@ LABEL = "label"
 UNDO = "undo"
 NEEDED = ("session", "eval_set", "query_id", "chunk_id", "annotator")
 STORED = (*NEEDED, "seq", "kind", "query_hash", "text_hash", "grade", "note", "batch")
-GRADES = {0: "irrelevant", 1: "partly relevant", 2: "relevant", 3: "answers it"}
+GRADES = {0: "irrelevant", 1: "related", 2: "relevant", 3: "answers it"}
 ADJUDICATED = "adjudicated"
 """The annotator of a decision between people: it counts before what anybody says, earlier or later."""
 

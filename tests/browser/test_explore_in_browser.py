@@ -81,7 +81,7 @@ def test_filters_drag_label_and_reload(page, app):
     expect(page.get_by_role("status").filter(has_text="preview")).to_have_count(0)
 
     page.locator(f"{POINT}[data-id='combat-1-01']").click()
-    page.get_by_role("button", name="1 partly").click()
+    page.get_by_role("button", name="1 related").click()
     expect(metric(page, "SetP")).to_contain_text("0.667")
     page.reload()
     page.locator(POINT).first.wait_for()

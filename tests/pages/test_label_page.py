@@ -115,7 +115,7 @@ def test_explore_labels_in_the_name_typed_on_label(label_page, workspace, words)
     app.session_state["explore.selected"] = "combat-1-01"
     sane(app.run())
     assert "labelling as ann" in words(app)
-    next(button for button in app.button if button.label == "1 partly").click()
+    next(button for button in app.button if button.label == "1 related").click()
     sane(app.run())
     assert stored_by(workspace) == ["ann"]
 
@@ -130,7 +130,7 @@ def test_the_name_of_a_log_in_wins_over_the_one_in_the_address(label_page, works
     app.session_state["label.annotator"] = "ann"
     app.session_state["explore.selected"] = "combat-1-01"
     sane(app.run())
-    next(button for button in app.button if button.label == "1 partly").click()
+    next(button for button in app.button if button.label == "1 related").click()
     sane(app.run())
     assert stored_by(workspace) == ["bob@example.org"]
 

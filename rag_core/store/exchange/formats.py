@@ -57,7 +57,7 @@ def format_of(file_name: str) -> str:
     """The format a file's ending tells, or an InputError."""
     ending = "." + file_name.rpartition(".")[2].lower()
     if ending not in SUFFIXES:
-        raise InputError(f"{file_name} does not tell its format, expected --format {'|'.join(FORMATS)}")
+        raise InputError(f"{file_name or 'a folder'} does not tell its format, expected --format {'|'.join(FORMATS)}")
     return SUFFIXES[ending]
 
 
