@@ -15,7 +15,7 @@ from tests.store.conftest import make_event
 from tests.store.test_database import at_revision, events_of
 
 FORK = multiprocessing.get_context("fork")
-WRITERS, EACH = 8, 500
+WRITERS = 8
 
 
 def label(writer, number):
@@ -24,17 +24,18 @@ def label(writer, number):
     )
 
 
-def write_all(workspace, writer, start):
+def write_all(workspace, writer, start, each):
     start.wait()
     with open_store(workspace) as store:
         labels = LabelStore(store)
-        for number in range(EACH):
+        for number in range(each):
             labels.append([label(writer, number)])
 
 
-def test_eight_writers_on_a_new_store_store_everything(workspace):
+@pytest.mark.parametrize("each", [100, pytest.param(500, marks=pytest.mark.slow)])
+def test_eight_writers_on_a_new_store_store_everything(workspace, each):
     start = FORK.Barrier(WRITERS)
-    writers = [FORK.Process(target=write_all, args=(workspace, n, start)) for n in range(WRITERS)]
+    writers = [FORK.Process(target=write_all, args=(workspace, n, start, each)) for n in range(WRITERS)]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -42,7 +43,7 @@ def test_eight_writers_on_a_new_store_store_everything(workspace):
     assert [writer.exitcode for writer in writers] == [0] * WRITERS
     with open_store(workspace) as store:
         stored = [(e.session, e.seq, e.grade) for e in LabelStore(store).history("demo")]
-    assert sorted(stored) == sorted((f"tab-{n}", k, k % 4) for n in range(WRITERS) for k in range(EACH))
+    assert sorted(stored) == sorted((f"tab-{n}", k, k % 4) for n in range(WRITERS) for k in range(each))
 
 
 def write_until_killed(workspace, first, acknowledged):
