@@ -27,10 +27,10 @@ is not embedded and cannot be found by it.
 """
 
 
-def choose_collection(known: Sequence[Summary]) -> Summary | None:
+def choose_collection(known: Sequence[Summary], building: bool) -> Summary | None:
     """The collection in the header, that of all pages, and the demo collections in the sidebar."""
     names = [one.name for one in known]
-    if names and not jobs.running():  # a collection that is being built is not there yet
+    if names and not building:
         choice.collection_of(names, names[0])
     chosen = corpus_state.chosen(known)
     if chosen is not None:
@@ -174,9 +174,10 @@ def delete(name: str) -> None:
 
 def draw() -> None:
     header.show("Corpus", "What is in my collections, and how do documents get there?", HELP)
+    building = jobs.running()  # asked first: what a job has built meanwhile is among the collections
     known = corpus_state.collections()
     corpus_state.read_address(BELOW)
-    chosen = choose_collection(known)
+    chosen = choose_collection(known, building)
     jobs.show()
     corpus_add.show_report()
     if chosen is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import header, resources, say
+from pages.components import header, jobs, resources, say
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import folders
 from rag_core.spec import read_pipeline
@@ -77,11 +77,14 @@ def eval_set_of(known: Collection[str], preferred: Sequence[str], lacks: str = "
 
 
 def collection_of(known: Collection[str], preferred: str) -> str:
-    """The collection that a page shows: the chosen one where it is there, else `preferred`, with the reason said."""
+    """The collection that a page shows: the chosen one where it is there, else `preferred`, with the reason said.
+
+    While a job runs, one that is not there may be what it builds: it stays chosen.
+    """
     wanted = collection()
     if wanted in known:
         return wanted
-    if wanted:
+    if wanted and not jobs.running():
         say.problem("The chosen collection is not here; another one is shown.", wanted[:LONGEST])
         take(COLLECTION, "")
     return preferred

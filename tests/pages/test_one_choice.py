@@ -3,9 +3,11 @@
 import shutil
 import sys
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from pages.components import jobs
 from pages.components.choice import added, working_copy
 from rag_core.evaluate.sets import SHIPPED
 
@@ -156,3 +158,16 @@ def test_a_title_changed_in_its_file_is_shown_and_a_set_that_cannot_be_read_leav
     (mine / "meta.yaml").write_text("title: [")
     sane(app.run(timeout=120))
     assert titles() == ["Seven short lists for the adaptive cut"]
+
+
+def test_a_collection_that_a_job_builds_stays_chosen_until_the_job_is_over(open_app, words):
+    ready = Event()
+    jobs.start("Ingesting documents", lambda progress: ready.wait(300))
+    job = jobs.current()
+    try:
+        assert "is not here" not in words(go(open_app(), "rules", collection="mine"))
+    finally:
+        ready.set()
+        assert job.over.wait(60)
+        jobs.put_away()
+    assert "The chosen collection is not here" in words(go(open_app(), "rules", collection="mine"))
