@@ -65,7 +65,7 @@ def make_stage(name: str, settings: Mapping[str, Any] | None = None) -> Stage:
     cls = stage_class(name)
     settings = {} if settings is None else settings
     if not isinstance(settings, Mapping):
-        raise SpecError(f"{name} has {settings!r}, expected a mapping of settings")
+        raise SpecError(f"{name} has {settings!r:.80}, expected a mapping of settings")
     known = setting_fields(cls)
     for key in settings:
         if key not in known:
@@ -98,13 +98,13 @@ def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
             f"unknown key {sorted(map(str, unknown))[0][:80]!r} in the spec, expected name, version, stages"
         )
     if spec.get("version", VERSION) != VERSION:
-        raise SpecError(f"the spec has version {spec['version']!r}, expected {VERSION}")
+        raise SpecError(f"the spec has version {spec['version']!r:.80}, expected {VERSION}")
     stages = spec.get("stages")
     if not isinstance(stages, list):
-        raise SpecError(f"stages is {stages!r}, expected a list of stages")
+        raise SpecError(f"stages is {stages!r:.80}, expected a list of stages")
     label = spec.get("name") or name or "pipeline"
     if not isinstance(label, str):
-        raise SpecError(f"name is {label!r}, expected text")
+        raise SpecError(f"name is {label!r:.80}, expected text")
     pipeline = Pipeline(tuple(_entry(entry) for entry in stages), label=label)
     _check_order(pipeline.stages)
     return pipeline

@@ -170,6 +170,12 @@ def test_a_column_whose_name_holds_a_line_break_is_refused_in_one_line():
     assert refusal(table, 'id,"first\nsecond"\na,b\n').startswith("a.csv has no column text but id, first second; say")
 
 
+@pytest.mark.parametrize("where", ["name: {}", "version: {}", "stages: {{a: {}}}", "stages: [TopK: {}]"])
+def test_a_long_word_in_a_pipeline_is_cut_short_in_the_sentence(where):
+    assert "expected" in refusal(yaml_spec, where.format("[" + "a" * 5000 + "]"))
+    assert len(refusal(yaml_spec, where.format("[" + "a" * 5000 + "]"))) < 300
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", PARSERS)

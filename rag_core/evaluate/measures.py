@@ -103,7 +103,7 @@ def _beta(name: str) -> float:
 
 def _unknown(name: str) -> InputError:
     exists = ", ".join(FAMILIES)
-    return InputError(f"unknown measure {name!r}, expected one of {exists} (k a whole number from 1, as in P@5)")
+    return InputError(f"unknown measure {name!r:.80}, expected one of {exists} (k a whole number from 1, as in P@5)")
 
 
 SET_MEASURES = tuple(parse_measure(name) for name in ("SetP", "SetR", "SetF"))

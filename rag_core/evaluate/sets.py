@@ -118,13 +118,13 @@ def read_queries(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> list[Cas
             raise RecordError(f"{place} has no query text, expected an object with id and query")
         query_id = str(record.get("id") or f"q{number}")
         if query_id in cases:
-            raise RecordError(f"{place} has query id {query_id!r} again, expected unique ids")
+            raise RecordError(f"{place} has query id {query_id!r:.80} again, expected unique ids")
         metadata = {key: value for key, value in record.items() if key not in ("id", "query", "tags")}
         query = Query(query_id, record["query"], tags=tuple(map(str, record.get("tags") or ())), metadata=metadata)
         cases[query_id] = Case(query, dict(qrels.get(query_id, {})))
     stray = sorted(set(qrels) - set(cases))
     if stray:
-        raise RecordError(f"the labels beside {path} name query {stray[0]!r}, which it does not hold")
+        raise RecordError(f"the labels beside {path} name query {stray[0]!r:.80}, which it does not hold")
     return list(cases.values())
 
 

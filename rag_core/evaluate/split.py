@@ -122,7 +122,7 @@ def _parts(queries: Sequence[Query], shares: Sequence[float], seed: int) -> list
 def _check_ids(queries: Sequence[Query]) -> None:
     repeated = [id_ for id_, times in Counter(query.id for query in queries).items() if times > 1]
     if repeated:
-        raise InputError(f"query id {repeated[0]!r} is there more than once, expected every id once")
+        raise InputError(f"query id {repeated[0]!r:.80} is there more than once, expected every id once")
 
 
 def _stratify(groups: Sequence[Group], shares: Sequence[float], seed: int) -> list[list[Group]]:

@@ -48,7 +48,7 @@ def _cases(text: str, where: str) -> Iterator[Case]:
         case = read_case(_object(parse_json_line(line, place), place), place, f"q{number}", known)
         first = seen.setdefault(case.query.id, number)
         if first != number:
-            raise RecordError(f"{place} has query id {case.query.id!r} again (line {first}), expected unique ids")
+            raise RecordError(f"{place} has query id {case.query.id!r:.80} again (line {first}), expected unique ids")
         yield case
 
 
@@ -91,10 +91,10 @@ def _object(value: Any, place: str) -> Mapping[str, Any]:
 def read_case(record: Mapping[str, Any], place: str, default_id: str, known: Known | None = None) -> Case:
     """One parsed line as a case; a RecordError names `place` and the key. `known` are the lines read before."""
     if record.get("version", VERSION) != VERSION:
-        raise RecordError(f"{place} has version {record['version']!r}, expected {VERSION}")
+        raise RecordError(f"{place} has version {record['version']!r:.80}, expected {VERSION}")
     text = record.get("query")
     if not isinstance(text, str) or not text.strip():
-        raise RecordError(f"{place} has query {text!r}, expected the text of the query")
+        raise RecordError(f"{place} has query {text!r:.80}, expected the text of the query")
     query_id = _text(record, "id", place) or default_id
     metric = _choice(record.get("metric"), Metric, Metric.UNKNOWN, "metric", place)
     order = _choice(record.get("order"), Order, Order.DISTANCE, "order", place)

@@ -70,7 +70,7 @@ def read_rules(path: Path) -> dict[str, Any]:
     if not isinstance(raw, Mapping) or set(raw) != {"version", "rules"}:
         raise RuleError(f"{path.name} has other keys, expected version and rules")
     if raw["version"] != VERSION:
-        raise RuleError(f"{path.name} has version {raw['version']!r}, expected {VERSION}")
+        raise RuleError(f"{path.name} has version {raw['version']!r:.80}, expected {VERSION}")
     if not isinstance(raw["rules"], Mapping):
         raise RuleError(f"{path.name}: rules is {type(raw['rules']).__name__}, expected chunk id → rule")
     return {str(identity): rule for identity, rule in raw["rules"].items()}

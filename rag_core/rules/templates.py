@@ -78,7 +78,7 @@ def parse_families(text: str, where: str) -> tuple[Family, ...]:
     if not isinstance(raw, Mapping) or set(raw) != {"version", "families"}:
         raise RuleError(f"{where} has other keys, expected version and families")
     if raw["version"] != VERSION:
-        raise RuleError(f"{where} has version {raw['version']!r}, expected {VERSION}")
+        raise RuleError(f"{where} has version {raw['version']!r:.80}, expected {VERSION}")
     if not isinstance(raw["families"], list) or not raw["families"]:
         raise RuleError(f"{where}: families is no list with elements, expected at least one family")
     families = tuple(_family(entry, where) for entry in raw["families"])
