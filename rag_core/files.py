@@ -62,7 +62,7 @@ def parse_yaml(text: str, where: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     yaml = YAML(typ="safe", pure=True)
-    yaml.Parser = _watched_parser(where)
+    yaml.Parser, yaml.Scanner = _watched_parser(where), _watched_scanner(where)
     try:
         return yaml.load(text)
     except (YAMLError, ValueError, RecursionError) as error:
@@ -86,10 +86,27 @@ def _watched_parser(where: str) -> type[Any]:
             self.nesting += isinstance(event, MappingStartEvent | SequenceStartEvent)
             self.nesting -= isinstance(event, MappingEndEvent | SequenceEndEvent)
             if self.nesting > MAX_DEPTH:
-                raise InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels")
+                raise _too_deep(where)
             return event
 
     return Watched
+
+
+def _watched_scanner(where: str) -> type[Any]:
+    """A scanner that counts open brackets itself: it runs ahead of the parser, and looks at all open ones at each."""
+    from ruamel.yaml.scanner import Scanner
+
+    class Watched(Scanner):
+        def fetch_flow_collection_start(self, token: Any, to_push: str) -> None:
+            if len(self.flow_context) >= MAX_DEPTH:
+                raise _too_deep(where)
+            super().fetch_flow_collection_start(token, to_push)
+
+    return Watched
+
+
+def _too_deep(where: str) -> InputError:
+    return InputError(f"{where} is nested too deeply, expected at most {MAX_DEPTH} levels")
 
 
 def _first_line(error: BaseException) -> str:

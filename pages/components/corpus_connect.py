@@ -43,7 +43,7 @@ def _place() -> Place | None:
     url = st.text_input("or the address of a server", key="corpus.chroma_url", placeholder="http://127.0.0.1:8000")
     cloud = st.toggle("or Chroma Cloud", key="corpus.chroma_cloud", help=CLOUD_HELP)
     elsewhere = bool(url) or cloud
-    in_place = st.toggle("Open the folder in place, without a copy", key="corpus.chroma_in_place", disabled=elsewhere)
+    in_place = st.toggle("Open it in place", key="corpus.chroma_in_place", disabled=elsewhere)
     if in_place and not elsewhere:
         st.markdown(f":material/warning: {IN_PLACE_WARNING}.")
     elif not elsewhere:
