@@ -14,14 +14,10 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-import sys
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from peers.serving import APPS, PEERS, QUIET, ROOT, STREAMLIT, App, chromium, served
+from benchmarks.peers.serving import APPS, PEERS, QUIET, ROOT, STREAMLIT, App, chromium, served
 
 ROUNDS = 5
 PATIENCE = 180_000  # ms; a busy machine is slow, and a page that never opens still ends the run

@@ -18,15 +18,11 @@ import json
 import random
 import sys
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from real_lists import DATA, cranfield, vectors
-
+from benchmarks.parts.real_lists import DATA, cranfield, vectors
 from rag_core.evaluate.audit import Labelled, audit
 
 TOPS = (0.05, 0.1, 0.15, 0.2, 0.3)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from peers.serving import APPS, chromium, served
+from benchmarks.peers.serving import APPS, chromium, served
 
 PATIENCE = 900_000  # ms
 MOST = 1_000  # MB

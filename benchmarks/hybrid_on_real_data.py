@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import real_lists
-from benchmarks.real_lists import Corpus
+from benchmarks.parts import real_lists
+from benchmarks.parts.real_lists import Corpus
 from rag_core.evaluate.experiment import run
 from rag_core.evaluate.measures import SET_MEASURES, parse_measure
 from rag_core.evaluate.significance import bootstrap_interval, compare

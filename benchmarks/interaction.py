@@ -15,14 +15,10 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-import sys
 from contextlib import ExitStack
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from peers import many_lists
-from peers.serving import APPS, MANY, App, chromium, served
+from benchmarks.peers import many_lists
+from benchmarks.peers.serving import APPS, MANY, App, chromium, served
 
 ROUNDS = 25
 WATCH = """

@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.retrieval import DIMENSION, FixedEmbedder, measure, ratio
+from benchmarks.parts.prepared import PreparedEmbedder
+from benchmarks.retrieval import DIMENSION, measure, ratio
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.headers import HeaderIndex
@@ -117,7 +118,8 @@ def hybrid(count: int, rounds: int) -> dict[str, float]:
     chunks = tuple(Chunk(f"c{row:06}", text=text) for row, text in enumerate(texts_of(count)))
     queries = [" ".join(text.split()[:WORDS]) for text in texts_of(rounds + 1, seed=2)]
     asked = dict(zip(queries, normalise(rng.normal(size=(len(queries), DIMENSION))), strict=True))
-    index = CollectionIndex(Snapshot("bench", chunks, vectors, "synthetic", DIMENSION, "f", "r"), FixedEmbedder(asked))
+    snapshot = Snapshot("bench", chunks, vectors, "synthetic", DIMENSION, "f", "r")
+    index = CollectionIndex(snapshot, PreparedEmbedder(asked))
 
     def row(stage: str) -> Callable[[int], Any]:
         pipeline = build(parse_pipeline([stage, {"TopK": {"k": 15}}]), {"index": index})

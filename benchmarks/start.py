@@ -7,13 +7,9 @@ of the seconds from the start of the process to a healthy answer, from there to 
 from __future__ import annotations
 
 import statistics
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from peers.serving import APPS, App, chromium, served
+from benchmarks.peers.serving import APPS, App, chromium, served
 
 ROUNDS = 5
 

@@ -14,14 +14,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from real_lists import DATA, every_set
-
+from benchmarks.parts.real_lists import DATA, every_set
 from rag_core.evaluate.grid import parse_grid
 from rag_core.evaluate.headroom import gap_signal, headroom, means, top_distance_signal
 from rag_core.evaluate.learned import train

@@ -6,9 +6,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+sys.path.insert(0, str(ROOT))
 
-from peers.serving import APPS, chromium, served
+from benchmarks.peers.serving import APPS, chromium, served
 
 TABLE = "[data-testid=stDataFrame]"
 CHART = "g.point[data-id]"

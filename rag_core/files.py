@@ -65,7 +65,7 @@ def parse_yaml(text: str, where: str) -> Any:
     yaml.Parser, yaml.Scanner = _watched_parser(where), _watched_scanner(where)
     try:
         return yaml.load(text)
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, ValueError, TypeError, RecursionError) as error:  # TypeError: a mapping within a key
         if isinstance(error, InputError):
             raise
         raise InputError(f"{where} is not valid YAML ({_first_line(error)})") from None

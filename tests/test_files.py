@@ -32,6 +32,7 @@ def test_beside_one_another_levels_do_not_add_up():
         ("a: [1", "line 1"),
         ("a: !!python/object:os.system x", "is not valid YAML"),
         ("[" * 5000, "nested too deeply"),
+        ("? [a, {b: c}]\n: d", "is not valid YAML"),
     ],
 )
 def test_yaml_that_is_not_plain_is_refused_in_one_sentence(text, said):

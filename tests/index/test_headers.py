@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from benchmarks import real_lists
+from benchmarks.parts import real_lists
 from rag_core.index.headers import HeaderIndex, unquoted
 from rag_core.text import fold
 from rag_core.types import Chunk

@@ -5,7 +5,7 @@ from statistics import mean
 
 import pytest
 
-from benchmarks import real_lists
+from benchmarks.parts import real_lists
 from rag_core.evaluate.measures import parse_measure
 from rag_core.evaluate.scores import score
 from rag_core.index.lexical import LexicalReader, build_lexical

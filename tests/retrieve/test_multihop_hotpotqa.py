@@ -5,7 +5,7 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from benchmarks import real_lists
+from benchmarks.parts import real_lists
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.search import CollectionIndex

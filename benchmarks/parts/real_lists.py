@@ -22,7 +22,7 @@ import numpy as np
 from rag_core.index.embed import BundledEmbedder
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
-DATA = Path(os.environ.get("WINNOW_SHARED", Path(__file__).parents[2] / "shared")) / "data"
+DATA = Path(os.environ.get("WINNOW_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 CACHE = Path(tempfile.gettempdir()) / "winnow-benchmark-vectors"
 DEPTH = 100
 
