@@ -112,7 +112,8 @@ def _too_deep(where: str) -> InputError:
 def _first_line(error: BaseException) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
-    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+    said = str(problem)[:200]  # the library tells a repeated key with its whole value
+    return f"line {mark.line + 1}: {said}" if mark is not None else said
 
 
 def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:

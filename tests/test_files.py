@@ -40,6 +40,12 @@ def test_yaml_that_is_not_plain_is_refused_in_one_sentence(text, said):
         parse_yaml(text, "f.yaml")
 
 
+def test_the_value_of_a_repeated_key_is_cut_short():
+    with pytest.raises(InputError, match="found duplicate key") as told:
+        parse_yaml(f"a: 1\na: {'x' * 5000}", "f.yaml")
+    assert len(str(told.value)) < 300
+
+
 def test_plain_yaml_is_read_as_version_1_2():
     assert parse_yaml("a: yes\nb: 0o17\nc: {d: [1, 2.5, null]}", "f.yaml") == {
         "a": "yes",
