@@ -19,6 +19,7 @@ import random
 import sys
 from dataclasses import replace
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def main() -> None:
     if not (DATA / "cranfield").is_dir():
         sys.exit(f"skipped: {DATA / 'cranfield'} is not there")
     truth = cranfield_labels(given.depth)
-    document: dict[str, object] = {"labels": len(truth), "relevant": sum(one.grade for one in truth), "tops": TOPS}
+    document: dict[str, Any] = {"labels": len(truth), "relevant": sum(one.grade for one in truth), "tops": TOPS}
     for reading in ("true", "stored"):
         runs = [curves(*flipped(truth, seed, reading), seed) for seed in range(given.seeds)]
         document[reading] = {
@@ -107,7 +108,7 @@ def main() -> None:
         if not given.json:
             print(f"{len(truth):,} labels, {reading} flips, {given.seeds} seeds; share of errors in the first")
             print("                   " + "".join(f"{top:>14.0%}" for top in TOPS))
-            for name, row in document[reading].items():  # type: ignore[attr-defined]
+            for name, row in document[reading].items():
                 print(f"  {name:<17}" + "".join(f"{mean:>8.3f} ±{sd:.3f}" for mean, sd in row))
             print(f"  audit / same mix at 15 %: {fmean(times):.2f} ({min(times):.2f} to {max(times):.2f})")
     if given.json:

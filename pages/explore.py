@@ -22,13 +22,13 @@ from pages.components import (
     session,
     sources,
 )
-from pages.components.asked import Asked, find, find_live, find_set, working
+from pages.components.asked import Asked, find, find_live, find_set
 from pages.components.cut_chart import ChartData
 from pages.components.reading import Row, chart_data, reading_of_rules, rows_of
 from pages.components.trace import trace, waterfall
 from pages.components.view import ADAPTIVE, LARGEST_LIMIT, View, stages
-from rag_core.errors import InputError, StoreError, SurroundingsError, WinnowError
-from rag_core.evaluate.experiment import Outcome, run, run_case
+from rag_core.errors import InputError, StoreError, SurroundingsError
+from rag_core.evaluate.experiment import Outcome, run_case
 from rag_core.evaluate.sets import EvalSet
 from rag_core.filters.cutoff import TopK
 from rag_core.stage import Pipeline
@@ -139,7 +139,9 @@ def draw_below(outcome: Outcome, rows: Sequence[Row], asked: Asked) -> None:
     elif picked == HOPS:
         search_controls.show_hops(outcome)
     elif picked == "All queries":
-        draw_all(view, asked)
+        from pages.components import all_queries
+
+        all_queries.show(view, asked, compared(asked))
     else:
         draw_chunks(outcome, rows, asked.chosen, view)
 
@@ -164,36 +166,6 @@ def draw_chunks(outcome: Outcome, rows: Sequence[Row], chosen: EvalSet, view: Vi
             say.problem("Labels cannot be kept here.", str(error))
             store = None
         chunk_panel.show(row, outcome, store, chosen.name, view.mode)
-
-
-def draw_all(view: View, asked: Asked) -> None:
-    """The page's setting on every query of the eval set; live lists are captured once and filtered from then on."""
-    from pages.components import all_queries
-
-    least = asked.chosen.min_grade
-    try:
-        cases, first = every_list(view, asked)
-        now = run(cases, llm_controls.pipeline_for_all(view, asked), least)
-    except WinnowError as error:
-        say.problem("This setting cannot run on every query of the eval set.", str(error))
-        return
-    all_queries.show(now, run(first, compared(asked), least), asked.baseline)
-
-
-def every_list(view: View, asked: Asked) -> tuple[Sequence[Case], Sequence[Case]]:
-    """The cases with their lists: as this setting meets them, and as the setting it is compared with does."""
-    if asked.live is None:
-        return asked.cases, asked.cases
-    from pages.components import live
-
-    index, captured = asked.live, list[Case]()
-    working(
-        f"Searching {view.collection} for every query",
-        lambda bar: captured.extend(live.capture(asked.chosen, asked.cases, view, index, bar)),
-    )
-    depth = live.capture_depth(view, index)
-    st.caption(f"Lists of {depth:,} chunks per query, searched once and kept; refill reads no further in them.")
-    return live.cut_to(captured, view), captured
 
 
 def draw_chart(data: cut_chart.ChartData) -> None:

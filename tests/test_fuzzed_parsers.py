@@ -180,4 +180,6 @@ def test_a_long_word_in_a_pipeline_is_cut_short_in_the_sentence(where):
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_hundred_thousand_fuzzed_texts_are_read_or_refused_in_one_sentence(name):
-    fuzz(name, 100_000, 2, BOUND)
+    read, longest = fuzz(name, 100_000, 2, BOUND)
+    assert read < 100_000
+    assert longest < BOUND

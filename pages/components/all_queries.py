@@ -11,14 +11,47 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import glossary, session
-from rag_core.evaluate.experiment import PipelineReport
+from pages.components import glossary, llm_controls, say, session
+from pages.components.asked import Asked, working
+from pages.components.view import View
+from rag_core.errors import WinnowError
+from rag_core.evaluate.experiment import PipelineReport, run
+from rag_core.stage import Pipeline
+from rag_core.types import Case
 
 KEY = "explore.all"
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 
 
-def show(now: PipelineReport, before: PipelineReport, baseline: str = "") -> None:
+def show(view: View, asked: Asked, compared: Pipeline) -> None:
+    """The page's setting beside `compared`; live lists are captured once and filtered from then on."""
+    least = asked.chosen.min_grade
+    try:
+        cases, first = _lists(view, asked)
+        now = run(cases, llm_controls.pipeline_for_all(view, asked), least)
+    except WinnowError as error:
+        say.problem("This setting cannot run on every query of the eval set.", str(error))
+        return
+    _draw(now, run(first, compared, least), asked.baseline)
+
+
+def _lists(view: View, asked: Asked) -> tuple[Sequence[Case], Sequence[Case]]:
+    """The cases with their lists: as this setting meets them, and as the setting it is compared with does."""
+    if asked.live is None:
+        return asked.cases, asked.cases
+    from pages.components import live
+
+    index, captured = asked.live, list[Case]()
+    working(
+        f"Searching {view.collection} for every query",
+        lambda bar: captured.extend(live.capture(asked.chosen, asked.cases, view, index, bar)),
+    )
+    depth = live.capture_depth(view, index)
+    st.caption(f"Lists of {depth:,} chunks per query, searched once and kept; refill reads no further in them.")
+    return live.cut_to(captured, view), captured
+
+
+def _draw(now: PipelineReport, before: PipelineReport, baseline: str = "") -> None:
     """Means with their counts, the strip, the table; `baseline` names the filter of `before`, '' for none."""
     compared = baseline or "without filter"
     summary, was = now.summary, before.summary

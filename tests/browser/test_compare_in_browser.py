@@ -73,7 +73,7 @@ def test_a_chunk_is_selected_by_the_keyboard(compare):
     chunk.wait_for()
     chunk.focus()
     compare.keyboard.press("Enter")
-    compare.get_by_text("Is it relevant to this query?").wait_for()
+    expect(compare.get_by_text("Is it relevant to this query?")).to_be_visible()
 
 
 def test_on_a_narrow_page_the_columns_stand_under_each_other_and_nothing_is_clipped(compare):
@@ -88,4 +88,4 @@ def test_on_a_narrow_page_the_columns_stand_under_each_other_and_nothing_is_clip
 
 def test_without_a_link_the_page_compares_the_demo(page, app):
     page.goto(app + "/compare")
-    page.get_by_text("demo-tuned is 0.343 higher in SetF than fixed-15").wait_for()
+    expect(page.get_by_text("demo-tuned is 0.343 higher in SetF than fixed-15")).to_be_visible()

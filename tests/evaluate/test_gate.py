@@ -15,15 +15,18 @@ from rag_core.evaluate.run_file import FORMAT, VERSION, read_run
 def run_of(values, labels="l", min_grade=1, reasons=None, corpus="c", kept=("good",)):
     """A run with these values of SetF, {pipeline: [value per query]}."""
     count = len(next(iter(values.values())))
-    queries = lambda row: [  # noqa: E731
-        {
-            "id": f"q{at}",
-            "values": {"SetF": value},
-            "kept": list(kept) if at == 0 else [],
-            "reasons": (reasons or {}).get(at, []),
-        }
-        for at, value in enumerate(row)
-    ]
+
+    def queries(row):
+        return [
+            {
+                "id": f"q{at}",
+                "values": {"SetF": value},
+                "kept": list(kept) if at == 0 else [],
+                "reasons": (reasons or {}).get(at, []),
+            }
+            for at, value in enumerate(row)
+        ]
+
     return read_run(
         {
             "format": FORMAT,
