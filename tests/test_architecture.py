@@ -42,6 +42,9 @@ MAY = {
     "engine": BASE | {"stage", "records", "spec", "evaluate", "index", "resources", "workbench"},
     "report": BASE | {"evaluate"},
     "export": BASE | {"stage", "records", "spec"},
+    "project": BASE
+    | {"stage", "filters", "retrieve", "spec", "records", "evaluate", "index", "store", "sources", "settings"}
+    | {"resources", "workbench", "wording", "given", "roles", "journal", "tune"},
     "resources": BASE | {"stage", "spec", "entities", "llm"},
 }
 

@@ -41,7 +41,7 @@ class EvalSet:
     @property
     def recorded(self) -> bool:
         """Whether every case brings its own result list."""
-        return all(case.candidates is not None for case in self.cases)
+        return bool(self.cases) and all(case.candidates is not None for case in self.cases)
 
     def split(self, name: str) -> EvalSet:
         """The cases whose queries carry `split: name`; an InputError where there are none."""
@@ -81,8 +81,10 @@ def read_set(folder: Path) -> EvalSet:
     meta = read_meta(folder)
     if (folder / "lists.jsonl").is_file():
         cases = tuple(load_lists(folder / "lists.jsonl"))
-    else:
+    elif (folder / "queries.jsonl").is_file():
         cases = tuple(read_queries(folder / "queries.jsonl", read_qrels_tsv(folder / "qrels.tsv")))
+    else:
+        cases = ()  # a project before its first question
     corpus = folder / "corpus.jsonl"
     return EvalSet(
         name=str(meta.get("name") or folder.name),

@@ -1,0 +1,301 @@
+"""Project: the one thing that is chosen. A folder as eval sets have them, plus `project.yaml`.
+
+    <folder>/meta.yaml, queries.jsonl, qrels.tsv, lists.jsonl …   as in evaluate/sets.py
+             project.yaml                                         source, labels, split, baseline, pipelines, examples
+
+Every eval set and every collection of a workspace opens as a project without such a file: what it would say is then
+taken from what is there. What people do to a shipped project lies in an overlay in the workspace, which `reset` takes
+away; a project of one's own keeps everything in its folder. What runs on a project is in session.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError
+from rag_core.evaluate.set_writing import META, QUERIES
+from rag_core.evaluate.sets import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
+from rag_core.files import parse_yaml, read_text, write_whole
+from rag_core.index.collection import list_collections
+from rag_core.types import Query
+
+FILE = "project.yaml"
+FORMAT = 1
+OVERLAYS = "projects"
+ALIASES = {"demo": "rulebook"}
+COLLECTION, LISTS, CALLABLE, NOTHING = "collection", "lists", "callable", "none"
+KINDS = (COLLECTION, LISTS, CALLABLE, NOTHING)
+SIDES = ("A", "B", "C")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
+DECLARED, BY_HASH = "declared", "hash"
+DEFAULT_PIPELINES = {"A": "query-must-refill", "B": "auto", "C": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a project's lists come from: a collection of the workspace, its own recorded lists, or a function."""
+
+    kind: str = NOTHING
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        """The source in words."""
+        words = {COLLECTION: f"collection {self.name}", LISTS: "recorded lists", CALLABLE: f"function {self.name}"}
+        return words.get(self.kind, "no source yet")
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRule:
+    """How questions come to their side: as the set declares, else by a hash with this salt."""
+
+    salt: str = ""
+    held_out: float = 0.5
+    by: str = BY_HASH
+
+
+@dataclass(frozen=True)
+class Project:
+    """What `project.yaml` says, with everything it leaves out filled in. `state` is where changes are written."""
+
+    name: str
+    title: str
+    folder: Path  # its questions and lists; may not be there yet
+    state: Path
+    workspace: Path
+    source: Source
+    labels: str  # the eval set's name in label events; never renamed
+    split: SplitRule = SplitRule()
+    baseline: str = "auto"
+    pipelines: Mapping[str, str | None] = field(default_factory=lambda: dict(DEFAULT_PIPELINES))
+    examples: tuple[str, ...] = ()  # question ids outside dev and held-out
+    shipped: bool = False
+
+    @cached_property
+    def eval_set(self) -> EvalSet:
+        """The questions with the labels that came with them; read once a project value."""
+        if (self.folder / META).is_file():
+            return read_set(self.folder)
+        return EvalSet(self.labels, self.title, ())
+
+    @property
+    def min_grade(self) -> int:
+        """Relevant means a grade of at least this."""
+        return self.eval_set.min_grade
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether there is a question to measure with; cheaper than reading them."""
+        return any((self.folder / one).is_file() for one in (QUERIES, "lists.jsonl"))
+
+
+def open_project(name: str | Path, workspace: Path) -> Project:
+    """The project of that name (`demo` is rulebook), folder or collection; else an InputError lists all there are."""
+    text = str(name).strip()
+    text = ALIASES.get(text, text)
+    known = folders(workspace)
+    if text in known:
+        return _of_folder(text, known[text], workspace)
+    if ("/" in text or text in (".", "..")) and (Path(text) / META).is_file():
+        folder = Path(text).resolve()
+        return _of_folder(folder.name, folder, workspace)
+    if text in {one.name for one in list_collections(workspace)}:
+        return _of_folder(text, workspace / "eval_sets" / text, workspace)
+    names = ", ".join(project_names(workspace))
+    raise InputError(f"there is no project {text[:80]!r}, expected one of {names}, or a folder with {META}")
+
+
+def project_names(workspace: Path) -> list[str]:
+    """Every project by name: the demo first, then one's own, then the other shipped ones."""
+    known = folders(workspace)
+    own = [name for name, folder in known.items() if folder.parent != SHIPPED]
+    bare = [one.name for one in list_collections(workspace) if one.name not in known]
+    shipped = [name for name, folder in known.items() if folder.parent == SHIPPED]
+    shipped.sort(key=lambda name: (name != ALIASES["demo"], name))
+    return [*shipped[:1], *sorted({*own, *bare}), *shipped[1:]]
+
+
+def title_of_project(name: str, workspace: Path) -> str:
+    """The title of a project without reading its questions; its name where it cannot be read."""
+    folder = folders(workspace).get(name)
+    try:
+        return title_of(folder, read_meta(folder)) if folder else name
+    except InputError:
+        return name
+
+
+def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
+    """The project of an eval-set folder: what its file says, over it the overlay, the rest from what is there."""
+    shipped = folder.parent == SHIPPED
+    state = workspace / OVERLAYS / name if shipped else folder
+    meta = read_meta(folder) if (folder / META).is_file() else {}
+    said = {**_read(folder / FILE), **(_read(state / FILE) if state != folder else {})}
+    labels = str(said.get("labels") or meta.get("name") or name)
+    collections = {one.name for one in list_collections(workspace)}
+    if "source" in said:
+        source = _source(said["source"], name)
+    elif (folder / "lists.jsonl").is_file():
+        source = Source(LISTS)
+    elif (folder / "corpus.jsonl").is_file() or name in collections:
+        source = Source(COLLECTION, name)
+    else:
+        source = Source()
+    split = said.get("split") or {}
+    if not isinstance(split, Mapping):
+        raise InputError(f"{FILE} of {name} has split {split!r:.80}, expected a mapping with salt, held_out and from")
+    pipelines = said.get("pipelines") or {}
+    if not isinstance(pipelines, Mapping) or not set(pipelines) <= set(SIDES):
+        raise InputError(f"{FILE} of {name} has pipelines {pipelines!r:.80}, expected names for {', '.join(SIDES)}")
+    return Project(
+        name=name,
+        title=title_of(folder, meta) if meta else name,
+        folder=folder,
+        state=state,
+        workspace=workspace,
+        source=source,
+        labels=labels,
+        split=SplitRule(
+            salt=str(split.get("salt") or labels),
+            held_out=_share(split.get("held_out", 0.5), name),
+            by=_one_of(split.get("from", BY_HASH), (BY_HASH, DECLARED), "split.from", name),
+        ),
+        baseline=str(said.get("baseline") or "auto"),
+        pipelines={**DEFAULT_PIPELINES, **{side: entry and str(entry) for side, entry in pipelines.items()}},
+        examples=tuple(map(str, said.get("examples") or ())),
+        shipped=shipped,
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    value = parse_yaml(read_text(path, limit=1_000_000), str(path))
+    if not isinstance(value, Mapping) or value.get("version") != FORMAT:
+        raise InputError(f"{path} has no version {FORMAT}, expected a mapping with version: {FORMAT}")
+    return dict(value)
+
+
+def _source(value: Any, name: str) -> Source:
+    if not isinstance(value, Mapping) or value.get("kind") not in KINDS:
+        raise InputError(f"{FILE} of {name} has source {value!r:.80}, expected kind: one of {', '.join(KINDS)}")
+    return Source(str(value["kind"]), str(value.get("name") or ""))
+
+
+def _share(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise InputError(f"{FILE} of {name} has split.held_out {value!r:.40}, expected a share between 0 and 1")
+    return float(value)
+
+
+def _one_of(value: Any, known: Sequence[str], what: str, name: str) -> str:
+    if value not in known:
+        raise InputError(f"{FILE} of {name} has {what} {value!r:.40}, expected one of {', '.join(known)}")
+    return str(value)
+
+
+def save(project: Project, **changes: Any) -> Project:
+    """The project with some fields changed, written to its state folder whole; what others wrote there stays."""
+    changed = replace(project, **changes)
+    said = _read(changed.state / FILE)
+    written = {
+        "source": {"kind": changed.source.kind, "name": changed.source.name},
+        "split": {"salt": changed.split.salt, "held_out": changed.split.held_out, "from": changed.split.by},
+        "baseline": changed.baseline,
+        "pipelines": dict(changed.pipelines),
+        "examples": list(changed.examples),
+    }
+    kept = {key: written[key] for key in written if key in changes or key in said}
+    if changed.state == changed.folder:
+        kept = {"source": written["source"], "pipelines": written["pipelines"], **kept}
+        if not (changed.folder / META).is_file():
+            _write_meta(changed)
+    document = {**said, "version": FORMAT, "name": changed.name, "labels": changed.labels, **kept}
+    write_whole(changed.state / FILE, _yaml(document))
+    return changed
+
+
+def _write_meta(project: Project) -> None:
+    meta = {"version": VERSION, "name": project.labels, "title": project.title, "min_grade": 1}
+    write_whole(project.folder / META, _yaml(meta))
+
+
+def _yaml(document: Mapping[str, Any]) -> str:
+    from ruamel.yaml import YAML  # a tenth of a second that a project only read never pays
+
+    text = io.StringIO()
+    writer: Any = YAML(typ="safe", pure=True)
+    writer.default_flow_style, writer.allow_unicode = False, True
+    writer.sort_base_mapping_type_on_output = False
+    writer.dump(dict(document), text)
+    return text.getvalue()
+
+
+def init_project(
+    workspace: Path,
+    name: str,
+    source: Source = Source(),
+    title: str = "",
+    questions: Sequence[Query] = (),
+    min_grade: int = 1,
+) -> Project:
+    """Make a project of one's own; an InputError where the name is none or taken by another project."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"the project's name is {name[:80]!r}, expected up to 64 of a-z, A-Z, 0-9, . _ -")
+    if name in ALIASES or name in folders(workspace):
+        raise InputError(f"there is a project {name} already, expected another name")
+    folder = workspace / "eval_sets" / name
+    said = " ".join((title or name).split())[:120]
+    project = Project(name, said, folder, folder, workspace, source, labels=name, split=SplitRule(salt=name))
+    meta = {"version": VERSION, "name": name, "title": said, "min_grade": min_grade}
+    write_whole(folder / META, _yaml(meta))
+    if questions:
+        add_questions(project, questions)
+    return save(project, source=source, split=project.split)
+
+
+def add_questions(project: Project, questions: Iterable[Query]) -> int:
+    """Add questions to a project of one's own, whole file or nothing; how many are new.
+
+    A question whose id is there with the same text is passed over; with another text it is an InputError.
+    """
+    if project.shipped:
+        raise InputError(f"project {project.name} is a shipped one, expected one of your own to add questions to")
+    known = {case.query.id: case.query.text for case in project.eval_set.cases}
+    new: dict[str, Query] = {}
+    for query in questions:
+        if known.get(query.id, query.text) != query.text:
+            raise InputError(f"question id {query.id[:80]!r} is there with another text, expected a new id")
+        if query.id not in known:
+            new[query.id] = query
+    rows = []
+    path = project.folder / QUERIES
+    before = read_text(path) if path.is_file() else ""
+    for query in new.values():
+        tags = {"tags": list(query.tags)} if query.tags else {}
+        rows.append(json.dumps({"id": query.id, "query": query.text, **tags, **query.metadata}, ensure_ascii=False))
+    if rows:
+        if not (project.folder / META).is_file():
+            _write_meta(project)
+        ended = before if not before or before.endswith("\n") else before + "\n"
+        write_whole(path, ended + "\n".join(rows) + "\n")
+    return len(rows)
+
+
+def reset_overlay(project: Project) -> bool:
+    """Take away what people did to a shipped project, its labels apart (those are events: see LabelStore.undo_all)."""
+    if not project.shipped:
+        raise InputError(
+            f"project {project.name} is your own, expected a shipped one: only those go back to a beginning"
+        )
+    if not project.state.is_dir():
+        return False
+    shutil.rmtree(project.state)
+    return True

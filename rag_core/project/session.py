@@ -1,0 +1,538 @@
+"""Session: a project at work. Opens its handles once, captures its lists once, joins what is true today, remembers.
+
+A pipeline is run in two parts that must not be confused. What searching brings (ids and scores) is captured and kept
+until the source changes; text, metadata, rules and labels are joined each time, so no figure is ever of yesterday's
+rules. `spec.build` is reached from `ready` alone. Pages and commands call this and nothing below it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from threading import RLock
+from typing import Any
+
+from cachetools import LRUCache
+
+from rag_core import workbench
+from rag_core.errors import Cancelled, InputError
+from rag_core.evaluate.experiment import Outcome, run_case, start_of
+from rag_core.evaluate.measures import SET_MEASURES, Measure
+from rag_core.evaluate.sets import EvalSet, labels_fingerprint
+from rag_core.evaluate.tally import PipelineTally, measure_all
+from rag_core.evaluate.tune import fixed_k
+from rag_core.files import read_text, write_whole
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.filters.learned import LearnedCut
+from rag_core.given import with_given
+from rag_core.index.collection import list_collections, revision_of
+from rag_core.project.captures import CapturedList, ListCache, query_key
+from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
+from rag_core.project.split import Split, split_of
+from rag_core.resources import with_entities, with_judge
+from rag_core.retrieve.dense import Dense
+from rag_core.retrieve.hybrid import Hybrid
+from rag_core.retrieve.lexical import Lexical
+from rag_core.retrieve.multihop import MultiHop
+from rag_core.retrieve.question import check_question
+from rag_core.retrieve.requery import Requery
+from rag_core.sources.callable_source import load_callable
+from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
+from rag_core.stage import Pipeline, Stage
+from rag_core.store.database import has_store, open_store
+from rag_core.types import Candidates, Case, Chunk, Query
+from rag_core.wording import word_resources
+
+DEEP = 200
+"""How deep a question is searched at least, so that a knob can move without searching again."""
+COMMITTED_EVERY = 50  # questions between two writes of captured lists: what a killed capture loses at most
+RULES = "rules.json"
+CUTS = (AdaptiveGap, LearnedCut, TopK, MinSimilarity)
+Progress = Callable[[int, int], None]
+
+
+def no_cancel() -> bool:
+    """Nobody asks to stop."""
+    return False
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The source as it stands now: the index (None for recorded lists), its chunks, and what names its state."""
+
+    index: Any
+    chunks: tuple[Chunk, ...]
+    revision: str
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row by chunk id."""
+        return {chunk.id: row for row, chunk in enumerate(self.chunks)}
+
+    @cached_property
+    def by_id(self) -> dict[str, Chunk]:
+        """Chunk by id."""
+        return {chunk.id: chunk for chunk in self.chunks}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Ids, texts, metadata and model: all that a list may depend on besides the search; rules are not among it."""
+        digest = hashlib.sha256(str(getattr(self.index, "fingerprint", "lists")).encode())
+        for chunk in self.chunks:
+            digest.update(repr((chunk.id, chunk.title, chunk.type, chunk.ref_ids, dict(chunk.metadata))).encode())
+            digest.update(chunk.text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def rules_fingerprint(self) -> str:
+        """Every rule of every chunk."""
+        rules = [(chunk.id, chunk.query_must) for chunk in self.chunks if chunk.query_must is not None]
+        return hashlib.sha256(json.dumps(rules, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+    @property
+    def model(self) -> str:
+        """The embedding model, '' where there is none or it is not known."""
+        return str(getattr(getattr(self.index, "snapshot", None), "model", ""))
+
+
+class Session:
+    """One project at work. Cheap to make; safe for several threads, which wait for each other where handles open."""
+
+    def __init__(self, project: Project, *, judge: Any = None, approximate: bool = False) -> None:
+        self.project = project
+        self.workspace = project.workspace
+        self.judge = judge
+        self.approximate = approximate
+        self.cache = ListCache(project.workspace)
+        self.asked = 0  # searches made by this session: what a test counts
+        self._lock = RLock()
+        self._opened: tuple[str, Opened] | None = None
+        self._cases: tuple[str, EvalSet] | None = None
+        self._split: tuple[str, Split] | None = None
+        self._lists: LRUCache[tuple[str, ...], dict[str, CapturedList]] = LRUCache(6)
+        self._joined: LRUCache[tuple[Any, ...], dict[str, Candidates]] = LRUCache(6)
+        self._tallies: LRUCache[tuple[Any, ...], PipelineTally] = LRUCache(64)
+        self._baselines: LRUCache[tuple[Any, ...], Pipeline] = LRUCache(32)
+
+    # What there is
+
+    def refresh(self, progress: Progress | None = None) -> bool:
+        """Bring the source to what its documents say now; whether anything was embedded or stored.
+
+        A shipped project's collection is made from its corpus; only what changed is embedded.
+        """
+        eval_set = self.project.eval_set
+        if self.project.source.kind != COLLECTION or eval_set.corpus is None:
+            return False
+        if self.project.source.name != self.project.name:
+            return False
+        with self._lock:
+            return workbench.bring_up_to_date(eval_set, self.workspace, progress) is not None
+
+    @property
+    def source(self) -> Opened:
+        """The source as it stands now, opened again only where it changed; a WinnowError says why it cannot be."""
+        with self._lock:
+            state = self._source_state()
+            if self._opened is None or self._opened[0] != state:
+                if self._opened is not None:
+                    getattr(self._opened[1].index, "close", lambda: None)()
+                self._opened = (state, self._open(state))
+            return self._opened[1]
+
+    def _source_state(self) -> str:
+        """What changes when the source does; cheap, since every page asks it."""
+        source = self.project.source
+        overlay = self.project.state / RULES
+        marks = [str(overlay.stat().st_mtime_ns) if overlay.is_file() else ""]
+        if source.kind == COLLECTION:
+            if not (self.workspace / "collections" / source.name).is_dir():
+                self.refresh()
+            marks.append(revision_of(self.workspace, source.name) if self._is_there(source.name) else "")
+        elif source.kind == LISTS:
+            lists = self.project.folder / "lists.jsonl"
+            marks.append(str(lists.stat().st_mtime_ns) if lists.is_file() else "")
+        return " ".join(marks)
+
+    def _is_there(self, name: str) -> bool:
+        return name in {one.name for one in list_collections(self.workspace)}
+
+    def _open(self, state: str) -> Opened:
+        source = self.project.source
+        if source.kind == COLLECTION:
+            index = workbench.opened(self.workspace, source.name, self.approximate)
+            return Opened(index, index.snapshot.chunks, state)
+        if source.kind == CALLABLE:
+            return Opened(load_callable(source.name), (), state)
+        if source.kind == LISTS:
+            cases = self.project.eval_set.cases
+            hits = (hit for case in cases for hit in start_of(case).hits)
+            return Opened(None, tuple({hit.chunk.id: hit.chunk for hit in hits}.values()), state)
+        raise InputError(f"project {self.project.name} has no source yet, expected a collection or recorded lists")
+
+    @property
+    def live(self) -> bool:
+        """Whether lists are searched; recorded ones are not."""
+        return self.project.source.kind in (COLLECTION, CALLABLE)
+
+    # Questions, labels, split
+
+    @property
+    def eval_set(self) -> EvalSet:
+        """The questions with today's labels: those of the set, and over them those given in the workspace."""
+        with self._lock:
+            state = f"{self._labels_state()} {self._source_state()}"
+            if self._cases is None or self._cases[0] != state:
+                self._cases = (state, self._with_labels())
+            return self._cases[1]
+
+    def _with_labels(self) -> EvalSet:
+        own = replace(self.project, name=self.project.name).eval_set  # a fresh value reads the files anew
+        if own.name != self.project.labels:
+            own = replace(own, name=self.project.labels)
+        labelled = with_given(own, self.workspace, self.source.index if self.live and own.cases else None)
+        overlay = self._rule_overlay()
+        if not overlay or not labelled.recorded:
+            return labelled
+        cases = (_with_rules(case, overlay) for case in labelled.cases)
+        return replace(labelled, cases=tuple(cases))
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The questions with today's labels, with their own lists where they were recorded."""
+        return self.eval_set.cases
+
+    def case(self, query_id: str) -> Case:
+        """One question; an InputError where the project has none of that id."""
+        found = next((case for case in self.cases if case.query.id == query_id), None)
+        if found is None:
+            raise InputError(f"project {self.project.name} has no question {query_id[:80]!r}, expected one of its own")
+        return found
+
+    def question(self, text: str) -> Case:
+        """A question of one's own, with the labels it was given when it was asked before."""
+        query = Query("own-" + hashlib.sha256(check_question(text).encode()).hexdigest()[:16], text)
+        own = EvalSet(self.project.labels, self.project.title, (Case(query),))
+        return with_given(own, self.workspace, self.source.index if self.live else None).cases[0]
+
+    def _labels_state(self) -> str:
+        """What changes when a question or a label does."""
+        folder = self.project.folder
+        files = [folder / name for name in ("meta.yaml", "queries.jsonl", "qrels.tsv", "lists.jsonl", "project.yaml")]
+        marks = [str(file.stat().st_mtime_ns) if file.is_file() else "" for file in files]
+        return " ".join([*marks, _newest_label(self.workspace, self.project.labels)])
+
+    @property
+    def split(self) -> Split:
+        """Which questions are dev and which are held out; decided once for each question."""
+        queries = [case.query for case in self.cases]
+        key = hashlib.sha256(repr([(query.id, query.text, query.metadata.get("split")) for query in queries]).encode())
+        with self._lock:
+            if self._split is None or self._split[0] != key.hexdigest():
+                self._split = (key.hexdigest(), split_of(self.project, queries))
+            return self._split[1]
+
+    @property
+    def dev(self) -> list[Case]:
+        """The questions that may be chosen on."""
+        return self.split.cases(self.cases, "dev")
+
+    @property
+    def held_out(self) -> list[Case]:
+        """The questions that a verdict is judged on: whoever shows a figure over them writes a look (ledger.py)."""
+        return self.split.cases(self.cases, "held_out")
+
+    # Pipelines
+
+    def pipeline(self, entry: str) -> Pipeline:
+        """A pipeline by its name in the project, a shipped or saved one, inline JSON or a file."""
+        own = self.project.state / SAVED / f"{entry}.yaml"
+        if entry.replace("-", "").replace("_", "").isalnum() and own.is_file():
+            return read_pipeline(str(own))
+        return read_pipeline(entry)
+
+    def pipeline_names(self) -> list[str]:
+        """The names of the pipelines that were saved with this project."""
+        return sorted(path.stem for path in (self.project.state / SAVED).glob("*.yaml"))
+
+    def save_pipeline(self, name: str, pipeline: Pipeline) -> Path:
+        """Keep a pipeline with the project under a name; an InputError for a name that is none."""
+        if not (name and name.replace("-", "").replace("_", "").isalnum() and len(name) <= 64):
+            raise InputError(f"the pipeline's name is {name[:80]!r}, expected up to 64 letters, digits, - and _")
+        path = self.project.state / SAVED / f"{name}.yaml"
+        write_whole(path, json.dumps(dump_pipeline(replace(pipeline, label=name)), ensure_ascii=False, indent=1) + "\n")
+        return path
+
+    def ready(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with every handle its stages need; one without a source searches by vectors."""
+        if not self.live:
+            return with_judge(with_entities(pipeline, self.workspace), self.workspace, self.source.chunks, self.judge)
+        return workbench.live(pipeline, self.source.index, self.project.labels)
+
+    def baseline(self, pipeline: Pipeline) -> Pipeline:
+        """The fair rival: the last cut replaced by the best fixed k, chosen on dev; without a cut, the bare search.
+
+        Without a label that could choose it, k is the median length of what the pipeline keeps.
+        """
+        key = (fingerprint(pipeline), *self._state())
+        with self._lock:
+            if key in self._baselines:
+                return self._baselines[key]
+        places = [at for at, stage in enumerate(pipeline.stages) if isinstance(stage, CUTS)]
+        if places:
+            front, back = pipeline.stages[: places[-1]], pipeline.stages[places[-1] + 1 :]
+        else:
+            front, back = tuple(stage for stage in pipeline.stages if stage.kind in ("rewrite", "source")), ()
+        dev = self.dev or list(self.cases)
+        captured = self.capture(Pipeline(front), dev)
+        try:
+            _, k, _ = fixed_k(captured, self.ready(Pipeline(front)).stages, "SetF", None, self.project.min_grade)
+        except InputError:
+            lengths = [len(self.run(pipeline, case).result.hits) for case in captured[:200]]
+            k = max(1, round(median(lengths))) if lengths else 15
+        found = Pipeline((*front, TopK(k=k), *back), label=f"best fixed k = {k}")
+        with self._lock:
+            self._baselines[key] = found
+        return found
+
+    def fingerprints(self, pipeline: Pipeline | None = None) -> dict[str, str]:
+        """What a figure stands on: source, rules, labels, pipeline and model."""
+        source = self.source
+        return {
+            "source": self._lists_fingerprint() if not self.live else source.fingerprint,
+            "rules": source.rules_fingerprint,
+            "labels": labels_fingerprint(self.cases),
+            "pipeline": fingerprint(pipeline) if pipeline is not None else "",
+            "model": source.model,
+        }
+
+    def _lists_fingerprint(self) -> str:
+        rows = [
+            [case.query.id, [[hit.chunk.id, dict(hit.scores), hit.chunk.text] for hit in start_of(case).hits]]
+            for case in self.cases
+        ]
+        return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def _state(self) -> tuple[str, ...]:
+        return (self._labels_state(), self._source_state(), self.split.fingerprint)
+
+    # Lists
+
+    def capture(
+        self,
+        pipeline: Pipeline,
+        cases: Iterable[Case] | None = None,
+        progress: Progress | None = None,
+        cancel: Callable[[], bool] = no_cancel,
+    ) -> list[Case]:
+        """The questions with the list that the pipeline's search brings, joined with today's chunks and rules.
+
+        Searched are only those that no kept list answers; cancelling keeps what is done.
+        """
+        wanted = list(self.cases if cases is None else cases)
+        if not self.live:
+            return wanted
+        front = front_of(pipeline)
+        deep = _deepened(front, pipeline)
+        source = self.source
+        lists = self._captured(deep, wanted, source, progress, cancel)
+        depth = _depth(front, pipeline)
+        key = (fingerprint(deep), source.revision, depth)
+        with self._lock:
+            joined = self._joined.setdefault(key, {})
+            for case in wanted:
+                name = query_key(case.query)
+                if name not in joined:
+                    joined[name] = lists[name].joined(case.query, source.chunks, depth, None)
+        return [replace(case, candidates=replace(joined[query_key(case.query)], query=case.query)) for case in wanted]
+
+    def _captured(
+        self,
+        front: Pipeline,
+        cases: Sequence[Case],
+        source: Opened,
+        progress: Progress | None,
+        cancel: Callable[[], bool],
+    ) -> dict[str, CapturedList]:
+        """The list of every case by its query key, from memory, from the disk, else from a search."""
+        words = repr(word_resources(front, source.index, self.project.labels))
+        search = hashlib.sha256(f"{fingerprint(front)} {words} {self.approximate}".encode()).hexdigest()[:16]
+        kept = self.project.source.kind == COLLECTION  # a function's state is not known: its answers live with us only
+        state = source.fingerprint if kept else source.revision
+        with self._lock:
+            lists = self._lists.setdefault((state, search), {})
+            missing = {query_key(case.query): case for case in cases if query_key(case.query) not in lists}
+            if missing and kept:
+                lists.update(self.cache.read(self.project.source.name, state, search, missing))
+                missing = {key: case for key, case in missing.items() if key not in lists}
+            if not missing:
+                return lists
+            ready, fresh = self.ready(front), {}
+            try:
+                for done, (key, case) in enumerate(missing.items(), 1):
+                    if cancel():
+                        raise Cancelled(
+                            f"stopped after {done - 1} of {len(missing)} questions; run it again, it resumes"
+                        )
+                    self.asked += 1
+                    searched = ready(Candidates(case.query))
+                    if not kept:
+                        source = self._learn(searched)
+                    fresh[key] = lists[key] = CapturedList.of(searched, source.row_of)
+                    if kept and len(fresh) >= COMMITTED_EVERY:
+                        self.cache.write(self.project.source.name, state, search, fresh)
+                        fresh = {}
+                    if progress is not None:
+                        progress(done, len(missing))
+            finally:
+                if kept and fresh:
+                    self.cache.write(self.project.source.name, state, search, fresh)
+            return lists
+
+    def _learn(self, searched: Candidates) -> Opened:
+        """A function's chunks become known as it answers; rows stay where they are."""
+        source = self.source
+        new = [hit.chunk for hit in searched.hits if hit.chunk.id not in source.row_of]
+        if new:
+            overlay = self._rule_overlay()
+            ruled = tuple(replace(one, query_must=overlay.get(one.id, one.query_must)) for one in new)
+            source = Opened(source.index, (*source.chunks, *ruled), source.revision)
+            self._opened = (source.revision, source)
+        return source
+
+    def ask_again(self) -> None:
+        """Forget what a function answered: the state of what it searches is not known, only a person can tell."""
+        with self._lock:
+            self._lists.clear()
+            self._joined.clear()
+            self._tallies.clear()
+            self._baselines.clear()
+
+    def _rule_overlay(self) -> dict[str, Any]:
+        """Rules laid over recorded lists or a function's chunks: {chunk id: rule}, kept in the project."""
+        path = self.project.state / RULES
+        if not path.is_file():
+            return {}
+        try:
+            rules = json.loads(read_text(path))
+        except ValueError:
+            raise InputError(f"{path} is not valid JSON, expected a mapping of chunk id to rule") from None
+        return dict(rules) if isinstance(rules, Mapping) else {}
+
+    # Running
+
+    def run(self, pipeline: Pipeline, case: Case) -> Outcome:
+        """One question through a pipeline, with its whole trace."""
+        ready = self.ready(pipeline)
+        if not self.live:
+            return run_case(case, ready, self.project.min_grade)
+        if must_search(pipeline):
+            return run_case(replace(case, candidates=None), ready, self.project.min_grade)
+        return run_case(self.capture(pipeline, [case])[0], ready, self.project.min_grade)
+
+    def measure(
+        self,
+        pipelines: Sequence[Pipeline],
+        cases: Sequence[Case] | None = None,
+        progress: Progress | None = None,
+        measures: Sequence[Measure] = SET_MEASURES,
+    ) -> list[PipelineTally]:
+        """Every pipeline over the same questions, without traces; remembered until what it stands on changes."""
+        wanted = list(self.cases if cases is None else cases)
+        about = hashlib.sha256(repr([case.query.id for case in wanted]).encode()).hexdigest()
+        names = tuple(measure.name for measure in measures)
+        keys = [(fingerprint(pipeline), names, about, *self._state()) for pipeline in pipelines]
+        with self._lock:
+            known = {key: self._tallies[key] for key in keys if key in self._tallies}
+        for pipeline, key in zip(pipelines, keys, strict=True):
+            if key not in known:
+                ready = self.ready(pipeline)
+                if self.live and must_search(pipeline):
+                    started = [replace(case, candidates=None) for case in wanted]
+                else:
+                    started = self.capture(pipeline, wanted)
+                tell = None if progress is None else (lambda done: progress(done, len(wanted)))
+                (known[key],) = measure_all(started, [ready], self.project.min_grade, measures, tell)
+        with self._lock:
+            self._tallies.update(known)
+        return [
+            replace(known[key], name=name, pipeline=pipeline)
+            for key, name, pipeline in zip(keys, _names(pipelines), pipelines, strict=True)
+        ]
+
+
+def front_of(pipeline: Pipeline) -> Pipeline:
+    """What of a pipeline searches: its rewrites and its source; vectors where it names none."""
+    rewrites = tuple(stage for stage in pipeline.stages if stage.kind == "rewrite")
+    source = next((stage for stage in pipeline.stages if stage.kind == "source"), Dense())
+    return Pipeline((*rewrites, source))
+
+
+def must_search(pipeline: Pipeline) -> bool:
+    """Whether running it asks more of the source than one list: hops, or a refill that no captured list answers."""
+    if any(isinstance(stage, MultiHop) for stage in pipeline.stages):
+        return True
+    rest = [stage for stage in pipeline.stages if stage.kind not in ("rewrite", "source")]
+    refills = [at for at, stage in enumerate(rest) if isinstance(stage, Requery)]
+    # Behind another filter a refill reads on where the search ended, not where the filter did.
+    return any(at > 0 or getattr(rest[at], "strategy", "") == "prefilter" for at in refills)
+
+
+def _refill(pipeline: Pipeline) -> int:
+    """How far down the ranking the pipeline's refill may read; 0 without one."""
+    return max((stage.k * stage.max_iterations for stage in pipeline.stages if isinstance(stage, Requery)), default=0)
+
+
+def _deepened(front: Pipeline, pipeline: Pipeline) -> Pipeline:
+    """The search that is captured: deep enough for the source and a refill; ranks are fused anew when it is used."""
+    *rewrites, source = front.stages
+    captured: Stage = source
+    if isinstance(source, Hybrid):
+        captured = replace(source, rrf_k=Hybrid().rrf_k, weights=Hybrid().weights)
+    elif isinstance(source, Dense | Lexical):
+        captured = replace(source, depth=min(10_000, max(DEEP, source.depth, _refill(pipeline))))
+    return Pipeline((*rewrites, captured))
+
+
+def _depth(front: Pipeline, pipeline: Pipeline) -> int | None:
+    """How many hits of the captured list the pipeline reads before its filters; None: all."""
+    source = front.stages[-1]
+    return max(source.depth, _refill(pipeline)) if isinstance(source, Dense | Lexical) else None
+
+
+def _with_rules(case: Case, overlay: Mapping[str, Any]) -> Case:
+    start = start_of(case)
+    hits = tuple(
+        replace(hit, chunk=replace(hit.chunk, query_must=overlay.get(hit.chunk.id, hit.chunk.query_must)))
+        for hit in start.hits
+    )
+    return replace(case, candidates=replace(start, hits=hits))
+
+
+def _names(pipelines: Sequence[Pipeline]) -> list[str]:
+    seen: dict[str, int] = {}
+    names = []
+    for pipeline in pipelines:
+        name = pipeline.label or "pipeline"
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return names
+
+
+def _newest_label(workspace: Path, eval_set: str) -> str:
+    """The position of the newest label event of a set: cheap, and another one means that labels changed."""
+    if not has_store(workspace):
+        return ""
+    from sqlalchemy import func, select  # only where labels were ever given
+
+    from rag_core.store.schema import label_event
+
+    with open_store(workspace, create=False) as store, store.reading() as connection:
+        newest = connection.scalar(select(func.max(label_event.c.position)).where(label_event.c.eval_set == eval_set))
+    return str(newest or "")

@@ -1,0 +1,121 @@
+"""Which questions a project may choose on, and which it holds out: decided once for each question, and never moved.
+
+What the set declares wins. Every other question goes by a hash of its family (near-duplicates, or the family that the
+set names) and the project's salt, over all questions, labelled or not; the side is written down at first sight, so that
+no label, tag, seed or threshold moves it. Later members take their family's side. A family found on both sides leaves
+the held-out figures. How often the held-out questions were looked at is in ledger.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_core.evaluate.split import near_duplicates
+from rag_core.files import write_whole
+from rag_core.project.project import DECLARED, Project, SplitRule
+from rag_core.types import Case, Query
+
+FILE = "split.json"
+DEV, HELD_OUT = "dev", "held_out"
+SIDES = {"dev": DEV, "test": HELD_OUT, HELD_OUT: HELD_OUT}
+"""What queries call their side, by the side they are on."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """The sides of a project's questions by id. `straddling` ids were held out, but their family is on both sides."""
+
+    dev: tuple[str, ...]
+    held_out: tuple[str, ...]
+    examples: tuple[str, ...] = ()
+    straddling: tuple[str, ...] = ()
+    declared: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of which questions are held out."""
+        return hashlib.sha256(json.dumps(sorted(self.held_out)).encode()).hexdigest()[:16]
+
+    def cases(self, cases: Sequence[Case], side: str) -> list[Case]:
+        """The cases on one side, in their order."""
+        wanted = set(getattr(self, side))
+        return [case for case in cases if case.query.id in wanted]
+
+
+def split_of(project: Project, queries: Sequence[Query]) -> Split:
+    """The sides of these questions; those never seen before are decided now and written down."""
+    path = project.state / FILE
+    known = read_sides(path)
+    sides, families = decide(queries, known, project.split, set(project.examples))
+    if any(side != known.get(query) for query, side in sides.items()):
+        write_whole(path, json.dumps({**known, **sides}, ensure_ascii=False, indent=0))
+    on: dict[str, set[str]] = {}
+    for query, side in sides.items():
+        on.setdefault(families[query], set()).add(side)
+    straddling = {query for query, side in sides.items() if side == HELD_OUT and len(on[families[query]]) > 1}
+    declared = any(query.metadata.get("split") in SIDES for query in queries)
+    if declared:  # whoever declares a split answers for it
+        straddling = set()
+    examples = set(project.examples)
+    ids = [query.id for query in queries]
+    return Split(
+        dev=tuple(id_ for id_ in ids if sides.get(id_) == DEV),
+        held_out=tuple(id_ for id_ in ids if sides.get(id_) == HELD_OUT and id_ not in straddling),
+        examples=tuple(id_ for id_ in ids if id_ in examples),
+        straddling=tuple(id_ for id_ in ids if id_ in straddling),
+        declared=declared,
+    )
+
+
+def decide(
+    queries: Sequence[Query], known: Mapping[str, str], rule: SplitRule, examples: set[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """(side by question id, family by question id) of every question that is no example.
+
+    Known sides stand. Without `declared` in the rule a declared side counts all the same where it is given: the set
+    knows more than a hash does.
+    """
+    asked = [query for query in queries if query.id not in examples]
+    sides: dict[str, str] = {}
+    families: dict[str, str] = {}
+    for group in _families(asked):
+        name = min(query.id for query in group)
+        settled = [known[query.id] for query in group if query.id in known]
+        chance = int(hashlib.sha256(f"{rule.salt}\n{name}".encode()).hexdigest()[:13], 16) / 16**13
+        taken = settled[0] if settled else (HELD_OUT if chance < rule.held_out else DEV)
+        for query in group:
+            families[query.id] = name
+            said = SIDES.get(str(query.metadata.get("split") or ""))
+            sides[query.id] = said or known.get(query.id) or taken
+    return sides, families
+
+
+def _families(queries: Sequence[Query]) -> list[tuple[Query, ...]]:
+    """The questions by the family they name; those that name none, by near-duplicates."""
+    named: dict[str, list[Query]] = {}
+    unnamed: list[Query] = []
+    for query in queries:
+        family = query.metadata.get("family")
+        if family:
+            named.setdefault(str(family), []).append(query)
+        else:
+            unnamed.append(query)
+    return [*map(tuple, named.values()), *near_duplicates(unnamed)]
+
+
+def read_sides(path: Path) -> dict[str, str]:
+    """The sides that were written down; nothing where the file is missing, cut short or not ours."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    return {str(query): side for query, side in document.items() if side in (DEV, HELD_OUT)}
+
+
+__all__ = ["DECLARED", "DEV", "HELD_OUT", "Split", "decide", "read_sides", "split_of"]
