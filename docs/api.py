@@ -71,7 +71,7 @@ def signature_of(value: Any) -> str:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    parts = [PLAIN.sub(r"\1", str(one)) for one in signature.parameters.values() if one.name != "self"]
+    parts = [PLAIN.sub(r"\1", str(one)) for one in signature.parameters.values() if one.name not in ("self", "cls")]
     parts = [FACTORY.sub("…", ENUM.sub(r"\1", part)).replace("rag_core.types.", "") for part in parts]
     back = signature.return_annotation
     after = "" if back in (inspect.Signature.empty, "None", None) else f" -> {back}"

@@ -2,7 +2,9 @@
 
 A stage is a frozen dataclass whose fields are its settings, made with `setting(...)`; ranges and choices are checked
 when it is built. A filter says per hit a reason or nothing and this base moves the hits: no stage can lose a chunk in
-silence. What the stages decide is in filters/ and retrieve/; reading specs from files is in spec.py.
+silence. A stage answers for itself: whoever needs its title, what it needs, whether it is a cut or what its step says
+asks its class, and knows no stage by name. What the stages decide is in filters/ and retrieve/; reading specs from
+files is in spec.py.
 """
 
 from __future__ import annotations
@@ -27,14 +29,28 @@ def setting(
     choices: Sequence[str] = (),
     optional: bool = False,
     factory: Any = MISSING,
+    priority: int = 0,
+    unit: str = "",
+    step: float | None = None,
+    usual: tuple[float, float] | None = None,
+    grid: tuple[float, float, int] | None = None,
+    cheap: bool | None = None,
+    nested: type[Stage] | None = None,
 ) -> Any:
-    """A stage setting: a dataclass field that carries its meaning, its closed range or its choices."""
+    """A stage setting: a dataclass field that carries its meaning, its closed range or its choices (see Setting)."""
     metadata = {
         "help": help,
         "low": low,
         "high": high,
         "choices": tuple(choices),
         "optional": optional,
+        "priority": priority,
+        "unit": unit,
+        "step": step,
+        "usual": usual,
+        "grid": grid,
+        "cheap": cheap,
+        "nested": nested,
         "setting": True,
     }
     if factory is not MISSING:
@@ -42,9 +58,38 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
-def resource() -> Any:
-    """A field for a handle (index, look-up, client) that `spec.build` injects; no part of equality or of the spec."""
-    return field(default=None, compare=False, repr=False, metadata={"setting": False})
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a stage says of one of its settings."""
+
+    name: str
+    kind: str  # as annotated, without "| None": bool, int, float, str, Mapping[str, Any], tuple[float, ...], a stage
+    default: Any
+    help: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    optional: bool  # whether None is a value: "not set"
+    priority: int  # 1 is what a person turns first; 0: rarely touched, folded away
+    unit: str  # of a number: "distance", "chunks", "ms" …
+    step: float | None  # how far one click moves a number
+    usual: tuple[float, float] | None  # the range a person turns it through at first
+    grid: tuple[float, float, int] | None  # low, high and how many values a sweep tries unless it is told others
+    cheap: bool  # whether a change needs no search and no model: the captured list is enough
+    nested: type[Stage] | None  # the class of a setting that is a stage itself
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is a number, so that it can be dragged and swept."""
+        return self.kind in ("int", "float")
+
+
+def resource(*, needed: bool = True) -> Any:
+    """A field for a handle (index, look-up, client) that `spec.build` injects; no part of equality or of the spec.
+
+    `needed` is False for what a caller may hand in and nobody has to provide: verdicts of an earlier asking.
+    """
+    return field(default=None, compare=False, repr=False, metadata={"setting": False, "needed": needed})
 
 
 def _is_huge(value: Any) -> bool:
@@ -84,12 +129,34 @@ def _check(stage: str, name: str, value: Any, type_: str, meta: Mapping[str, Any
     return value
 
 
+_CUTS: set[str] = set()  # names of the cuts whose class exists: no other can have made a drop
+
+
+def made_by_cut(drop: Drop) -> bool:
+    """Whether a cut made this drop: the chunk fell to distance, rank or count."""
+    return drop.stage in _CUTS
+
+
 @dataclass(frozen=True)
 class Stage(ABC):
     """One step of a pipeline. Subclasses give `apply`; calling a stage runs it and writes the step into the trace."""
 
     kind: ClassVar[str] = "stage"  # rewrite | source | filter | rank | expand
     costly: ClassVar[bool] = False  # whether running it may cost money: it asks a model
+    title: ClassVar[str] = ""  # what a person reads wherever the stage stands
+    meaning: ClassVar[str] = ""  # one sentence: the first line of the class's docstring
+    is_cut: ClassVar[bool] = False  # whether it ends the list by distance, rank or count, not by what a chunk says
+    cheap: ClassVar[bool] = False  # whether its settings change without a search or a model, unless one says otherwise
+    score: ClassVar[str] = ""  # the score kind it decides by (types.SCORES), "" for none
+    carried: ClassVar[str] = ""  # the part of an exported file that does its work, "" where none does
+    drawer: ClassVar[str] = ""  # what else belongs to it on a page: search, words, rules, entities, judge
+    lens: ClassVar[str] = ""  # the lens it is best seen through
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.meaning = (cls.__doc__ or "").strip().partition("\n")[0]
+        if cls.is_cut:
+            _CUTS.add(cls.__name__)
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -105,6 +172,45 @@ class Stage(ABC):
     def settings(self) -> dict[str, Any]:
         """All settings with their values, defaults filled in."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("setting")}
+
+    @classmethod
+    def declared(cls) -> tuple[Setting, ...]:
+        """Its settings: those that matter first in front, then the rest, each in the order they are written."""
+        rows = []
+        for f in fields(cls):
+            meta = dict(f.metadata)
+            if not meta.pop("setting", False):
+                continue
+            default = f.default_factory() if callable(f.default_factory) else f.default
+            cheap = cls.cheap if meta.pop("cheap") is None else bool(f.metadata["cheap"])
+            rows.append(Setting(name=f.name, kind=str(f.type).split(" |")[0], default=default, cheap=cheap, **meta))
+        return tuple(sorted(rows, key=lambda row: row.priority or math.inf))
+
+    @classmethod
+    def needs(cls) -> frozenset[str]:
+        """The handles it waits for, by the names of its `resource()` fields: index, judge, entities, chunks …"""
+        return frozenset(f.name for f in fields(cls) if f.metadata.get("needed"))
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """Its step in one line, from counts and facts; how long it took is for the reader of the step to add."""
+        return f"{step.entered} in, {step.left} left"
+
+    @classmethod
+    def details(cls, step: Step) -> tuple[str, ...]:
+        """What more its step says, line by line, for a reader of the whole trace."""
+        return ()
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """What its step did to the list, in as few characters as will do: "−13", "+2"."""
+        moved = step.left - step.entered
+        return f"+{moved}" if moved > 0 else f"−{-moved}"
+
+    @property
+    def reach(self) -> int:
+        """How many chunks it may read of its list; 0 where it takes the list as it comes."""
+        return 0
 
     @abstractmethod
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
@@ -168,6 +274,7 @@ class Filter(Stage):
     """A stage that only drops. It gives `judge`; this base moves the hits, in order, and conserves every one."""
 
     kind: ClassVar[str] = "filter"
+    cheap: ClassVar[bool] = True
 
     @abstractmethod
     def judge(self, candidates: Candidates) -> Judgement:
@@ -197,6 +304,12 @@ class Source(Stage):
     """A stage that brings hits. On a recorded list it is skipped, and the trace says so."""
 
     kind: ClassVar[str] = "source"
+    drawer: ClassVar[str] = "search"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """Why nothing was fetched, where the list is recorded; sources say what they fetched."""
+        return str(step.facts.get("skipped") or super().said(step))
 
     @abstractmethod
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:

@@ -156,6 +156,11 @@ def tokenize(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun: "1 round", "2,000 rounds"."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 _WORDS = ("dotted", "word", "mixed", "number")
 
 

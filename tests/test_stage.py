@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pytest
 from hypothesis import given, settings
@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from rag_core.errors import SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
-from rag_core.spec import dump_pipeline, parse_pipeline
-from rag_core.stage import Filter, Judgement, Pipeline, Source
-from rag_core.types import Candidates, Chunk, Hit, Metric, Query, Reason
+from rag_core.spec import STAGES, dump_pipeline, parse_pipeline, stage_class
+from rag_core.stage import Filter, Judgement, Pipeline, Source, made_by_cut
+from rag_core.types import Candidates, Chunk, Hit, Metric, Query, Reason, Step
 
 stages = st.one_of(
     st.builds(TopK, k=st.integers(1, 20)),
@@ -115,3 +115,40 @@ def test_a_source_is_skipped_on_a_recorded_list_and_the_trace_says_so():
 def test_a_setting_out_of_range_names_stage_setting_value_and_range(make, message):
     with pytest.raises(SpecError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_a_stage_answers_for_itself(name):
+    cls = stage_class(name)
+    stage = cls()
+    assert cls.title and cls.title != name and cls.meaning.endswith(".")
+    assert {row.name for row in cls.declared()} == set(stage.settings())
+    priorities = [row.priority for row in cls.declared() if row.priority]
+    assert priorities == sorted(set(priorities)) == list(range(1, len(priorities) + 1))
+    assert cls.needs() <= {f.name for f in fields(cls)} - set(stage.settings())
+    assert cls.said(Step(name, 7, 3)) and cls.details(Step(name, 7, 3)) == ()
+    for row in cls.declared():
+        assert row.help
+        if row.numeric:
+            assert row.step or not row.priority, f"{row.name} can be turned and has no step"
+            ends = [*(row.usual or ()), *(row.grid or ())[:2]]
+            assert all((row.low is None or end >= row.low) and (row.high is None or end <= row.high) for end in ends)
+
+
+def test_no_two_stages_have_one_title():
+    titles = [stage_class(name).title for name in STAGES]
+    assert len(set(titles)) == len(titles)
+
+
+@settings(max_examples=200, deadline=None)
+@given(stages, lists())
+def test_a_step_is_said_in_one_line(stage, before):
+    (step,) = stage(before).steps
+    assert "\n" not in stage.said(step) and f"{step.left}" in stage.said(step)
+    assert stage.change(step) == f"−{step.entered - step.left}"
+
+
+@settings(max_examples=200, deadline=None)
+@given(pipelines, lists())
+def test_a_drop_of_a_cut_is_known_as_one(pipeline, before):
+    assert all(made_by_cut(drop) == stage_class(drop.stage).is_cut for drop in pipeline(before).drops)

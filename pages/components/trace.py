@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rag_core.evaluate.experiment import Outcome
+from rag_core.text import counted as counted
 from rag_core.types import Step
 
 STAGE_NAMES = {
@@ -63,8 +64,3 @@ def _told(step: Step) -> str:
         rounds = counted(facts["rounds"], "round", "rounds")
         return f"{rounds}, {facts['read']} read, {asked}, stopped: {facts['stop']}, {took}"
     return f"{step.entered} in, {step.left} left, {took}"
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun: "1 round", "2,000 rounds"."""
-    return f"{number:,} {one if number == 1 else many}"

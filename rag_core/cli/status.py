@@ -46,7 +46,8 @@ def stages(
         emit({"stages": table})
         return
     for stage in table:
-        typer.echo(f"### {stage['name']}\n{stage['help']}\n" if markdown else f"{stage['name']}: {stage['help']}")
+        name, title, meaning = stage["name"], stage["title"], stage["help"]
+        typer.echo(f"### {name}\n*{title}*: {meaning}\n" if markdown else f"{name} ({title}): {meaning}")
         if markdown:
             typer.echo("| setting | default | range | meaning |\n| --- | --- | --- | --- |")
         for name, row in stage["settings"].items():
@@ -61,7 +62,7 @@ def stages(
 
 
 def stage_table() -> Iterator[dict[str, Any]]:
-    """Every stage as plain values: name, kind, first line of its docstring, settings."""
+    """Every stage as plain values: name, kind, title, meaning, settings."""
     from rag_core.spec import STAGES, dump_stages, setting_fields, stage_class
 
     for name in sorted(STAGES):
@@ -71,8 +72,7 @@ def stage_table() -> Iterator[dict[str, Any]]:
             key: {"default": defaults[key], "range": _range(field.metadata), "help": field.metadata.get("help", "")}
             for key, field in setting_fields(cls).items()
         }
-        summary = (cls.__doc__ or "").strip().splitlines()[0]
-        yield {"name": name, "kind": cls.kind, "help": summary, "settings": settings}
+        yield {"name": name, "kind": cls.kind, "title": cls.title, "help": cls.meaning, "settings": settings}
 
 
 def _range(meta: Any) -> str:

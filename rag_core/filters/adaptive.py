@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from rag_core.errors import InputError, SpecError
 from rag_core.filters.cut import (
@@ -22,7 +22,7 @@ from rag_core.filters.cut import (
 )
 from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step
 
 __all__ = ["AdaptiveGap", "Cut", "cut", "units"]
 
@@ -36,17 +36,44 @@ class AdaptiveGap(Filter):
         "smallest gap that may end the list; a fraction of the span under policy relative",
         low=0,
         optional=True,
+        priority=1,
+        unit="distance",
+        step=0.005,
+        usual=(0.05, 0.15),
+        grid=(0.01, 0.3, 60),
     )
-    distance_offset: float = setting(DEFAULT_OFFSET, "without such a gap, keep all this near to the nearest", low=0)
-    min_results: int = setting(2, "never keep fewer", low=0, high=1000)
-    max_results: int = setting(15, "look at no more than this many", low=1, high=1000)
+    distance_offset: float = setting(
+        DEFAULT_OFFSET,
+        "without such a gap, keep all this near to the nearest",
+        low=0,
+        priority=2,
+        unit="distance",
+        step=0.01,
+        usual=(0.2, 0.6),
+        grid=(0.05, 0.6, 40),
+    )
+    min_results: int = setting(2, "never keep fewer", low=0, high=1000, priority=3, unit="chunks", step=1, usual=(1, 5))
+    max_results: int = setting(
+        15, "look at no more than this many", low=1, high=1000, priority=4, unit="chunks", step=1, usual=(5, 15)
+    )
     gap_policy: str = setting("largest", "which eligible gap ends the list", choices=POLICIES)
     relative_offset: float | None = setting(
-        None, "offset as a fraction of the span, instead of distance_offset", low=0, optional=True
+        None,
+        "offset as a fraction of the span, instead of distance_offset",
+        low=0,
+        optional=True,
+        unit="of the span",
+        step=0.01,
     )
     query_specific: bool = setting(
         False, "half the gap_threshold for specific questions, 1.5 times for broad ones (filters/query_form.py)"
     )
+
+    title: ClassVar[str] = "adaptive cut"
+    is_cut: ClassVar[bool] = True
+    score: ClassVar[str] = "distance"
+    carried: ClassVar[str] = "cut"
+    lens: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
         if self.gap_threshold is None:
@@ -55,6 +82,36 @@ class AdaptiveGap(Filter):
         super().__post_init__()
         if self.min_results > self.max_results:
             raise SpecError(f"{self.name}.min_results is {self.min_results}, expected at most {self.max_results}")
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """Where the list was cut and why, or that no gap was large enough and how far the offset reaches."""
+        made = step.facts.get("cut")
+        if made is None or made.kind == "all":
+            return super().said(step)
+        least = ", the least to keep" if made.raised else ""
+        if made.gap_index is not None:
+            where = f"gap {made.gap:.4f} ≥ {made.gap_threshold:.4f} after position {made.gap_index + 1}"
+        else:
+            where = f"no gap reaches {made.gap_threshold:.4f}, all up to distance {made.reach:.4f}"
+        return f"{where}: {made.keep} of {step.entered} left{least}"
+
+    @classmethod
+    def details(cls, step: Step) -> tuple[str, ...]:
+        """The cut with all it looked at: distances, gaps, the skipped first gap, the threshold and the chosen gap."""
+        made, distances = step.facts.get("cut"), step.facts.get("distances", ())
+        if made is None:
+            return ()
+        gaps = [after - before for before, after in pairwise(distances)]
+        lines = [
+            "distances " + " ".join(f"{distance:.4f}" for distance in distances),
+            "gaps      " + " ".join(f"{gap:.4f}" for gap in gaps) + ("  (the first is skipped)" if gaps else ""),
+            f"threshold {made.gap_threshold:.4f}",
+        ]
+        if made.gap_index is not None:
+            return (*lines, f"chosen gap {made.gap:.4f} after position {made.gap_index + 1}, {made.keep} stay")
+        reach = "" if made.reach is None else f" up to distance {made.reach:.4f}"
+        return (*lines, f"no gap reaches the threshold: the offset keeps{reach}, {made.keep} stay")
 
     def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
         """By distance where the list is fused; hits the cut does not judge come after, in their order."""

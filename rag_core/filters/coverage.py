@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from rag_core.stage import Stage, setting
-from rag_core.text import STOP_WORDS, words
-from rag_core.types import Candidates, Drop, Hit
-
-CUTS = ("AdaptiveGap", "LearnedCut", "TopK", "MinSimilarity", "Diversity")
-"""The stages whose drops may be taken back."""
+from rag_core.stage import Stage, made_by_cut, setting
+from rag_core.text import STOP_WORDS, counted, words
+from rag_core.types import Candidates, Drop, Hit, Step
 
 _JOINTS = re.compile(r"[?;,.!]|\b(?:and|or|versus|vs|as well as|but also)\b", re.IGNORECASE)
 
@@ -34,9 +31,26 @@ def parts_of(question: str) -> tuple[frozenset[str], ...]:
 class Coverage(Stage):
     """Take back, from what cuts dropped, the best chunk for each part of a compound question that none kept covers."""
 
-    share: float = setting(0.5, "least share of a part's content words that a chunk must hold", low=0.01, high=1)
+    share: float = setting(
+        0.5, "least share of a part's content words that a chunk must hold", low=0.01, high=1, priority=1, step=0.01
+    )
 
     kind: ClassVar[str] = "expand"
+    title: ClassVar[str] = "coverage"
+    cheap: ClassVar[bool] = True
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many parts the question has, how many were covered, and how many chunks were taken back."""
+        parts, back = step.facts.get("parts", 0), step.facts.get("taken_back", 0)
+        if "covered" not in step.facts:
+            return "the question has one part: nothing to cover"
+        return f"{parts} parts, {step.facts['covered']} covered, {counted(back, 'chunk', 'chunks')} taken back"
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """How many chunks it took back, 0 too."""
+        return f"+{step.left - step.entered}"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The hits with those taken back, by rank among them; facts: parts, covered, taken_back, without."""
@@ -44,7 +58,7 @@ class Coverage(Stage):
         if len(parts) < 2:
             return candidates, {"parts": len(parts), "taken_back": 0}
         held = [(hit, _words_of(hit)) for hit in candidates.hits]
-        fallen = [(drop, _words_of(drop.hit)) for drop in candidates.drops if drop.stage in CUTS]
+        fallen = [(drop, _words_of(drop.hit)) for drop in candidates.drops if made_by_cut(drop)]
         open_parts = [part for part in parts if not any(_share(part, found) >= self.share for _, found in held)]
         best = [drop for part in open_parts if (drop := self._best(part, fallen)) is not None]
         back = {drop.hit.key: drop for drop in best}

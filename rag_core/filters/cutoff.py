@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rag_core.stage import Filter, Judgement, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Notice, Reason
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Notice, Reason, Step
 
 WEAK = 0.3
 """Below this cosine similarity a match is marked as weak; nothing is dropped for it."""
@@ -15,7 +16,14 @@ WEAK = 0.3
 class TopK(Filter):
     """Keep the first k of the list as it stands."""
 
-    k: int = setting(15, "how many are kept", low=1, high=1000)
+    k: int = setting(
+        15, "how many are kept", low=1, high=1000, priority=1, unit="chunks", step=1, usual=(1, 15), grid=(1, 50, 50)
+    )
+
+    title: ClassVar[str] = "fixed k"
+    is_cut: ClassVar[bool] = True
+    carried: ClassVar[str] = "first"
+    lens: ClassVar[str] = "threshold"
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Drop every hit behind position k."""
@@ -51,7 +59,29 @@ def is_weak(hit: Hit, metric: Metric) -> bool:
 class MinSimilarity(Filter):
     """Drop hits below a cosine similarity; where no similarity is known the floor is skipped and that is said."""
 
-    min_relevance: float = setting(0.45, "least cosine similarity", low=-1, high=1)
+    min_relevance: float = setting(
+        0.45,
+        "least cosine similarity",
+        low=-1,
+        high=1,
+        priority=1,
+        unit="cosine similarity",
+        step=0.01,
+        usual=(0.2, 0.7),
+        grid=(0, 1, 101),
+    )
+
+    title: ClassVar[str] = "similarity floor"
+    is_cut: ClassVar[bool] = True
+    score: ClassVar[str] = "similarity"
+    carried: ClassVar[str] = "floor"
+    lens: ClassVar[str] = "threshold"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many are left, and how many passed because nothing is known of their similarity."""
+        unknown = step.facts.get("skipped", 0)
+        return super().said(step) + (f", {unknown} of unknown similarity passed" if unknown else "")
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Compare each hit's cosine similarity; a hit without one passes."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import SpecError
 from rag_core.stage import Filter, Judgement, resource, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step
 
 LOWEST = 50  # below this likeness says nothing; counterfactual thresholds are looked for from here, in tenths
 
@@ -44,13 +44,25 @@ class TeamFinder(Protocol):
 class EntityFilter(Filter):
     """Keep the chunks of the entities the query names, and those that belong to no entity."""
 
-    field: str = setting("team", "the metadata key that names a chunk's entity, or a list of them")
+    field: str = setting("team", "the metadata key that names a chunk's entity, or a list of them", priority=2)
     on_none: str = setting(
-        "keep", "what becomes of entities' chunks where the query names none", choices=("keep", "drop")
+        "keep", "what becomes of entities' chunks where the query names none", choices=("keep", "drop"), priority=3
     )
-    action: str = setting("drop", "drop such chunks, or only mark them", choices=("drop", "mark"))
-    threshold: float = setting(80.0, "least likeness of a misspelt name", low=0, high=100)
+    action: str = setting("drop", "drop such chunks, or only mark them", choices=("drop", "mark"), priority=4)
+    threshold: float = setting(
+        80.0, "least likeness of a misspelt name", low=0, high=100, priority=1, step=1, usual=(60, 100)
+    )
     entities: TeamFinder | None = resource()
+
+    title: ClassVar[str] = "entities"
+    drawer: ClassVar[str] = "entities"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """Which entities the query means, and how many chunks of others were dropped or marked."""
+        meant = ", ".join(step.facts.get("teams", ())) or "no entity"
+        marked = step.facts.get("would_drop", 0) if step.left == step.entered else 0
+        return f"the query means {meant}: {super().said(step)}" + (f", {marked} marked" if marked else "")
 
     def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
         """The order they came in; under action `mark` each hit that would go carries its reason as a note."""

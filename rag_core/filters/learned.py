@@ -11,13 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from rag_core.errors import SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import words
-from rag_core.types import Candidates, Hit, Metric, Reason
+from rag_core.types import Candidates, Hit, Metric, Reason, Step
 
 FEATURES = (
     "distance", "behind nearest", "behind nearest, of the span", "gap before", "gap after", "largest gap before",
@@ -63,8 +63,23 @@ class LearnedCut(Filter):
     parameters: Mapping[str, Any] | None = setting(
         None, "what training gave: features, metric, mean, scale, weights, intercept", optional=True
     )
-    min_results: int = setting(1, "never keep fewer", low=0, high=1000)
-    max_results: int = setting(50, "look at no more than this many", low=1, high=1000)
+    min_results: int = setting(1, "never keep fewer", low=0, high=1000, priority=1, unit="chunks", step=1, usual=(1, 5))
+    max_results: int = setting(
+        50, "look at no more than this many", low=1, high=1000, priority=2, unit="chunks", step=1, usual=(5, 50)
+    )
+
+    title: ClassVar[str] = "learned cut"
+    is_cut: ClassVar[bool] = True
+    score: ClassVar[str] = "distance"
+    lens: ClassVar[str] = "threshold"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many it keeps, and how many relevant chunks it expects in the list."""
+        if "keep" not in step.facts:
+            return super().said(step)
+        expected = f"{step.facts['expected_relevant']:.1f} relevant chunks expected"
+        return f"{expected}: {step.left} of {step.entered} left"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,18 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from rag_core.rules import MODES, Rule, Verdict, decide, read_rule, reason_text, would_stay_text
 from rag_core.stage import Filter, Judgement, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason
+from rag_core.text import counted
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step
 
 
 @dataclass(frozen=True)
 class QueryMust(Filter):
     """Keep a chunk only if the original query says what the chunk's rule asks for."""
 
-    mode: str = setting("token", "token: words and numbers in a row; substring: the literal text", choices=MODES)
+    mode: str = setting(
+        "token", "token: words and numbers in a row; substring: the literal text", choices=MODES, priority=1
+    )
+
+    title: ClassVar[str] = "rules"
+    carried: ClassVar[str] = "rules"
+    drawer: ClassVar[str] = "rules"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many of the chunks have a rule, how many rules cannot be read, and how many chunks are left."""
+        broken = step.facts.get("unreadable", 0)
+        lost = f", {counted(broken, 'rule', 'rules')} not readable" if broken else ""
+        return f"{step.facts.get('with_rule', 0)} of {step.entered} have a rule{lost}, {step.left} left"
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Decide every rule against `query.text`; chunks without a rule and with an unreadable one pass."""

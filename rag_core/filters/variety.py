@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import tokenize
@@ -40,7 +41,11 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 class Deduplicate(Filter):
     """Drop a chunk whose text nearly repeats an earlier one; texts with different numbers never count as the same."""
 
-    likeness: float = setting(0.8, "least share of word triples two texts have in common", low=0, high=1)
+    likeness: float = setting(
+        0.8, "least share of word triples two texts have in common", low=0, high=1, priority=1, step=0.01
+    )
+
+    title: ClassVar[str] = "duplicates"
 
     def judge(self, candidates: Candidates) -> Judgement:
         """The first of a group stays; a later one that is alike enough goes and names it.
@@ -80,8 +85,13 @@ class Deduplicate(Filter):
 class Diversity(Filter):
     """Keep k chunks by maximal marginal relevance: near in the ranking, and unlike what is already kept."""
 
-    k: int = setting(15, "how many are kept", low=1, high=1000)
-    relevance: float = setting(0.7, "weight of the rank against being unlike: 1 keeps the first k", low=0, high=1)
+    k: int = setting(15, "how many are kept", low=1, high=1000, priority=1, unit="chunks", step=1, usual=(1, 30))
+    relevance: float = setting(
+        0.7, "weight of the rank against being unlike: 1 keeps the first k", low=0, high=1, priority=2, step=0.01
+    )
+
+    title: ClassVar[str] = "diversity"
+    is_cut: ClassVar[bool] = True
 
     def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
         """In the order of choice: each next hit has the greatest weight · rank score − (1 − weight) · likeness.

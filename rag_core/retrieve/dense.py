@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import SpecError, SurroundingsError
 from rag_core.stage import Source, resource, setting
-from rag_core.types import Candidates, Metric, Notice, Order, Reader
+from rag_core.text import counted
+from rag_core.types import Candidates, Metric, Notice, Order, Reader, Step
 
 
 class DenseReader(Reader, Protocol):
@@ -43,18 +44,32 @@ class DenseIndex(Protocol):
 class Dense(Source):
     """Bring the `depth` nearest chunks, optionally only those of some metadata values or files."""
 
-    depth: int = setting(200, "how many chunks are read", low=1, high=10000)
+    depth: int = setting(
+        200, "how many chunks are read", low=1, high=10000, priority=1, unit="chunks", step=10, usual=(50, 500)
+    )
     where: Mapping[str, Any] | None = setting(
-        None, "metadata a chunk must have: field → value or list of values", optional=True
+        None, "metadata a chunk must have: field → value or list of values", optional=True, priority=2
     )
     file_filter: str | None = setting(
         None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
     )
     index: DenseIndex | None = resource()
 
+    title: ClassVar[str] = "vector search"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_where(self.name, self.where)
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How deep it read of how many chunks, how exactly, and how often it asked its store."""
+        facts = step.facts
+        if "depth" not in facts:
+            return super().said(step)
+        kind = "exact" if facts["exact"] else "approximate (Chroma)"
+        depth = f"depth {facts['depth']} of {facts['matching']:,} chunks"
+        return f"{depth}, {kind}, {counted(facts['store_queries'], 'store query', 'store queries')}"
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The first `depth` hits of the query's ranking, and the reader of the rest."""

@@ -12,18 +12,35 @@ from typing import Any, ClassVar
 
 from rag_core.filters.llm.reach import ChunkLookup, Layered, Reached, reach_all
 from rag_core.stage import Stage, resource, setting
-from rag_core.types import Candidates, Hit, Notice
+from rag_core.text import counted
+from rag_core.types import Candidates, Hit, Notice, Step
 
 
 @dataclass(frozen=True)
 class ExpandReferences(Stage):
     """Add the chunks that the hits refer to, and those that these refer to, up to a number of steps."""
 
-    kind: ClassVar[str] = "expand"
-
-    depth: int = setting(1, "how many references away", low=0, high=100)
-    max_added: int = setting(50, "most chunks added to a list", low=0, high=10_000)
+    depth: int = setting(1, "how many references away", low=0, high=100, priority=1, unit="steps", step=1, usual=(0, 5))
+    max_added: int = setting(
+        50, "most chunks added to a list", low=0, high=10_000, priority=2, unit="chunks", step=1, usual=(0, 100)
+    )
     chunks: ChunkLookup | None = resource()
+
+    kind: ClassVar[str] = "expand"
+    title: ClassVar[str] = "references"
+    cheap: ClassVar[bool] = True
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many chunks it added, and how many that are referred to were not found."""
+        missing = step.facts.get("references_missing", 0)
+        lost = f", {counted(missing, 'reference', 'references')} not found" if missing else ""
+        return f"{counted(step.left - step.entered, 'chunk', 'chunks')} added{lost}"
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """How many chunks it added, 0 too."""
+        return f"+{step.left - step.entered}"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The hits and what they refer to; chunks of the list itself are found without a look-up."""

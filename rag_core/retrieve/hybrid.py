@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import InputError, SpecError
 from rag_core.retrieve.dense import DenseIndex, DenseReader, check_where
 from rag_core.retrieve.fuse import RRF_K, Fused, check_weights, fuse, fused_anew
 from rag_core.retrieve.lexical import LexicalSearch, WordReader, has_words
 from rag_core.stage import Source, resource, setting
-from rag_core.types import RANKS, Candidates, Hit, Notice, Order
+from rag_core.types import RANKS, Candidates, Hit, Notice, Order, Step
 
 SIDES = ("dense", "lexical")
 
@@ -31,21 +31,54 @@ class HybridIndex(DenseIndex, LexicalSearch, Protocol):
 class Hybrid(Source):
     """Fuse the `depth` nearest chunks with the `depth` best by BM25: score = Σ weight / (rrf_k + rank)."""
 
-    depth: int = setting(200, "how many chunks each side reads; the list is all of both", low=1, high=10000)
+    depth: int = setting(
+        200,
+        "how many chunks each side reads; the list is all of both",
+        low=1,
+        high=10000,
+        priority=1,
+        unit="chunks",
+        step=10,
+        usual=(50, 500),
+    )
     where: Mapping[str, Any] | None = setting(
-        None, "metadata a chunk must have: field → value or list of values", optional=True
+        None, "metadata a chunk must have: field → value or list of values", optional=True, priority=2
     )
     file_filter: str | None = setting(
         None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
     )
-    rrf_k: float = setting(RRF_K, "how little the first ranks stand out", low=0, high=10000)
-    weights: tuple[float, ...] = setting((1.0, 1.0), "of the dense and of the word ranking, at least 0, not both 0")
+    rrf_k: float = setting(
+        RRF_K, "how little the first ranks stand out", low=0, high=10000, priority=4, step=1, usual=(0, 120), cheap=True
+    )
+    weights: tuple[float, ...] = setting(
+        (1.0, 1.0), "of the dense and of the word ranking, at least 0, not both 0", priority=3, cheap=True
+    )
     index: HybridIndex | None = resource()
+
+    title: ClassVar[str] = "hybrid search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_where(self.name, self.where)
         object.__setattr__(self, "weights", _weights(self.weights))
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many each side and both brought, and how long each took."""
+        facts = step.facts
+        if "found_both" not in facts:
+            return super().said(step)
+        sides = f"{facts['found_dense']} by vectors in {facts['dense_ms']:.1f} ms, {facts['found_lexical']} by words "
+        return f"{sides}in {facts['lexical_ms']:.1f} ms, {facts['found_both']} by both, fused"
+
+    @classmethod
+    def details(cls, step: Step) -> tuple[str, ...]:
+        """How the two rankings were fused."""
+        facts = step.facts
+        if "found_both" not in facts:
+            return ()
+        found = f"{facts['found_dense']} by vectors, {facts['found_lexical']} by words, {facts['found_both']} by both"
+        return (f"{found}; weights {facts['weights']}, k {facts['rrf_k']:g}",)
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """Fetch; a recorded list whose hits hold their ranks is fused anew from those, any other is left as it is."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import EndpointError, SurroundingsError
 from rag_core.retrieve.dense import check_where
 from rag_core.stage import Source, resource, setting
-from rag_core.types import Candidates, Fallback, Hit, Metric, Notice, Order, Reader
+from rag_core.types import Candidates, Fallback, Hit, Metric, Notice, Order, Reader, Step
 
 
 class WordReader(Reader, Protocol):
@@ -48,18 +48,29 @@ class LexicalSearch(Protocol):
 class Lexical(Source):
     """Bring the `depth` chunks with the highest BM25 score, of those that share a word with the query."""
 
-    depth: int = setting(200, "how many chunks are read", low=1, high=10000)
+    depth: int = setting(
+        200, "how many chunks are read", low=1, high=10000, priority=1, unit="chunks", step=10, usual=(50, 500)
+    )
     where: Mapping[str, Any] | None = setting(
-        None, "metadata a chunk must have: field → value or list of values", optional=True
+        None, "metadata a chunk must have: field → value or list of values", optional=True, priority=2
     )
     file_filter: str | None = setting(
         None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
     )
     index: LexicalSearch | None = resource()
 
+    title: ClassVar[str] = "word search"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_where(self.name, self.where)
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How deep it read of how many chunks that share a word."""
+        if "depth" not in step.facts:
+            return super().said(step)
+        return f"depth {step.facts['depth']} of {step.facts['matching']:,} chunks that share a word, BM25"
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The first `depth` hits of the query's ranking, and the reader of the rest."""

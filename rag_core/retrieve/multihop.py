@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Protocol
 from rag_core.errors import WinnowError
 from rag_core.retrieve.hop_asking import Evaluation, HopJudge, hop_prompt, read_answer
 from rag_core.stage import Stage, resource, setting
-from rag_core.types import Candidates, Fallback, Hit, Query
+from rag_core.text import counted
+from rag_core.types import Candidates, Fallback, Hit, Query, Step
 
 NO_JUDGE = "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL"
 _REMEMBERED = 500  # questions whose hops one stage object remembers
@@ -63,12 +64,24 @@ class _Walk:
 class MultiHop(Stage):
     """Fetch what the model finds missing, up to max_hops times; 0 turns it off."""
 
-    max_hops: int = setting(0, "most further retrievals; 0: off", low=0, high=10)
-    hop_chunk_limit: int = setting(5, "most chunks a hop adds", low=1, high=100)
+    max_hops: int = setting(0, "most further retrievals; 0: off", low=0, high=10, priority=1, unit="hops", step=1)
+    hop_chunk_limit: int = setting(
+        5, "most chunks a hop adds", low=1, high=100, priority=2, unit="chunks", step=1, usual=(1, 20)
+    )
     model: str = setting("", "the model's name; empty: the endpoint's own")
-    timeout: float = setting(20.0, "seconds for one answer of the model", low=0.01, high=600)
-    header_match: float = setting(0.85, "least likeness of a title to a header", low=0, high=1)
-    shown: int = setting(20, "most chunks of the first retrieval the model is shown", low=1, high=200)
+    timeout: float = setting(
+        20.0, "seconds for one answer of the model", low=0.01, high=600, unit="s", step=1, usual=(1, 60)
+    )
+    header_match: float = setting(0.85, "least likeness of a title to a header", low=0, high=1, step=0.01)
+    shown: int = setting(
+        20,
+        "most chunks of the first retrieval the model is shown",
+        low=1,
+        high=200,
+        unit="chunks",
+        step=1,
+        usual=(5, 50),
+    )
     hop_judge: HopJudge | None = resource()
     headers: Headers | None = resource()
     search: Search | None = resource()
@@ -76,7 +89,32 @@ class MultiHop(Stage):
     memory: dict[Any, _Walk] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     kind: ClassVar[str] = "expand"
+    title: ClassVar[str] = "hops"
     costly: ClassVar[bool] = True
+    drawer: ClassVar[str] = "judge"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """How many hops it made and why it ended."""
+        if "stop" not in step.facts:
+            return super().said(step)
+        return f"{counted(step.facts['hops_used'], 'hop', 'hops')}, ended: {step.facts['stop']}"
+
+    @classmethod
+    def details(cls, step: Step) -> tuple[str, ...]:
+        """What the model found missing at each hop, and what the hop brought."""
+        lines = []
+        for one in step.facts.get("hops", ()):
+            answer = "can answer" if one["can_answer"] else f"misses: {one['missing_query']}"
+            lines.append(f"hop {one['hop']}: the model {answer} ({one['reasoning']})")
+        for one in step.facts.get("brought", ()):
+            lines += [f"hop {one['hop']} brought {chunk['id']}: {chunk['how']}" for chunk in one["chunks"]]
+        return (*lines, f"ended: {step.facts['stop']}") if "hops" in step.facts else tuple(lines)
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """How many chunks it added, 0 too."""
+        return f"+{step.left - step.entered}"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The hits, then those of each hop; facts: hops_used, each hop's evaluation, what it brought, why it ended."""

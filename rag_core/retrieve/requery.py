@@ -15,11 +15,11 @@ from rag_core.errors import SpecError
 from rag_core.filters.query_must import QueryMust
 from rag_core.retrieve.walk import Walk
 from rag_core.stage import Stage, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Order, Reason
+from rag_core.text import counted
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Order, Reason, Step
 
 STRATEGIES = ("deepen", "exclude", "prefilter")
 NOT_READ = Reason("not read")
-_RULES = {"low": None, "high": None, "choices": (), "optional": False, "setting": True, "nested": QueryMust}
 
 
 @dataclass
@@ -38,17 +38,32 @@ class _Outcome:
 class Requery(Stage):
     """Keep up to k chunks whose rules the query satisfies, reading on for those that were dropped."""
 
-    k: int = setting(15, "how many are wanted, and how many a round reads", low=1, high=1000)
-    max_iterations: int = setting(3, "most rounds", low=1, high=100)
+    k: int = setting(
+        15,
+        "how many are wanted, and how many a round reads",
+        low=1,
+        high=1000,
+        priority=1,
+        unit="chunks",
+        step=1,
+        usual=(1, 30),
+    )
+    max_iterations: int = setting(3, "most rounds", low=1, high=100, priority=2, unit="rounds", step=1, usual=(1, 10))
     strategy: str = setting(
         "deepen",
         "deepen: walk down a longer list; exclude: query again without what was seen; prefilter: search only chunks "
         "whose rules admit the query, as many as it takes (max_iterations does not count)",
         choices=STRATEGIES,
+        priority=3,
+        cheap=False,  # live, the store is asked another question
     )
-    rules: QueryMust = field(default_factory=QueryMust, metadata={"help": "the settings of QueryMust", **_RULES})
+    rules: QueryMust = setting(factory=QueryMust, help="how a rule is matched", nested=QueryMust)
 
     kind: ClassVar[str] = "filter"
+    title: ClassVar[str] = "refill"
+    cheap: ClassVar[bool] = True
+    carried: ClassVar[str] = "refill"
+    drawer: ClassVar[str] = "rules"
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, Mapping):
@@ -56,6 +71,26 @@ class Requery(Stage):
         if not isinstance(self.rules, QueryMust):
             raise SpecError(f"Requery.rules is {self.rules!r:.80}, expected a mapping of QueryMust's settings")
         super().__post_init__()
+
+    @property
+    def reach(self) -> int:
+        """As many chunks as all rounds read."""
+        return self.k * self.max_iterations
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """Rounds, chunks read, store queries, and why it stopped."""
+        facts = step.facts
+        if "rounds" not in facts:
+            return super().said(step)
+        queries = counted(facts["store_queries"], "store query", "store queries")
+        rounds = counted(facts["rounds"], "round", "rounds")
+        return f"{rounds}, {facts['read']} read, {queries}, stopped: {facts['stop']}"
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """How many it read and left: it also brings what it drops, so a difference would say little."""
+        return f"read {step.facts.get('read', step.entered)}, left {step.left}"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """Run the rounds; the facts are rounds, read, store_queries, stop and the milliseconds the refill added."""

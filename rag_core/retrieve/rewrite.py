@@ -13,18 +13,45 @@ from typing import Any, ClassVar
 from rag_core.retrieve.question import check_question
 from rag_core.retrieve.word_lists import Keywords, Synonyms
 from rag_core.stage import Stage, resource
-from rag_core.types import Candidates, Query
+from rag_core.types import Candidates, Query, Step
 
 _RECORDED = {"skipped": "recorded list: the source was not asked"}
 
 
+class Rewrite(Stage):
+    """A stage that gives one side of the search another text; the question as it was put stays."""
+
+    kind: ClassVar[str] = "rewrite"
+    drawer: ClassVar[str] = "words"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """Whether the query was rewritten, and from how many known words."""
+        facts = step.facts
+        if "known" not in facts:
+            return str(facts.get("skipped") or super().said(step))
+        done = "the query is rewritten" if facts.get("found") or facts.get("added") else "nothing found"
+        return f"{done} among {facts['known']:,} known"
+
+    @classmethod
+    def details(cls, step: Step) -> tuple[str, ...]:
+        """The text that its side of the search gets."""
+        sides = (side for side in ("dense", "lexical") if f"{side}_query" in step.facts)
+        return tuple(f"{side} query: {step.facts[f'{side}_query']}" for side in sides)
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """Whether the query is another one now: it brings and drops no chunk."""
+        return "rewritten" if step.facts.get("found") or step.facts.get("added") else ""
+
+
 @dataclass(frozen=True)
-class NormaliseKeywords(Stage):
+class NormaliseKeywords(Rewrite):
     """Give keywords of the documents' headers their capitals, in the query that is embedded."""
 
     keywords: Keywords | None = resource()
 
-    kind: ClassVar[str] = "rewrite"
+    title: ClassVar[str] = "keywords"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The query with its `dense_text`; facts: that text, the keywords found, how many are known."""
@@ -38,12 +65,12 @@ class NormaliseKeywords(Stage):
 
 
 @dataclass(frozen=True)
-class ExpandSynonyms(Stage):
+class ExpandSynonyms(Rewrite):
     """Append official terms for users' words, in the query that is searched by words; what was asked stays."""
 
     synonyms: Synonyms | None = resource()
 
-    kind: ClassVar[str] = "rewrite"
+    title: ClassVar[str] = "synonyms"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The query with its `lexical_text`; facts: that text, what was added for which word, how many are known."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from rag_core.filters.cutoff import cosine_similarity
 from rag_core.filters.llm.asking import Asked, Judge, Verdict, ask
@@ -21,7 +21,8 @@ from rag_core.filters.llm.telling import facts_of, fallbacks, notices
 from rag_core.filters.llm.wording import DEFAULT, read_variant
 from rag_core.settings import chunk_filtering
 from rag_core.stage import Stage, resource, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Reason
+from rag_core.text import counted
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Reason, Step
 
 MODES = ("listwise", "isolated")
 NO_JUDGE = (
@@ -36,41 +37,94 @@ _REMEMBERED = 2000  # lists whose verdicts one stage object remembers
 class LLMFilter(Stage):
     """Ask a model about each candidate: KEEP it, EXPAND it by its references, or DISCARD it."""
 
-    kind = "filter"
-    costly = True
-
     enabled: bool = setting(factory=lambda: chunk_filtering().enabled, help="off: the list passes as it is")
-    max_chunks: int = setting(25, "most chunks kept, before expansion", low=1, high=1000)
+    max_chunks: int = setting(
+        25,
+        "most chunks kept, before expansion",
+        low=1,
+        high=1000,
+        priority=1,
+        unit="chunks",
+        step=1,
+        usual=(5, 50),
+    )
     oversample_multiplier: float = setting(
         factory=lambda: chunk_filtering().oversample_multiplier,
         help="how many times max_chunks are judged",
         low=1,
         high=20,
+        priority=2,
+        step=0.5,
+        usual=(1, 5),
     )
     min_relevance_threshold: float = setting(
         factory=lambda: chunk_filtering().min_relevance_threshold,
         help="least cosine similarity to be judged at all",
         low=-1,
         high=1,
+        priority=3,
+        unit="cosine similarity",
+        step=0.01,
+        usual=(0.2, 0.7),
     )
     timeout_ms: int = setting(
-        factory=lambda: chunk_filtering().llm_timeout_ms, help="for the whole step", low=1, high=3_600_000
+        factory=lambda: chunk_filtering().llm_timeout_ms,
+        help="for the whole step",
+        low=1,
+        high=3_600_000,
+        unit="ms",
+        step=1000,
+        usual=(1000, 60_000),
     )
     max_prompt_tokens: int = setting(
-        factory=lambda: chunk_filtering().max_prompt_tokens, help="largest prompt, estimated", low=500, high=1_000_000
+        factory=lambda: chunk_filtering().max_prompt_tokens,
+        help="largest prompt, estimated",
+        low=500,
+        high=1_000_000,
+        unit="tokens",
+        step=500,
+        usual=(500, 32_000),
     )
     model: str = setting("", "the model's name; empty: the endpoint's own")
-    variant: str = setting(DEFAULT, "the prompt's wording: a file of the prompts folder")
-    mode: str = setting("listwise", "several candidates per call, or one (isolated)", choices=MODES)
-    concurrency: int = setting(4, "calls under way at once", low=1, high=64)
+    variant: str = setting(DEFAULT, "the prompt's wording: a file of the prompts folder", priority=4)
+    mode: str = setting("listwise", "several candidates per call, or one (isolated)", choices=MODES, priority=5)
+    concurrency: int = setting(4, "calls under way at once", low=1, high=64, unit="calls", step=1)
     cache: bool = setting(True, "use stored answers; off: ask anew")
-    max_total_chunks: int = setting(50, "most chunks one EXPAND brings", low=0, high=1000)
-    min_coverage: float = setting(0.0, "least share of candidates an answer must mention", low=0, high=1)
+    max_total_chunks: int = setting(
+        50, "most chunks one EXPAND brings", low=0, high=1000, unit="chunks", step=1, usual=(0, 100)
+    )
+    min_coverage: float = setting(0.0, "least share of candidates an answer must mention", low=0, high=1, step=0.05)
     check_order: bool = setting(False, "ask again in reverse order and flag what changes; twice the calls")
     judge: Judge | None = resource()
     chunks: ChunkLookup | None = resource()
-    asked: Asked | None = resource()  # verdicts of an earlier asking: they are decided on, and nobody is asked
+    asked: Asked | None = resource(
+        needed=False
+    )  # verdicts of an earlier asking: they are decided on, and nobody is asked
     memory: dict[Any, Asked] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    kind: ClassVar[str] = "filter"
+    costly: ClassVar[bool] = True
+    title: ClassVar[str] = "LLM filter"
+    drawer: ClassVar[str] = "judge"
+
+    @classmethod
+    def said(cls, step: Step) -> str:
+        """What the model judged, what was kept and brought, in how many calls; or that the filter is off."""
+        facts = step.facts
+        if "llm_intelligence_enabled" not in facts:
+            return super().said(step)
+        if not facts["llm_intelligence_enabled"]:
+            return "switched off: the list passes as it is"
+        judged = f"{facts['processed_count']} judged, {facts['filtered_count']} kept"
+        brought = f", {facts['added']} brought by references" if facts["added"] else ""
+        calls = counted(facts.get("prompts", 0), "call", "calls")
+        return f"{judged}{brought}, {calls}" + (", fell back" if facts["fallback_used"] else "")
+
+    @classmethod
+    def change(cls, step: Step) -> str:
+        """What it took away, and what references brought."""
+        added = step.facts.get("added", 0)
+        return f"−{step.entered - step.left + added}" + (f" +{added} by references" if added else "")
 
     def __post_init__(self) -> None:
         super().__post_init__()
