@@ -121,12 +121,15 @@ def test_a_setting_out_of_range_names_stage_setting_value_and_range(make, messag
 def test_a_stage_answers_for_itself(name):
     cls = stage_class(name)
     stage = cls()
-    assert cls.title and cls.title != name and cls.meaning.endswith(".")
+    assert cls.title
+    assert cls.title != name
+    assert cls.meaning.endswith(".")
     assert {row.name for row in cls.declared()} == set(stage.settings())
     priorities = [row.priority for row in cls.declared() if row.priority]
     assert priorities == sorted(set(priorities)) == list(range(1, len(priorities) + 1))
     assert cls.needs() <= {f.name for f in fields(cls)} - set(stage.settings())
-    assert cls.said(Step(name, 7, 3)) and cls.details(Step(name, 7, 3)) == ()
+    assert cls.said(Step(name, 7, 3))
+    assert cls.details(Step(name, 7, 3)) == ()
     for row in cls.declared():
         assert row.help
         if row.numeric:
@@ -144,7 +147,8 @@ def test_no_two_stages_have_one_title():
 @given(stages, lists())
 def test_a_step_is_said_in_one_line(stage, before):
     (step,) = stage(before).steps
-    assert "\n" not in stage.said(step) and f"{step.left}" in stage.said(step)
+    assert "\n" not in stage.said(step)
+    assert f"{step.left}" in stage.said(step)
     assert stage.change(step) == f"−{step.entered - step.left}"
 
 
