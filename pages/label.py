@@ -46,8 +46,9 @@ def build(chosen: EvalSet, settings: Settings, store: Store, lists: Lists) -> Pa
     cases = lists.cases(store, chosen.name)
     by_name = {report.name: report for report in lists.reports}
     rivals = settings.rivals
+    base = LabelStore(store).newest()
     mine = LabelStore(store).labels(chosen.name, settings.annotator)
-    return make_queue(
+    queue = make_queue(
         chosen.name,
         settings.annotator,
         pool(lists.reports, settings.depth, settings.seed, settings.near),
@@ -57,6 +58,8 @@ def build(chosen: EvalSet, settings: Settings, store: Store, lists: Lists) -> Pa
         (by_name[rivals[0]], by_name[rivals[1]]) if rivals else None,
         settings.show_origin,
     )
+    queue.base = base
+    return queue
 
 
 def queue_of(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue | None:
@@ -110,6 +113,7 @@ def draw_queue(queue: PairQueue, store: Store, guidelines: str, depth: int) -> N
         problem=problem or store.unwritable,
         answers=stream,
         attempt=attempt,
+        base=queue.base,
     )
     sent = label_queue.show(data, KEY, lambda: absorb(label_queue.sent(KEY), store, queue))
     batch = read_batch(sent)

@@ -15,6 +15,7 @@ from pathlib import Path
 from rag_core.errors import SurroundingsError, WinnowError
 
 LITTLE_ROOM = 500_000_000  # bytes
+LISTED = 5  # positions of damaged rows
 
 
 @dataclass(frozen=True)
@@ -96,18 +97,29 @@ def _result_cache(workspace: Path) -> str:
 
 
 def _labels(workspace: Path) -> str:
-    """Opening the store runs SQLite's own check; a workspace without labels is whole too."""
+    """Opening the store runs SQLite's own check, here every event is held against its checksum; no labels are whole."""
     from rag_core.store.database import has_store, open_store
-    from rag_core.store.labels import LabelStore
+    from rag_core.store.labels import LabelStore, check_rows
 
     if not has_store(workspace):
         return f"none yet in {workspace}"
     with open_store(workspace) as store:
         if store.unwritable:
             raise SurroundingsError(store.unwritable)
+        with store.reading() as connection:
+            checked = check_rows(connection)
+        if checked.broken:
+            listed = ", ".join(f"{position}" for position in checked.broken[:LISTED])
+            more = f" and {len(checked.broken) - LISTED} more" if len(checked.broken) > LISTED else ""
+            raise SurroundingsError(
+                f"{len(checked.broken)} label events are not what was stored (positions {listed}{more}), expected each "
+                "to match its checksum: restore a back-up"
+            )
         labels = LabelStore(store)
         counts = {name: labels.stats(name).labels for name in labels.eval_sets()}
-    return ", ".join(f"{name} ({count})" for name, count in counts.items()) or f"none yet in {workspace}"
+    listed = ", ".join(f"{name} ({count})" for name, count in counts.items()) or f"none yet in {workspace}"
+    without = f"; {checked.without:,} events from before there were checksums" if checked.without else ""
+    return f"{listed}{without}"
 
 
 def _endpoint(workspace: Path) -> str:

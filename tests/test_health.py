@@ -37,6 +37,17 @@ def test_the_database_is_counted(tmp_path):
     assert "label_event 2" in found(tmp_path)["database"].detail
 
 
+def test_label_events_that_are_not_what_was_stored_are_told_with_their_places(tmp_path):
+    with open_store(tmp_path) as store:
+        LabelStore(store).append([make_event(n, chunk_id=f"c{n}") for n in range(9)])
+    path = tmp_path / "winnow.db"
+    path.write_bytes(path.read_bytes().replace(b"id:c3", b"id:c4"))  # SQLite's own check sees nothing
+    look = found(tmp_path)
+    assert look["database"].ok
+    assert not look["labels"].ok
+    assert "positions 4" in look["labels"].detail
+
+
 def test_a_database_that_is_broken_is_told_and_the_rest_still_looked_at(tmp_path):
     (tmp_path / "winnow.db").write_bytes(b"these are my notes " * 100)
     looks = found(tmp_path)

@@ -45,6 +45,7 @@ class PairQueue:
     rivals: tuple[PipelineReport, PipelineReport] | None = None
     grades: dict[str, dict[str, int]] = field(default_factory=dict)  # query id → chunk id → grade, what counts
     show_origin: bool = False
+    base: int | None = None  # position of the newest label event that the queue knows
     comparison: Comparison | None = None
     asked_for: dict[str, str] = field(default_factory=dict)  # pair → why somebody wants it now
     _since_ranked: int = 0

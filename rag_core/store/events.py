@@ -1,10 +1,13 @@
 """One label event: what a person (or an import) said about one chunk of one query, or that they take it back.
 
-Only values and their checks; labels.py stores them.
+Only values and their checks; labels.py stores them. What is said is `annotator` and the fields beside it; how it came
+into the store (who pressed, on whose authority, when) counts for nothing and is never compared.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +20,12 @@ LABEL = "label"
 UNDO = "undo"
 NEEDED = ("session", "eval_set", "query_id", "chunk_id", "annotator")
 STORED = (*NEEDED, "seq", "kind", "query_hash", "text_hash", "grade", "note", "batch")
+ORIGIN = ("author", "actor", "pressed_at", "arrived_at", "base_position", "inclusion_p", "sampler")
+"""How an event came into the store; each None where it is not known, as in rows from before schema 0005."""
+
+PAGE, IMPORT, JUDGE, COMMAND = "page", "import", "judge", "command"
+"""The authorities (`actor`) that an event came by."""
+
 GRADES = {0: "irrelevant", 1: "related", 2: "relevant", 3: "answers it"}
 ADJUDICATED = "adjudicated"
 """The annotator of a decision between people: it counts before what anybody says, earlier or later."""
@@ -32,7 +41,12 @@ class Event:
     """An entry of the append-only log; (session, seq) is its key, given by whoever made it.
 
     `grade` None means unsure, which counts as unjudged. `query_hash` and `text_hash` are keys.text_hash of the texts,
-    '' where they are not known. An undo names the event it takes back. `at` is UTC; '' is filled in when it is stored.
+    '' where they are not known. An undo names the event it takes back: a label, or an undo of one, which brings the
+    label back. `at` is UTC; '' is filled in when it is stored.
+
+    Of how it came: `author` pressed, `actor` is by what authority (PAGE, IMPORT, JUDGE, COMMAND); `pressed_at` is the
+    clock of whoever pressed, `arrived_at` the store's and set by it alone; `base_position` is the newest event that
+    whoever pressed could have seen. A `sampler` that drew the pair says with which probability it did (`inclusion_p`).
     """
 
     session: str
@@ -49,6 +63,13 @@ class Event:
     batch: str = ""
     undoes: tuple[str, int] | None = None
     at: str = ""
+    author: str | None = None
+    actor: str | None = None
+    pressed_at: str | None = None
+    arrived_at: str | None = None
+    base_position: int | None = None
+    inclusion_p: float | None = None
+    sampler: str | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -61,6 +82,24 @@ class Event:
         return chunk_key(self.chunk_id, self.text_hash)
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who pressed, by what authority and when (UTC); None where it is not known."""
+
+    author: str | None = None
+    actor: str | None = None
+    pressed_at: str | None = None
+
+    def on(self, event: Event) -> Event:
+        """The event with this signature."""
+        return replace(event, author=self.author, actor=self.actor, pressed_at=self.pressed_at)
+
+
+UNSIGNED = Signature()
+BY_IMPORT = Signature(actor=IMPORT)
+BY_JUDGE = Signature(actor=JUDGE)
+
+
 def is_model(annotator: str) -> bool:
     """Whether an annotator is a model and no person."""
     return annotator.startswith(MODEL)
@@ -71,26 +110,44 @@ def is_reserved(name: str) -> bool:
     return name == ADJUDICATED or is_model(name)
 
 
-def undo_of(target: Event, session: str, seq: int, batch: str = "") -> Event:
-    """The event that takes `target` back."""
-    taken_back = replace(target, kind=UNDO, grade=None, note="", undoes=target.key, at="")
-    return replace(taken_back, session=session, seq=seq, batch=batch)
+def undo_of(target: Event, session: str, seq: int, batch: str = "", by: Signature = UNSIGNED) -> Event:
+    """The event that takes `target` back: a label, or an undo, after which what it took back counts again."""
+    taken_back = replace(target, kind=UNDO, grade=None, note="", undoes=target.key, at="", batch=batch)
+    nothing: dict[str, Any] = dict.fromkeys(ORIGIN)
+    return by.on(replace(taken_back, session=session, seq=seq, **nothing))
 
 
 def check_event(event: Event) -> None:
     """Raise an InputError where the event cannot be stored."""
     for name in (*NEEDED, "note", "query_hash", "text_hash", "batch", "at"):
         check_text(getattr(event, name), name)
+    for name in ("author", "actor", "pressed_at", "sampler"):
+        if getattr(event, name) is not None:
+            check_text(getattr(event, name), name)
+    if event.base_position is not None:
+        check_count(event.base_position, "base_position")
+    check_probability(event.inclusion_p)
     for name in NEEDED:
         if not getattr(event, name):
             raise InputError(f"a label event has no {name}, expected one")
-    if isinstance(event.seq, bool) or not isinstance(event.seq, int) or not 0 <= event.seq <= LARGEST_SEQ:
-        raise InputError(f"seq is {event.seq!r}, expected a whole number from 0 to 2^53 − 1")
+    check_count(event.seq, "seq")
     check_grade(event.grade)
     if event.kind not in (LABEL, UNDO):
         raise InputError(f"kind is {event.kind!r}, expected {LABEL} or {UNDO}")
     if (event.kind == UNDO) != (event.undoes is not None):
         raise InputError(f"a {event.kind} event names {event.undoes!r}, expected only an undo to name another event")
+
+
+def check_count(value: object, name: str) -> None:
+    """Raise an InputError for what is no whole number that a browser counts exactly."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_SEQ:
+        raise InputError(f"{name} is {value!r}, expected a whole number from 0 to 2^53 − 1")
+
+
+def check_probability(value: Any) -> None:
+    """Raise an InputError for anything but a number above 0, up to 1, or None."""
+    if value is not None and not (type(value) in (float, int) and 0 < value <= 1):
+        raise InputError(f"inclusion_p is {str(value)[:40]}, expected a probability above 0, up to 1")
 
 
 def check_grade(grade: object) -> None:
@@ -110,19 +167,42 @@ def check_text(value: object, name: str) -> None:
 
 
 def to_row(event: Event) -> dict[str, Any]:
-    """The event as a row of label_event."""
+    """The event as a row of label_event, arriving now, with its checksum."""
     check_event(event)
-    session, seq = event.undoes or (None, None)
-    row = {name: getattr(event, name) for name in (*STORED, "chunk_key")}
-    return row | {"undoes_session": session, "undoes_seq": seq, "at": event.at or now()}
+    arrived = now()
+    row = {name: getattr(event, name) for name in (*STORED, "chunk_key", *ORIGIN)}
+    row["undoes_session"], row["undoes_seq"] = event.undoes or (None, None)
+    row |= {"at": event.at or arrived, "arrived_at": arrived}
+    if event.inclusion_p is not None:
+        row["inclusion_p"] = float(event.inclusion_p)  # as a database gives it back, or the checksum of 1 is not 1.0's
+    return row | {"checksum": checksum(row)}
 
 
 def from_row(row: Mapping[str, Any]) -> Event:
     """The event of a row of label_event or of its views."""
     undoes = None if row["undoes_session"] is None else (row["undoes_session"], row["undoes_seq"])
-    return Event(**{name: row[name] for name in (*STORED, "at")}, undoes=undoes)
+    return Event(**{name: row[name] for name in (*STORED, "at", *ORIGIN)}, undoes=undoes)
+
+
+CHECKED = (
+    "session", "seq", "kind", "eval_set", "query_id", "query_hash", "chunk_id", "text_hash", "chunk_key", "annotator",
+    "grade", "note", "batch", "undoes_session", "undoes_seq", "at",
+    "author", "actor", "pressed_at", "arrived_at", "base_position", "inclusion_p", "sampler",
+)  # fmt: skip
+"""The columns a checksum covers, in its order. Checksums are stored, so neither may ever change."""
+
+
+def checksum(row: Mapping[str, Any]) -> str:
+    """Of a row's contents: BLAKE2b of the JSON list of its columns, 32 hexadecimal digits."""
+    values = json.dumps([row[name] for name in CHECKED], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.blake2b(values.encode("ascii"), digest_size=16).hexdigest()
 
 
 def now() -> str:
-    """The time, UTC, ISO 8601 with microseconds."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    """The time as it is stored."""
+    return time_of(datetime.now(UTC))
+
+
+def time_of(moment: datetime) -> str:
+    """UTC, ISO 8601 with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

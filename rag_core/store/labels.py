@@ -11,12 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, TableClause, case, func, select, tuple_
+from sqlalchemy import Connection, TableClause, case, exists, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
 from rag_core.errors import StoreError
 from rag_core.store.database import Store
-from rag_core.store.events import ADJUDICATED, LABEL, UNDO, Event, from_row, is_model, to_row, undo_of
+from rag_core.store.events import (
+    ADJUDICATED,
+    LABEL,
+    UNDO,
+    UNSIGNED,
+    Event,
+    Signature,
+    checksum,
+    from_row,
+    is_model,
+    to_row,
+    undo_of,
+)
 from rag_core.store.matching import grades_by_chunk
 from rag_core.store.schema import PAYLOAD, label_current, label_event, label_live
 
@@ -54,26 +66,32 @@ class LabelStore:
                 insert(connection, events)
         return tuple(event.seq for event in events)
 
-    def undo_last(self, eval_set: str, annotator: str, session: str) -> Event | None:
-        """Take back the newest label of this annotator in this session; the label taken back, or None if there is none.
+    def undo_batch(self, batch: str, by: Signature = UNSIGNED) -> int:
+        """Take back what an import or a reset did, as far as it still stands; how many events that were.
 
-        Takes the session's next seq itself. A client that numbers its own events sends undo_of(...) by append instead.
+        Labels of the batch are undone; where the batch itself undid labels (undo_all), these count again.
         """
-        mine = {"eval_set": eval_set, "annotator": annotator, "session": session}
-        with self.store.writing() as connection:
-            newest = _where(label_live, mine).order_by(label_live.c.position.desc()).limit(1)
-            target = next(iter(_events(connection, newest)), None)
-            if target:
-                insert(connection, [undo_of(target, session, next_seq(connection, session))])
-        return target
-
-    def undo_batch(self, batch: str) -> int:
-        """Take back every label of an import that still stands; how many there were."""
+        session, back = f"undo:{batch}", label_event.alias()
+        taken_back = exists().where(
+            back.c.undoes_session == label_event.c.session, back.c.undoes_seq == label_event.c.seq
+        )
+        undos = _where(label_event, {"batch": batch, "kind": UNDO}).where(label_event.c.session != session, ~taken_back)
         with self.store.writing() as connection:
             targets = _events(connection, _where(label_live, {"batch": batch}).order_by(label_live.c.position))
-            session = f"undo:{batch}"
-            first = next_seq(connection, session)
-            insert(connection, [undo_of(t, session, first + i, batch) for i, t in enumerate(targets)])
+            targets += _events(connection, undos.order_by(label_event.c.position))
+            _take_back(connection, targets, session, batch, by)
+        return len(targets)
+
+    def undo_all(self, eval_set: str, batch: str, session: str, by: Signature = UNSIGNED) -> int:
+        """Take back every label of an eval set that stands, as one batch that undo_batch takes back in turn.
+
+        How many labels that were; a batch's name is used once, `session` takes its next numbers.
+        """
+        with self.store.writing() as connection:
+            if connection.scalar(select(label_event.c.position).where(label_event.c.batch == batch).limit(1)):
+                raise StoreError(f"batch {batch[:80]!r} is there already, expected a name of its own")
+            targets = _events(connection, _where(label_live, {"eval_set": eval_set}).order_by(label_live.c.position))
+            _take_back(connection, targets, session, batch, by)
         return len(targets)
 
     def current(
@@ -108,6 +126,12 @@ class LabelStore:
         with self.store.reading() as connection:
             return _events(connection, query)
 
+    def newest(self) -> int | None:
+        """The position of the newest event of the store; None where there is none."""
+        with self.store.reading() as connection:
+            position = connection.scalar(select(func.max(label_event.c.position)))
+        return None if position is None else int(position)
+
     def eval_sets(self) -> list[str]:
         """The eval sets that hold an event, by name."""
         with self.store.reading() as connection:
@@ -135,6 +159,11 @@ class LabelStore:
         )
 
 
+def _take_back(connection: Connection, targets: Sequence[Event], session: str, batch: str, by: Signature) -> None:
+    first = next_seq(connection, session)
+    insert(connection, [undo_of(target, session, first + n, batch, by) for n, target in enumerate(targets)])
+
+
 def insert(connection: Connection, events: Sequence[Event]) -> None:
     """Add what is not there yet, inside a transaction of the caller; what is there must be the same."""
     rows = [to_row(event) for event in events]
@@ -144,6 +173,29 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
     for row in rows:
         _refuse_other_payload(stored[row["session"], row["seq"]], row)
     _refuse_stray_undo(connection, [row for row in rows if row["kind"] == UNDO])
+
+
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """Label events held against their checksums: how many match, how many have none, and where the others stand."""
+
+    whole: int
+    without: int
+    broken: tuple[int, ...]
+
+
+def check_rows(connection: Connection) -> RowCheck:
+    """Hold every label event against the checksum stored with it; rows from before schema 0005 have none."""
+    whole, without, broken = 0, 0, list[int]()
+    rows = connection.execution_options(yield_per=AT_ONCE).execute(select(label_event)).mappings()
+    for row in map(dict, rows):
+        if row["checksum"] is None and row["arrived_at"] is None:
+            without += 1
+        elif row["checksum"] == checksum(row):
+            whole += 1
+        else:
+            broken.append(row["position"])
+    return RowCheck(whole, without, tuple(sorted(broken)))
 
 
 def insert_or_keep(dialect: str) -> Any:
@@ -162,14 +214,19 @@ def _refuse_other_payload(stored: Mapping[str, Any], sent: Mapping[str, Any]) ->
 
 
 def _refuse_stray_undo(connection: Connection, undos: Sequence[Mapping[str, Any]]) -> None:
+    """An undo takes back a label, or such an undo: what takes back more is nothing that the views know."""
     targets = _stored(connection, [(row["undoes_session"], row["undoes_seq"]) for row in undos])
+    named = [target for target in targets.values() if target["kind"] == UNDO]
+    behind = _stored(connection, [(target["undoes_session"], target["undoes_seq"]) for target in named])
+    third = {(target["session"], target["seq"]) for target in named}
+    third = {key for key in third if behind[targets[key]["undoes_session"], targets[key]["undoes_seq"]]["kind"] == UNDO}
     for row in undos:
-        target = targets.get((row["undoes_session"], row["undoes_seq"]), {})
+        key = (row["undoes_session"], row["undoes_seq"])
         about = ("eval_set", "annotator", "query_id", "chunk_key")
-        if target.get("kind") != LABEL or any(target[name] != row[name] for name in about):
+        if key not in targets or key in third or any(targets[key][name] != row[name] for name in about):
             raise StoreError(
                 f"undo {row['seq']} of session {row['session']!r} names event {row['undoes_seq']} of session "
-                f"{row['undoes_session']!r}, expected a label of the same annotator on the same chunk"
+                f"{row['undoes_session']!r}, expected a label of the same annotator on the same chunk, or its undo"
             )
 
 

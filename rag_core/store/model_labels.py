@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from uuid import uuid4
 
-from rag_core.store.events import MODEL, Event, is_model
+from rag_core.store.events import BY_JUDGE, MODEL, Event, Signature, is_model
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 
@@ -45,8 +45,10 @@ def _grades(events: Iterable[Event]) -> dict[Item, int]:
     return {(event.query_id, event.chunk_key): event.grade for event in events if event.grade is not None}
 
 
-def store_model_labels(labels: LabelStore, eval_set: str, annotator: str, said: Iterable[Said]) -> int:
-    """Store what a model said, as far as it is new or different; how many labels were written."""
+def store_model_labels(
+    labels: LabelStore, eval_set: str, annotator: str, said: Iterable[Said], by: Signature = BY_JUDGE
+) -> int:
+    """Store what a model said, as far as it is new or different; how many labels were written. `by`: who asked it."""
     standing = {(event.query_id, event.chunk_key): event for event in labels.labels(eval_set, annotator)}
     session = f"judge-{uuid4().hex}"
     events: list[Event] = []
@@ -65,7 +67,7 @@ def store_model_labels(labels: LabelStore, eval_set: str, annotator: str, said: 
         )
         there = standing.get((event.query_id, event.chunk_key))
         if there is None or (there.grade, there.note) != (event.grade, event.note):
-            events.append(event)
+            events.append(by.on(event))
     labels.append(events)
     return len(events)
 

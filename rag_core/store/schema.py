@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint, column, table
 
-HEAD = "0004"
+from rag_core.store.events import ORIGIN
+
+HEAD = "0005"
 """The revision this code reads and writes; the newest one under migrations/versions."""
 
 metadata = MetaData()
@@ -33,6 +35,15 @@ label_event = Table(
     Column("undoes_session", Text),
     Column("undoes_seq", BigInteger),
     Column("at", Text, nullable=False),
+    # How it came into the store: events.ORIGIN. Rows from before schema 0005 have none of it, and no checksum.
+    Column("author", Text),
+    Column("actor", Text),
+    Column("pressed_at", Text),
+    Column("arrived_at", Text),
+    Column("base_position", BigInteger),
+    Column("inclusion_p", Float),
+    Column("sampler", Text),
+    Column("checksum", Text),
     UniqueConstraint("session", "seq", name="label_event_key"),
     Index("label_event_about", "eval_set", "annotator", "query_id", "chunk_key"),
     Index("label_event_undoes", "undoes_session", "undoes_seq"),
@@ -40,8 +51,13 @@ label_event = Table(
     sqlite_autoincrement=True,
 )
 
-PAYLOAD = tuple(c.name for c in label_event.columns if c.name not in ("position", "at"))
-"""What two events under one (session, seq) must share; when they arrived is not part of it."""
+PAYLOAD = tuple(
+    column.name for column in label_event.columns if column.name not in ("position", "at", *ORIGIN, "checksum")
+)
+"""What two events under one (session, seq) must share; when and how they came is not part of it.
+
+Else a press that an older version stored and a newer one is sent again would hold up its stream.
+"""
 
 label_live = table("label_live", *(column(c.name, c.type) for c in label_event.columns))
 label_current = table("label_current", *(column(c.name, c.type) for c in label_event.columns))

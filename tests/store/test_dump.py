@@ -7,15 +7,20 @@ from sqlalchemy import text
 
 from rag_core.errors import InputError, StoreError
 from rag_core.settings import DATABASE
-from rag_core.store.database import open_store
+from rag_core.store import sqlite
+from rag_core.store.database import FILE, Store, open_store
 from rag_core.store.dump import check, count_rows, dump, restore
 from rag_core.store.events import undo_of
-from rag_core.store.labels import LabelStore
+from rag_core.store.labels import LabelStore, RowCheck, check_rows
+from rag_core.store.migrate import revisions
 from tests.store.conftest import make_event
+from tests.store.test_database import at_revision
 
 
 def fill(store):
-    LabelStore(store).append([make_event(n, n % 4, chunk_id=f"c{n}", note="ä\u2028\n'\"") for n in range(700)])
+    LabelStore(store).append(
+        [make_event(n, n % 4, chunk_id=f"c{n}", note="ä\u2028\n'\"", inclusion_p=1 / (n + 1)) for n in range(700)]
+    )
     LabelStore(store).append([undo_of(make_event(0, 0, chunk_id="c0", note=""), "tab-1", 700)])
     with store.writing() as connection:
         connection.execute(text("INSERT INTO run VALUES ('r1', 't', 'n', 'demo', '{}', '{\"a\": 0.1}')"))
@@ -45,6 +50,8 @@ def test_what_was_copied_comes_back_to_the_last_row_and_value(database, copy, wo
     with open_store(workspace) as store:
         restore(store, path)
         assert everything(store) == before
+        with store.reading() as connection:
+            assert check_rows(connection) == RowCheck(701, 0, ())
         assert LabelStore(store).append([make_event(701, chunk_id="new")]) == (701,)
         assert LabelStore(store).history("demo")[-1].seq == 701
 
@@ -61,6 +68,22 @@ def test_a_team_can_go_back_to_one_file(copy, workspace, tmp_path, schema, monke
     with open_store(tmp_path / "other") as store:
         restore(store, back)
         assert everything(store) == before
+
+
+@pytest.mark.parametrize("number", revisions()[:-1])
+def test_a_copy_of_an_older_schema_comes_back_and_counts(database, number, workspace, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(DATABASE, raising=False)
+        before = at_revision(tmp_path / "old", number)
+        old = Store(tmp_path / "old", sqlite.engine(tmp_path / "old" / FILE, 30.0))
+        path = dump(old, tmp_path / "old.jsonl")
+        old.close()
+    with open_store(workspace) as store:
+        restore(store, path)
+        assert len(LabelStore(store).labels("demo")) == 49
+        LabelStore(store).append([make_event(0, session="new")])
+        with store.reading() as connection:
+            assert check_rows(connection) == RowCheck(whole=1, without=len(before), broken=())
 
 
 def test_rows_that_are_there_are_kept_unless_forced(database, copy, workspace):

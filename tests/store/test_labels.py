@@ -6,7 +6,7 @@ from sqlalchemy import text
 from rag_core.errors import InputError, StoreError
 from rag_core.store.database import open_store
 from rag_core.store.events import ADJUDICATED, undo_of
-from rag_core.store.labels import LabelStore, insert_or_keep
+from rag_core.store.labels import LabelStore, RowCheck, check_rows, insert_or_keep
 from tests.store.conftest import make_event
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -101,32 +101,68 @@ def test_eval_sets_and_queries_do_not_mix(labels, event):
 
 def test_undo_brings_the_older_label_back(labels, event):
     labels.append([event(0, grade=3), event(1, grade=0)])
-    assert labels.undo_last("demo", "ann", "tab-1").grade == 0
+    labels.append([undo_of(event(1, grade=0), "tab-1", 2)])
     assert labels.current("demo") == {"q1": {"c1": 3}}
-
-
-def test_undo_again_takes_back_the_one_before(labels, event):
-    labels.append([event(0, grade=3), event(1, grade=0)])
-    labels.undo_last("demo", "ann", "tab-1")
-    labels.undo_last("demo", "ann", "tab-1")
-    assert labels.current("demo") == {}
-    assert labels.undo_last("demo", "ann", "tab-1") is None
-
-
-def test_undo_takes_back_only_labels_of_this_session_and_annotator(labels, event):
-    labels.append([event(0, grade=3), event(0, session="tab-2", chunk_id="c2", grade=1)])
-    labels.undo_last("demo", "ann", "tab-1")
-    assert labels.current("demo") == {"q1": {"c2": 1}}
-    assert labels.undo_last("demo", "bob", "tab-2") is None
-
-
-def test_undo_is_itself_an_event_and_the_history_keeps_both(labels, event):
-    labels.append([event(0, grade=3)])
-    labels.undo_last("demo", "ann", "tab-1")
     assert [(e.kind, e.seq, e.undoes) for e in labels.history("demo")] == [
         ("label", 0, None),
-        ("undo", 1, ("tab-1", 0)),
+        ("label", 1, None),
+        ("undo", 2, ("tab-1", 1)),
     ]
+
+
+def test_an_undo_taken_back_brings_its_label_back_in_its_old_place(labels, event):
+    labels.append([event(0, grade=3), event(1, grade=0), event(2, grade=1, annotator="bob")])
+    undo = undo_of(event(1, grade=0), "tab-1", 3)
+    labels.append([undo, undo_of(undo, "tab-1", 4)])
+    assert [(e.annotator, e.grade) for e in labels.labels("demo")] == [("ann", 0), ("bob", 1)]
+
+
+def test_what_takes_an_undo_back_is_not_taken_back_itself(labels, event):
+    undo = undo_of(event(0), "tab-1", 1)
+    again = undo_of(undo, "tab-1", 2)
+    labels.append([event(0), undo, again])
+    with pytest.raises(StoreError, match="or its undo"):
+        labels.append([undo_of(again, "tab-1", 3)])
+    assert len(labels.history("demo")) == 3
+
+
+def test_a_reset_takes_back_every_label_of_a_set_and_no_other_and_is_taken_back_in_turn(labels, event):
+    labels.append([event(0, grade=3), event(1, grade=0), event(2, grade=1, annotator="bob"), event(3, chunk_id="c2")])
+    labels.append([undo_of(event(3, chunk_id="c2"), "tab-1", 4), event(5, eval_set="other")])
+    before = labels.labels("demo")
+    assert labels.undo_all("demo", "reset-1", "reset-1") == 3  # the hidden older grade of ann too
+    assert (labels.current("demo"), labels.current("other")) == ({}, {"q1": {"c1": 2}})
+    with pytest.raises(StoreError, match="expected a name of its own"):
+        labels.undo_all("other", "reset-1", "reset-2")
+    assert labels.undo_batch("reset-1") == 3
+    assert labels.labels("demo") == before
+    assert labels.undo_batch("reset-1") == 0
+    assert labels.undo_all("demo", "reset-2", "reset-2") == 3
+    assert labels.current("demo") == {}
+
+
+def test_what_is_labelled_after_a_reset_stands_beside_what_comes_back(labels, event):
+    labels.append([event(0, grade=3)])
+    labels.undo_all("demo", "reset-1", "reset-1")
+    labels.append([event(1, grade=1), event(2, grade=2, chunk_id="c2")])
+    labels.undo_batch("reset-1")
+    assert labels.current("demo") == {"q1": {"c1": 1, "c2": 2}}
+
+
+def test_how_an_event_came_is_kept_and_the_store_says_when_it_arrived(labels, event):
+    came = {"author": "ann", "actor": "page", "pressed_at": "2026-01-31T12:00:00Z", "base_position": 7}
+    labels.append([event(0, arrived_at="1999-01-01T00:00:00Z", inclusion_p=1, sampler="blind", **came)])
+    (stored,) = labels.labels("demo")
+    assert {name: getattr(stored, name) for name in came} == came
+    assert (stored.inclusion_p, stored.sampler) == (1.0, "blind")
+    assert stored.arrived_at > "2026"
+
+
+def test_the_same_event_that_came_another_way_is_the_same(labels, event):
+    """A press that an older version stored without them is sent again after an update."""
+    labels.append([event(0)])
+    assert labels.append([event(0, author="ann", actor="page", pressed_at="2026-01-31T12:00:00Z")]) == (0,)
+    assert [e.author for e in labels.history("demo")] == [None]
 
 
 def test_an_undo_sent_twice_is_one_undo(labels, event):
@@ -183,7 +219,7 @@ def test_history_of_a_chunk_finds_its_text_under_other_ids(labels, event):
 def test_stats_count_what_counts_and_what_was_taken_back(labels, event):
     labels.append([event(0, grade=3), event(1, grade=1), event(2, chunk_id="c2", grade=None)])
     labels.append([event(3, chunk_id="c3", grade=0, annotator="bob", query_id="q2")])
-    labels.undo_last("demo", "ann", "tab-1")
+    labels.append([undo_of(event(2, chunk_id="c2", grade=None), "tab-1", 4)])
     stats = labels.stats("demo")
     assert (stats.labels, stats.unsure, stats.queries, stats.events, stats.undone) == (2, 0, 2, 5, 1)
     assert stats.grades == {0: 1, 1: 1, 2: 0, 3: 0}
@@ -206,6 +242,11 @@ def test_stats_count_what_counts_and_what_was_taken_back(labels, event):
         {"annotator": 7},
         {"kind": "delete"},
         {"undoes": ("tab-1", 0)},
+        {"author": "\x00"},
+        {"base_position": -1},
+        {"inclusion_p": 0},
+        {"inclusion_p": float("nan")},
+        {"sampler": 7},
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_anything_is(labels, event, bad):
@@ -220,6 +261,24 @@ def test_the_database_itself_refuses_to_change_or_delete_an_event(labels, store,
     with pytest.raises(StoreError, match="only ever added"), store.writing() as connection:
         connection.execute(text(deed))
     assert labels.current("demo") == {"q1": {"c1": 2}}
+
+
+def test_a_row_that_was_changed_below_the_store_is_found_by_its_checksum(labels, store, event):
+    came = {"author": "änn", "inclusion_p": 0.1, "base_position": 3}
+    labels.append([event(n, chunk_id=f"c{n}", note="ä\u2028'", **came) for n in range(20)])
+    labels.append([undo_of(event(0, chunk_id="c0"), "tab-1", 20)])
+    with store.reading() as connection:
+        assert (check_rows(connection).whole, check_rows(connection).broken) == (21, ())
+    with store.writing() as connection:
+        guards = ["TRIGGER label_event_no_update"] if not store.server else []
+        guards += ["TRIGGER label_event_only_added ON label_event"] if store.server else []
+        for guard in guards:
+            connection.execute(text(f"DROP {guard}"))
+        changes = ("grade = 0", "annotator = 'bob'", "arrived_at = NULL", "checksum = NULL", "inclusion_p = 0.2")
+        for position, change in enumerate(changes, 2):
+            connection.execute(text(f"UPDATE label_event SET {change} WHERE position = {position}"))
+    with store.reading() as connection:
+        assert check_rows(connection) == RowCheck(16, 0, (2, 3, 4, 5, 6))
 
 
 def test_many_events_in_one_call(labels, event):

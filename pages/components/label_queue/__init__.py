@@ -56,6 +56,7 @@ class QueueData:
     problem: str = ""
     answers: str = ""  # the stream whose batch this answers, and which batch of it
     attempt: int = 0
+    base: int | None = None  # position of the newest label event that the queue knows; every press says it
 
 
 @cache

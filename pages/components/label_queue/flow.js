@@ -32,7 +32,7 @@ function advance(state) {
 
 function record(state, item, kind, changes) {
   const about = ["eval_set", "query_id", "query_hash", "chunk_id", "text_hash", "annotator", "others"];
-  const entry = { session: state.stream, seq: state.seq++, started: state.started, pair: item.id, kind, grade: null, note: "", undoes: null };
+  const entry = { session: state.stream, seq: state.seq++, started: state.started, pair: item.id, pressed: Date.now(), base: state.data.base, kind, grade: null, note: "", undoes: null };
   for (const name of about) entry[name] = item[name];
   Object.assign(entry, changes);
   state.stored = keepEntry(entry) && state.stored;

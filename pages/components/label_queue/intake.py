@@ -7,11 +7,13 @@ stored stops its stream there, so that the order holds and nothing after it is a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from rag_core.errors import InputError, StoreError
-from rag_core.store.events import LABEL, UNDO, Event, check_event
+from rag_core.store.events import LABEL, LARGEST_SEQ, PAGE, UNDO, Event, check_event, time_of
 from rag_core.store.labels import LabelStore
 
 TEXTS = ("session", "eval_set", "query_id", "chunk_id", "annotator", "query_hash", "text_hash", "note", "kind")
@@ -94,11 +96,28 @@ def read_entry(raw: Any) -> Entry:
             raise InputError(f"a label from the browser has no usable {name}, expected up to {LONGEST} characters")
     undoes = _undoes(raw) if raw["kind"] == UNDO else None
     grade = raw.get("grade") if raw["kind"] == LABEL else None
-    first = Event(**{name: raw[name] for name in TEXTS}, seq=raw.get("seq", -1), grade=grade, undoes=undoes)
+    first = Event(
+        **{name: raw[name] for name in TEXTS},
+        seq=raw.get("seq", -1),
+        grade=grade,
+        undoes=undoes,
+        actor=PAGE,
+        pressed_at=_pressed_at(raw.get("pressed")),
+        base_position=base if type(base := raw.get("base")) is int and 0 <= base <= LARGEST_SEQ else None,
+    )
     events = (first, *_shared(first, raw))
     for event in events:
         check_event(event)
     return Entry(raw["pair"], events)
+
+
+def _pressed_at(milliseconds: Any) -> str | None:
+    """The browser's clock as UTC; None where it says nothing usable, which holds no label up."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
+        return None
+    with suppress(ValueError, OverflowError, OSError):
+        return time_of(datetime.fromtimestamp(milliseconds / 1000, UTC))
+    return None
 
 
 def _undoes(raw: Mapping[str, Any]) -> tuple[str, int]:

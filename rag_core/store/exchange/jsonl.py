@@ -9,10 +9,10 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.files import lines as numbered
 from rag_core.files import parse_json
-from rag_core.store.exchange.line import LabelLine, at_line, check_line
+from rag_core.store.exchange.line import DRAWN, LabelLine, at_line, check_line
 
 NEEDED = ("query_id", "chunk_id", "grade")
-OPTIONAL = ("annotator", "note", "query_hash", "text_hash", "at")
+OPTIONAL = ("annotator", "note", "query_hash", "text_hash", "at", *DRAWN)
 
 
 def write_jsonl(labels: Iterable[LabelLine]) -> str:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rag_core.errors import InputError, RecordError
-from rag_core.store.events import Event, check_grade, check_text
+from rag_core.store.events import Event, check_grade, check_probability, check_text
 from rag_core.store.keys import chunk_key
 
 UNSURE = "unsure"
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
+DRAWN = ("pressed_at", "inclusion_p", "sampler")
+"""Of how a label came, what statistics need elsewhere; who pressed and by what authority is said by whoever imports."""
 HASH = re.compile(r"([0-9a-f]{64})?")
 
 
@@ -33,6 +35,9 @@ class LabelLine:
     query_hash: str = ""
     text_hash: str = ""
     at: str = ""
+    pressed_at: str | None = None
+    inclusion_p: float | None = None
+    sampler: str | None = None
     number: int = field(default=0, compare=False)  # the line it stood on
 
     @property
@@ -43,7 +48,7 @@ class LabelLine:
 
 def line_of(event: Event) -> LabelLine:
     """A stored label as a line."""
-    names = ("query_id", "chunk_id", "grade", "annotator", "note", "query_hash", "text_hash", "at")
+    names = ("query_id", "chunk_id", "grade", "annotator", "note", "query_hash", "text_hash", "at", *DRAWN)
     return LabelLine(**{name: getattr(event, name) for name in names})
 
 
@@ -64,18 +69,27 @@ def check_line(line: LabelLine) -> LabelLine:
         raise InputError("an id is empty, expected a query id and a chunk id")
     if not HASH.fullmatch(line.text_hash) or not HASH.fullmatch(line.query_hash):
         raise InputError("a hash is not 64 hexadecimal digits, expected a SHA-256 or nothing")
-    _check_time(line.at)
+    _check_time(line.at, "at")
+    _check_drawn(line)
     check_grade(line.grade)
     return line
 
 
-def _check_time(at: str) -> None:
+def _check_time(at: str, name: str) -> None:
     if not at:
         return
     try:
         datetime.fromisoformat(at)
     except ValueError:
-        raise InputError(f"at is {at[:40]!r}, expected a time like 2026-01-31T12:00:00Z") from None
+        raise InputError(f"{name} is {at[:40]!r}, expected a time like 2026-01-31T12:00:00Z") from None
+
+
+def _check_drawn(line: LabelLine) -> None:
+    for name in ("pressed_at", "sampler"):
+        if getattr(line, name) is not None:
+            check_text(getattr(line, name), name)
+    _check_time(line.pressed_at or "", "pressed_at")
+    check_probability(line.inclusion_p)
 
 
 def parse_grade(cell: str) -> int | None:

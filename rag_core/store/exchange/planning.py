@@ -12,7 +12,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from rag_core.errors import StoreError
-from rag_core.store.events import Event, now
+from rag_core.store.events import BY_IMPORT, Event, Signature, now
 from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
 from rag_core.store.labels import LabelStore, current_events, insert, recorded_ids
 
@@ -43,8 +43,10 @@ def plan_import(labels: LabelStore, eval_set: str, lines: Iterable[LabelLine], a
         return _compare(connection, eval_set, one_grade_each(named, "the labels"))
 
 
-def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False) -> Imported:
+def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False, by: Signature = BY_IMPORT) -> Imported:
     """Store the new labels, with `overwrite` the conflicting ones too, in one transaction after a back-up.
+
+    `by` is who brings them in: they stay their annotators' labels, and every row says who imported it.
 
     If the labels changed since the plan was made, a StoreError says so and nothing is stored.
     """
@@ -56,7 +58,8 @@ def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False) 
     with labels.store.writing() as connection:
         if _compare(connection, plan.eval_set, _lines(plan)) != plan:
             raise StoreError("the labels changed since the import was planned, expected them as they were: plan again")
-        insert(connection, [_event(plan.eval_set, batch, seq, *pair) for seq, pair in enumerate(chosen)])
+        events = (_event(plan.eval_set, batch, seq, *pair) for seq, pair in enumerate(chosen))
+        insert(connection, [_signed(event, by) for event in events])
     return Imported(batch, len(chosen), str(copy))
 
 
@@ -64,10 +67,10 @@ def _lines(plan: ImportPlan) -> list[LabelLine]:
     return [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
 
 
-def copy_labels(labels: LabelStore, source: str, target: str) -> Imported:
+def copy_labels(labels: LabelStore, source: str, target: str, by: Signature = BY_IMPORT) -> Imported:
     """Give another eval set the labels that count now in `source`, each of its annotator, as one batch."""
     lines = [line_of(event) for event in labels.labels(source)]
-    return apply_import(labels, plan_import(labels, target, lines, "copy"))
+    return apply_import(labels, plan_import(labels, target, lines, "copy"), by=by)
 
 
 def _compare(connection: Connection, eval_set: str, lines: Iterable[LabelLine]) -> ImportPlan:
@@ -120,4 +123,12 @@ def _event(eval_set: str, batch: str, seq: int, line: LabelLine, there: Event | 
         text_hash=line.text_hash or (there.text_hash if there else ""),
         batch=batch,
         at=line.at,
+        pressed_at=line.pressed_at,
+        inclusion_p=line.inclusion_p,
+        sampler=line.sampler,
     )
+
+
+def _signed(event: Event, by: Signature) -> Event:
+    """A label that says when it was pressed keeps that."""
+    return replace(event, author=by.author, actor=by.actor, pressed_at=event.pressed_at or by.pressed_at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable
+from typing import Any
 
 from rag_core.errors import InputError, RecordError
 from rag_core.files import header_said
@@ -48,5 +49,6 @@ def _read_row(header: list[str], row: list[str], number: int, source: str, raw: 
         if len(row) != len(header):
             raise InputError(f"{len(row)} cells, expected {len(header)} as in the header")
         cells = dict(zip(header, row, strict=True))
-        texts = {name: cell if raw else unguard(cell) for name, cell in cells.items() if name != "grade"}
-        return check_line(LabelLine(**texts, grade=parse_grade(cells["grade"]), number=number))
+        grade = parse_grade(cells.pop("grade"))
+        texts: dict[str, Any] = {name: cell if raw else unguard(cell) for name, cell in cells.items()}
+        return check_line(LabelLine(**texts, grade=grade, number=number))

@@ -75,6 +75,19 @@ def test_nothing_is_acknowledged_while_the_disk_refuses_and_all_of_it_after_the_
     assert take(labels, sent).acks == {"t": 1}
 
 
+def test_a_press_brings_its_time_and_what_its_page_knew(labels):
+    take(labels, batch(press(0, pressed=1769860800123, base=7), press(1)))
+    first, second = labels.history("s")
+    assert (first.pressed_at, first.base_position, first.actor) == ("2026-01-31T12:00:00.123000Z", 7, "page")
+    assert (second.pressed_at, second.base_position) == (None, None)
+
+
+@pytest.mark.parametrize("pressed", ["soon", True, 1e300, float("nan"), -1e17, None, {}])
+def test_a_clock_that_makes_no_sense_holds_no_label_up(pressed):
+    event = read_entry(press(0, pressed=pressed, base=pressed)).event
+    assert (event.pressed_at, event.base_position) == (None, None)
+
+
 @pytest.mark.parametrize("sent", [None, 3, "x", [], {}, {"entries": "abc"}, {"entries": None, "stream": 5, "later": 7}])
 def test_a_message_of_the_wrong_shape_is_an_empty_batch(sent):
     assert read_batch(sent).entries == ()

@@ -1,6 +1,7 @@
 import pytest
 
 from rag_core.errors import RecordError, StoreError
+from rag_core.store.events import IMPORT, Signature
 from rag_core.store.exchange.line import LabelLine, line_of
 from rag_core.store.exchange.planning import apply_import, plan_import
 from rag_core.store.labels import LabelStore
@@ -38,6 +39,16 @@ def test_applying_leaves_conflicting_labels_as_they_are(filled):
     done = apply_import(filled, plan_import(filled, "demo", LINES, "ann"))
     assert done.written == 1
     assert filled.current("demo") == {"q1": {"c1": 3, "c2": 0}, "q2": {"c1": 2}}
+
+
+def test_what_is_brought_in_stays_its_annotators_and_says_who_imported_it(filled):
+    by = Signature("eve", IMPORT, "2026-02-01T00:00:00Z")
+    drawn = LabelLine("q3", "c1", 2, "bob", pressed_at="2026-01-31T12:00:00Z", inclusion_p=0.5, sampler="blind")
+    apply_import(filled, plan_import(filled, "demo", [*LINES, drawn], "ann"), by=by)
+    first, second = filled.labels("demo")[-2:]
+    assert (first.annotator, first.author, first.actor, first.pressed_at) == ("ann", "eve", IMPORT, by.pressed_at)
+    assert (second.annotator, second.author, second.pressed_at) == ("bob", "eve", "2026-01-31T12:00:00Z")
+    assert (second.inclusion_p, second.sampler) == (0.5, "blind")
 
 
 def test_overwriting_is_asked_for(filled):

@@ -71,6 +71,11 @@ def holds(law, examples, **strategies):
 MANY = pytest.mark.parametrize("examples", [100, pytest.param(1000, marks=pytest.mark.slow)])
 
 
+def test_jsonl_keeps_how_a_pair_was_drawn():
+    line = LabelLine("q", "c", 1, pressed_at="2026-01-31T12:00:00Z", inclusion_p=0.25, sampler="blind")
+    assert read_labels(write_labels([line], "jsonl"), "jsonl") == [line]
+
+
 @MANY
 @pytest.mark.parametrize("chosen", ["jsonl", "csv"])
 def test_full_formats_keep_everything(chosen, examples):
@@ -165,6 +170,8 @@ def test_a_grade_that_is_none_is_refused_with_its_line(chosen, grade):
         '{"query_id": "q", "chunk_id": "\\ud800", "grade": 1}',
         '{"query_id": "q", "chunk_id": "\\u0000", "grade": 1}',
         '{"query_id": "q", "chunk_id": "c", "grade": 1, "text_hash": "abc"}',
+        '{"query_id": "q", "chunk_id": "c", "grade": 1, "inclusion_p": "1"}',
+        '{"query_id": "q", "chunk_id": "c", "grade": 1, "pressed_at": "soon"}',
         '{"query_id": "q", "chunk_id": "c", "grade": 1, "at": "yesterday"}',
         '{"query_id": "q", "chunk_id": "c", "grade": 1, "note": null}',
         '["q", "c", 1]',
