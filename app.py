@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages import rail
 from pages.components import contents, who
 
 # A file of ours: an icon by name would be fetched from a font server on every visit.
@@ -15,6 +16,7 @@ st.session_state["app"] = True  # pages/components/header.py asks for it
 WHITE_ON = "[data-tag], [data-testid=stBaseButton-primary]:enabled {background-color: light-dark(#005E94, #1B6FA3)}"
 HEADER = ".st-key-header h3 {padding-bottom: 0}"  # pages/components/header.py: the question belongs to the name
 st.html(f"<style>{WHITE_ON} {HEADER}</style>")
-page = st.navigation(contents.pages(), position="top")
+page = st.navigation(contents.pages(), position="hidden")
 who.gate()
+rail.show()
 page.run()

@@ -1,35 +1,40 @@
-"""The table of contents: every page with its title and icon, under the headings of the menu on top of every page."""
+"""The table of contents: the five places and settings of the rail, and the pages that have not moved into them yet."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from pages import rail
 
-def pages() -> dict[str, list[st.Page]]:
-    """The pages under the headings of the menu; Explore opens at the root address."""
-    return {
-        "See": [
-            st.Page("pages/explore.py", title="Explore", icon=":material/filter_alt:", default=True),
-            st.Page("pages/history.py", title="History", icon=":material/history:"),
-            st.Page("pages/start.py", title="Start", icon=":material/flag:"),
-        ],
-        "Label": [
-            st.Page("pages/label.py", title="Label", icon=":material/new_label:"),
-            st.Page("pages/eval_sets.py", title="Eval sets", icon=":material/checklist:"),
-        ],
-        "Filter": [
-            st.Page("pages/rules.py", title="Rules", icon=":material/rule:"),
-            st.Page("pages/entities.py", title="Entities", icon=":material/group_work:"),
-            st.Page("pages/llm_filter.py", title="LLM filter", icon=":material/forum:"),
-        ],
-        "Decide": [
-            st.Page("pages/tune.py", title="Tune", icon=":material/tune:"),
-            st.Page("pages/evaluate.py", title="Evaluate", icon=":material/analytics:"),
-            st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
-            st.Page("pages/headroom.py", title="Headroom", icon=":material/vertical_align_top:"),
-        ],
-        "Keep": [
-            st.Page("pages/corpus.py", title="Corpus", icon=":material/folder_open:"),
-            st.Page("pages/status.py", title="Status", icon=":material/monitor_heart:"),
-        ],
-    }
+OLDER = {
+    "explore": ("Explore", ":material/filter_alt:"),
+    "history": ("History", ":material/history:"),
+    "start": ("Start", ":material/flag:"),
+    "label": ("Label", ":material/new_label:"),
+    "eval_sets": ("Eval sets", ":material/checklist:"),
+    "rules": ("Rules", ":material/rule:"),
+    "entities": ("Entities", ":material/group_work:"),
+    "llm_filter": ("LLM filter", ":material/forum:"),
+    "tune": ("Tune", ":material/tune:"),
+    "evaluate": ("Evaluate", ":material/analytics:"),
+    "compare": ("Compare", ":material/compare:"),
+    "headroom": ("Headroom", ":material/vertical_align_top:"),
+    "corpus": ("Corpus", ":material/folder_open:"),
+    "status": ("Status", ":material/monitor_heart:"),
+}
+FIRST = "explore"
+"""The page at the root address until the Bench takes its place."""
+
+
+def older() -> list[st.Page]:
+    """The pages that have not moved into a place yet."""
+    return [
+        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == FIRST)
+        for name, (title, icon) in OLDER.items()
+    ]
+
+
+def pages() -> list[st.Page]:
+    """Every page: the places that are there, settings, and the older ones."""
+    places = [place.page(default=place.name == FIRST) for place in (*rail.PLACES, rail.SETTINGS) if rail.there(place)]
+    return [*places, *older()]

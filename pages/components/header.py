@@ -22,7 +22,7 @@ def show(name: str, question: str, help_text: str) -> None:
         # it has seen st.navigation once, and never ran app.py. Call it and start again; then app.py runs. The icon is
         # set here too: without one, the page's own would be fetched by name from a font server.
         st.set_page_config(page_icon=str(Path(__file__).parent / "icon.svg"))
-        st.navigation(contents.pages(), position="top")
+        st.navigation(contents.pages(), position="hidden")
         st.rerun()
     st.session_state[PAGE] = name
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom", key="header"):

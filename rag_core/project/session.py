@@ -30,7 +30,6 @@ from rag_core.files import read_text, write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
 from rag_core.filters.learned import LearnedCut
-from rag_core.given import with_given
 from rag_core.index.collection import list_collections, revision_of
 from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
@@ -42,10 +41,10 @@ from rag_core.retrieve.lexical import Lexical
 from rag_core.retrieve.multihop import MultiHop
 from rag_core.retrieve.question import check_question
 from rag_core.retrieve.requery import Requery
+from rag_core.settings import database_settings
 from rag_core.sources.callable_source import load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
-from rag_core.store.database import has_store, open_store
 from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.wording import word_resources
 
@@ -53,6 +52,8 @@ DEEP = 200
 """How deep a question is searched at least, so that a knob can move without searching again."""
 COMMITTED_EVERY = 50  # questions between two writes of captured lists: what a killed capture loses at most
 RULES = "rules.json"
+LINKS = "links"
+STORE_FILE = "winnow.db"
 CUTS = (AdaptiveGap, LearnedCut, TopK, MinSimilarity)
 Progress = Callable[[int, int], None]
 
@@ -196,7 +197,7 @@ class Session:
         own = replace(self.project, name=self.project.name).eval_set  # a fresh value reads the files anew
         if own.name != self.project.labels:
             own = replace(own, name=self.project.labels)
-        labelled = with_given(own, self.workspace, self.source.index if self.live and own.cases else None)
+        labelled = self._labelled(own) if own.cases else own
         overlay = self._rule_overlay()
         if not overlay or not labelled.recorded:
             return labelled
@@ -219,7 +220,17 @@ class Session:
         """A question of one's own, with the labels it was given when it was asked before."""
         query = Query("own-" + hashlib.sha256(check_question(text).encode()).hexdigest()[:16], text)
         own = EvalSet(self.project.labels, self.project.title, (Case(query),))
-        return with_given(own, self.workspace, self.source.index if self.live else None).cases[0]
+        return self._labelled(own).cases[0]
+
+    def _labelled(self, own: EvalSet) -> EvalSet:
+        """The questions with the labels given in the workspace laid over their own."""
+        if not _has_labels(self.workspace):
+            return own
+        from rag_core.given import (
+            with_given,  # the database layer takes a tenth of a second: who never labelled waits not
+        )
+
+        return with_given(own, self.workspace, self.source.index if self.live else None)
 
     def _labels_state(self) -> str:
         """What changes when a question or a label does."""
@@ -268,6 +279,21 @@ class Session:
         path = self.project.state / SAVED / f"{name}.yaml"
         write_whole(path, json.dumps(dump_pipeline(replace(pipeline, label=name)), ensure_ascii=False, indent=1) + "\n")
         return path
+
+    def keep_link(self, text: str) -> str:
+        """Keep what is too long for an address; the name that stands for it there."""
+        name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        write_whole(self.project.state / LINKS / f"{name}.json", text)
+        return name
+
+    def kept_link(self, name: str) -> str:
+        """What was kept under a name; an InputError where nothing was."""
+        path = self.project.state / LINKS / f"{name}.json"
+        if not name.isalnum() or not path.is_file():
+            raise InputError(
+                f"pipeline {name[:40]!r} of the link was never kept here, expected a link of this workspace"
+            )
+        return read_text(path)
 
     def ready(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with every handle its stages need; one without a source searches by vectors."""
@@ -525,12 +551,18 @@ def _names(pipelines: Sequence[Pipeline]) -> list[str]:
     return names
 
 
+def _has_labels(workspace: Path) -> bool:
+    """Whether there may be labels: a server is named, or the workspace has its file."""
+    return database_settings() is not None or (workspace / STORE_FILE).is_file()
+
+
 def _newest_label(workspace: Path, eval_set: str) -> str:
     """The position of the newest label event of a set: cheap, and another one means that labels changed."""
-    if not has_store(workspace):
+    if not _has_labels(workspace):
         return ""
-    from sqlalchemy import func, select  # only where labels were ever given
+    from sqlalchemy import func, select  # as above: only where labels were ever given
 
+    from rag_core.store.database import open_store
     from rag_core.store.schema import label_event
 
     with open_store(workspace, create=False) as store, store.reading() as connection:

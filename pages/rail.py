@@ -1,0 +1,141 @@
+"""The rail on top of every page: whose project it is, and the five places in the order of the work.
+
+Drawn once by app.py before the page. A place says in three words where it stands, and what to do next where something
+is missing; nothing on it is of another project than the chosen one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from pages import state
+from pages.components import choice, say
+from rag_core.errors import WinnowError
+from rag_core.index.collection import list_collections
+from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, project_names, title_of_project
+from rag_core.project.session import Session
+from rag_core.workspace import resolve_workspace
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page of the rail: where its script is, and the question it answers."""
+
+    name: str
+    title: str
+    icon: str
+    question: str
+
+    @property
+    def script(self) -> str:
+        """The file that st.Page runs, from the app's folder."""
+        return f"pages/{self.name}/page.py"
+
+    def page(self, default: bool = False) -> st.Page:
+        """The page for st.navigation."""
+        return st.Page(self.script, title=self.title, icon=self.icon, url_path=self.name, default=default)
+
+
+PLACES = (
+    Place("data", "Data", ":material/database:", "What is in it, and which families crowd out answers?"),
+    Place("questions", "Questions", ":material/help:", "What is measured with, and what is held out?"),
+    Place("labels", "Labels", ":material/new_label:", "Is this chunk relevant, and how much is known?"),
+    Place("bench", "Bench", ":material/filter_alt:", "What does each stage do, and is B better than A?"),
+    Place("ship", "Ship", ":material/rocket_launch:", "How does it get into my system, and stay good there?"),
+)
+SETTINGS = Place("settings", "Settings", ":material/settings:", "Does everything work, and who may do what?")
+
+
+def there(place: Place) -> bool:
+    """Whether the place has been built: its script is there."""
+    return (FOLDER / place.name / "page.py").is_file()
+
+
+def standing(place: Place, session: Session) -> str:
+    """Where a place stands, in three words; what is missing is said as that."""
+    project = session.project
+    if place.name == "data":
+        if project.source.kind == COLLECTION:
+            known = {one.name: one for one in list_collections(session.workspace)}
+            held = known.get(project.source.name)
+            if held is None:
+                return "being made" if project.eval_set.corpus else "not ingested yet"
+            return f"{held.chunks:,} {'chunk' if held.chunks == 1 else 'chunks'} ✓"
+        words = {LISTS: "recorded lists ✓", CALLABLE: "your function ✓", NOTHING: "nothing yet"}
+        return words[project.source.kind]
+    if place.name == "questions":
+        count = len(session.cases)
+        return f"{count:,} ✓" if count else "none yet"
+    if place.name == "labels":
+        count = sum(len(case.grades) for case in session.cases)
+        return f"{count:,}" if count else "none yet"
+    if place.name == "ship":
+        saved = len(session.pipeline_names())
+        return f"{saved} saved" if saved else "nothing yet"
+    return ""
+
+
+def show() -> None:
+    """Mark, project, the five places, settings; a project that cannot be opened is said, and the demo offered."""
+    state.read_address()
+    workspace = resolve_workspace()
+    names = project_names(workspace)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="rail"):
+        st.markdown(":material/filter_alt: **Winnow**", width="content")
+        wanted = state.current().project
+        st.session_state["rail.project"] = wanted if wanted in names else None
+        st.selectbox(
+            "Project",
+            names,
+            key="rail.project",
+            format_func=lambda name: title_of_project(name, workspace),
+            on_change=_take,
+            placeholder="choose a project",
+            label_visibility="collapsed",
+            width=210,
+        )
+        try:
+            session: Session | None = state.session()
+        except WinnowError as error:
+            session, why = None, str(error)
+        for place in PLACES:
+            if there(place):
+                said = standing(place, session) if session is not None else ""
+                st.page_link(
+                    place.script,
+                    label=f"{place.title} :gray[{said}]" if said else place.title,
+                    icon=place.icon,
+                    help=place.question,
+                    query_params=state.link(),
+                )
+        if there(SETTINGS):
+            st.page_link(SETTINGS.script, label="", icon=SETTINGS.icon, help=SETTINGS.question)
+        _older()
+    if session is None:
+        say.problem("This project cannot be opened.", why)
+        st.button("Open the demo", on_click=state.change, kwargs={"project": state.DEFAULT_PROJECT})
+    if state.problem():
+        say.problem("The link could not be followed as it is; what it names else is shown.", state.problem())
+
+
+def _take() -> None:
+    """Choose a project; the pages that are still to move into a place follow."""
+    name = st.session_state["rail.project"]
+    if name:
+        state.change(project=name)
+        choice.take(choice.EVAL_SET, name)
+        choice.take(choice.COLLECTION, "")
+
+
+def _older() -> None:
+    """The pages that have not moved into a place yet."""
+    from pages.components import contents  # the table of contents imports this module
+
+    with st.popover("More", icon=":material/more_horiz:"):
+        for page in contents.older():
+            st.page_link(page)
