@@ -135,11 +135,11 @@ def link(**changes: str) -> dict[str, str]:
 def encode(pipeline: Pipeline, session: Session | None = None) -> str:
     """The entry of a pipeline: its settings that differ from their defaults. A long one is kept with the project."""
     short = []
-    for entry in dump_stages(pipeline):
-        ((name, settings),) = entry.items()
+    for full in dump_stages(pipeline):
+        ((name, settings),) = full.items()
         ((_, defaults),) = dump_stages(make_stage(name))[0].items()
         kept = {key: value for key, value in settings.items() if value != defaults[key]}
-        if dump_stages(make_stage(name, kept)) != [entry]:  # one setting's default may depend on another
+        if dump_stages(make_stage(name, kept)) != [full]:  # one setting's default may depend on another
             kept = settings
         short.append({name: kept} if kept else name)
     document: Any = [pipeline.label, short] if pipeline.label else short
