@@ -1,0 +1,292 @@
+"""All that the Bench's component draws, as frozen values, and `pack`, which makes one run of bytes of them.
+
+    bytes 0-3   length of the header, little-endian
+    header      JSON, padded with blanks to a multiple of 8
+    arrays      one after the other, each at a multiple of 8, little-endian
+
+The header is the `Payload` below, field by field under the same names. An array in it stands as `{"at": offset from the
+first array, "type": "f8" | "f4" | "i4" | "i1" | "u1", "shape": [..]}`; a figure that is not defined is null.
+
+A `Knob` carries its step function: what every figure becomes at each of its positions while all else stands still. The
+component looks up, it computes no measure and knows no rule. A knob whose steps are None is dear: the component asks
+for them when it is grabbed.
+
+Nothing here reads a session, a project or a store: values in, bytes out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+TYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "i1": "i1", "u1": "u1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Means over questions, or the figures of one question; None where they are not defined."""
+
+    precision: float | None
+    recall: float | None
+    f: float | None
+    kept: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One of the two lines of figures: A beside B. `counts` are better, worse, same of A against B, by F₁."""
+
+    label: str
+    questions: int  # how many there are
+    scored: int  # how many of them enter the means
+    a: Figures
+    b: Figures | None = None
+    counts: tuple[int, int, int] | None = None
+    note: str = ""  # what must be said beside the figures: "no label yet", "examples, no dev questions"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """What moves with one knob, by position; the last axis of every array has one entry a position."""
+
+    means: Array  # (4, n) Precision, Recall, F₁, kept of A over the questions
+    one: Array  # (4, n) the same of the question in sight; NaN where undefined
+    kept: Array  # (rows, n) which rows of A's list stay, by `Row.step`
+    counts: Array | None = None  # (3, n) questions better, worse, same than B
+    per_question: Array | None = None  # (questions, n) F₁, for the matrix of zoom All
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knob:
+    """A number of a stage that can be dragged. `positions` ascend and hold the current value."""
+
+    setting: str
+    title: str
+    value: float
+    positions: Array
+    help: str = ""
+    digits: int = 4  # 0 for whole numbers
+    steps: Steps | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """A stage of A as a person sees it, in the pipeline's order; its index is what events name."""
+
+    name: str  # as in specs
+    title: str
+    meaning: str = ""
+    did: str = ""  # what it did, for the question or in the mean: "−6"
+    note: str = ""  # its settings in a few words: "hybrid, 200 candidates"
+    on: bool = True
+    switchable: bool = True
+    up: bool = True
+    down: bool = True
+    removable: bool = True
+    drawer: bool = True
+    knobs: tuple[Knob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one pipeline did with a chunk. `place` is its 0-based place in that pipeline's list."""
+
+    place: int
+    rank: int | None
+    score: float | None
+    kept: bool
+    verdict: str  # "kept", "dropped by Rules"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A chunk of the question in sight. `head` is the part of its title that tells it from its neighbours."""
+
+    id: str
+    head: str
+    rest: str = ""
+    grade: int | None = None
+    relevant: bool | None = None  # None: unjudged
+    step: int | None = None  # its row in `Steps.kept`; None where A has no such candidate
+    a: Side | None = None
+    b: Side | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CutLine:
+    """A dashed line of the chart that is a knob: it stands at `base + scale × value` of its panel."""
+
+    stage: int
+    setting: str
+    panel: str  # "score" or "gap"
+    word: str
+    base: float = 0.0
+    scale: float = 1.0
+    decides: bool = False  # whether this line ended the list
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The chart beside the rows. `reaching` are the rows (by index) that come to the cut, in its order."""
+
+    score_name: str  # "cosine distance"
+    reaching: tuple[int, ...] = ()
+    lines: tuple[CutLine, ...] = ()
+    cut_stage: int | None = None
+    cut_after: int | None = None  # the row after which the list ends; None where nothing is cut
+    cut_word: str = ""  # "gap .0871 ≥ .0800"
+    skips_first_gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Relevant chunks on their way through A: how many came to a stage and how many it took, irrelevant ones beside."""
+
+    title: str
+    entered: float
+    lost: float
+    dropped: float  # irrelevant or unjudged ones it took
+    stage: int | None = None  # whose drawer helps; None for the search itself
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pipe:
+    """A pipeline of the comparison as the matrix knows it; the arrays have one entry a question, NaN where unscored."""
+
+    key: str  # A, B or C
+    name: str
+    kept: str = ""  # "keeps 2 of 15", in the head of its column at zoom One
+    f: Array | None = None
+    precision: Array | None = None
+    recall: Array | None = None
+    count: Array | None = None  # chunks kept
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A row of the matrix."""
+
+    id: str
+    text: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InSight:
+    """The question in sight and its neighbours, by id; '' where there is none."""
+
+    id: str
+    text: str
+    number: int  # 1-based
+    count: int
+    previous: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payload:
+    """Everything in sight. `version` grows by one with every change; events say which one they saw."""
+
+    version: int
+    pipelines: tuple[Pipe, ...]
+    stages: tuple[Stage, ...]
+    all: Line
+    one: Line | None = None
+    question: InSight | None = None
+    zoom: str = "one"  # all | one
+    lens: str = "threshold"  # threshold | differences | losses
+    rows: tuple[Row, ...] = ()
+    curve: Curve | None = None
+    questions: tuple[Question, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    filter: str = ""  # better | worse | same: which rows of the matrix are in sight
+    selected: str = ""  # chunk id
+    notice: str = ""  # one sentence: why a change was refused
+    below: int = 72  # pixels of the window that the page needs under the component
+    acks: Mapping[str, int] = field(default_factory=dict)  # per browser tab, the last event that was taken in
+
+
+def pack(payload: Payload) -> bytes:
+    """The payload as bytes, in the layout this module begins with. TypeError for an array of another type."""
+    arrays: list[bytes] = []
+    end = 0
+
+    def plain(value: Any) -> Any:
+        nonlocal end
+        if isinstance(value, np.ndarray):
+            kind = "u1" if value.dtype == bool else value.dtype.str[1:]
+            if kind not in TYPES:
+                raise TypeError(f"the payload has an array of {value.dtype}, expected one of {', '.join(TYPES)}, bool")
+            data = np.ascontiguousarray(value).astype(TYPES[kind], copy=False).tobytes()
+            reference = {"at": end, "type": kind, "shape": list(value.shape)}
+            arrays.append(data + bytes(-len(data) % 8))
+            end += len(arrays[-1])
+            return reference
+        if is_dataclass(value):
+            return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        if isinstance(value, Mapping):
+            return {str(name): plain(inner) for name, inner in value.items()}
+        if isinstance(value, tuple | list):
+            return [plain(inner) for inner in value]
+        if isinstance(value, float | np.floating):
+            return float(value) if isfinite(value) else None
+        return value.item() if isinstance(value, np.generic) else value
+
+    header = json.dumps(plain(payload), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    header += b" " * (-(4 + len(header)) % 8)
+    return b"".join((struct.pack("<I", len(header)), header, *arrays))
+
+
+SAME = 1e-9
+"""Two figures nearer than this are the same: far below a thousandth, far above what sums of floats leave."""
+
+
+def count_changes(per_question: Array, baseline: Array) -> Array:
+    """Questions better, worse and same than the baseline: (3, n) for (questions, n). Unscored ones count nowhere."""
+    difference = per_question - (baseline if per_question.ndim == 1 else baseline[:, None])
+    parts = (difference > SAME, difference < -SAME, np.abs(difference) <= SAME)
+    return np.stack([part.sum(axis=0) for part in parts]).astype(np.int32)
+
+
+_BREAK = re.compile(r"\s+[-–—|·>/]\s+|[:;]\s+|\.\s+|\s*›\s*")
+"""Where a title has a joint: a dash, colon or arrow between its parts."""
+
+
+def split_titles(titles: Sequence[str]) -> list[tuple[str, str]]:
+    """(head, rest) of each title: the head is what tells it from the others, and stands first on the screen.
+
+    Titles of a family begin alike ("Attack matrix - Armor 7", "Attack matrix - Armor 6"). The longest beginning that a
+    title shares with another one goes to the rest, back to the last joint, or else the last three words before the
+    difference stay with the head. The letters of head and rest are those of the title.
+    """
+    order = sorted(set(titles))
+    shared = dict.fromkeys(order, 0)
+    for before, after in pairwise(order):  # the nearest beginnings are neighbours when sorted
+        same = next(
+            (i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), min(len(before), len(after))
+        )
+        shared[before], shared[after] = max(shared[before], same), max(shared[after], same)
+    return [_split(title, shared[title]) for title in titles]
+
+
+def _split(title: str, same: int) -> tuple[str, str]:
+    joints = [joint for joint in _BREAK.finditer(title) if joint.end() <= same and joint.end() < len(title)]
+    if joints:
+        return title[joints[-1].end() :], title[: joints[-1].start()]
+    words = [word.start() for word in re.finditer(r"\S+", title)]
+    before = [start for start in words if start <= same]
+    if len(before) <= 5:
+        return title, ""
+    start = before[-4]
+    return title[start:], title[:start].rstrip()
