@@ -80,6 +80,7 @@ def draw_collections(known: Sequence[Summary], chosen: Summary | None) -> None:
             "chunks": [one.chunks for one in known],
             "documents": [one.documents for one in known],
             "with a rule": [f"{one.with_rule:,} ({one.with_rule / max(1, one.chunks):.0%})" for one in known],
+            **({"rules not read": [_not_read(one) for one in known]} if any(one.unreadable for one in known) else {}),
             "model": [one.model for one in known],
             **({"distance": [one.metric for one in known]} if any(one.origin for one in known) else {}),
             "MB": [one.bytes / 1_000_000 for one in known],
@@ -93,6 +94,10 @@ def draw_collections(known: Sequence[Summary], chosen: Summary | None) -> None:
         column_config={"MB": st.column_config.NumberColumn("MB", format="%.1f")},
         alt=f"{len(known)} collections with chunks, documents, rules, model and size",
     )
+
+
+def _not_read(one: Summary) -> str:
+    return f"{one.unreadable:,}: {one.rule_problem}" if one.unreadable else ""
 
 
 def chosen_in_table(names: Sequence[str]) -> None:

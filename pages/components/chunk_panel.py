@@ -20,7 +20,13 @@ from rag_core.rules.parsing import read_rule
 from rag_core.store.database import Store
 from rag_core.text import STOP_WORDS, tokenize
 
-KEYS = {"contain_one_of": "one of", "contain_all_of": "all of", "contain": "contains", "number_in": "number"}
+KEYS = {
+    "contain_one_of": "one of",
+    "contain_all_of": "all of",
+    "contain": "contains",
+    "number_in": "number",
+    "when_named": "one of",
+}
 
 
 def show(row: Row, outcome: Outcome, store: Store | None, eval_set: str, mode: str) -> None:

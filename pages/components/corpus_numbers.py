@@ -38,6 +38,10 @@ def _figures(numbers: Overview) -> Iterator[tuple[str, str, int, str]]:
     yield "chunks", f"{numbers.chunks:,}", 90, "Pieces of documents in this collection."
     share = f"{ruled:,} ({ruled / max(1, numbers.chunks):.0%})"
     yield "with a rule", share, 150, "Chunks that query_must can drop, and their share of all chunks."
+    unreadable = sum(group.rules.unreadable for group in numbers.groups)
+    if unreadable:
+        why = next(group.rules.problem for group in numbers.groups if group.rules.unreadable)
+        yield "rules not read", f"{unreadable:,}", 120, f"They drop nothing. The first: {why}"
     meaning = "Tokens of title and text, as the embedding model counts them; half the chunks have fewer."
     yield "tokens, median", f"{numbers.median:,}", 140, meaning
     span = f"{numbers.shortest:,} to {numbers.longest:,}"

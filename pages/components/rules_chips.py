@@ -9,7 +9,13 @@ from rag_core.rules.explain import chip_text
 from rag_core.rules.match import Part, Verdict
 from rag_core.rules.model import Rule
 
-KEYS = {"contain_one_of": "one of", "contain_all_of": "all of", "contain": "contains", "number_in": "number"}
+KEYS = {
+    "contain_one_of": "one of",
+    "contain_all_of": "all of",
+    "contain": "contains",
+    "number_in": "number",
+    "when_named": "one of",
+}
 
 
 def chips(verdict: Verdict, plain: bool = False) -> tuple[Run, ...]:

@@ -46,10 +46,18 @@ def collections(context: typer.Context, workspace: Path | None = Workspace, json
         origin = f", {one.metric} distances, mirrors {one.origin}" if one.origin else ""
         typer.echo(
             (one.problem and f"{one.name}: {one.problem}")
-            or f"{one.name}: {one.chunks} chunks, {one.with_rule} with rules, {one.model}{origin}"
+            or f"{one.name}: {one.chunks} chunks, {rules_said(one)}, {one.model}{origin}"
         )
     if not found:
         typer.echo("no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME")
+
+
+def rules_said(counts: Any) -> str:
+    """The rules of a collection: those that can be read, and beside them those that cannot, with the first reason."""
+    said = f"{counts.with_rule} with rules"
+    if counts.unreadable:
+        said += f" and {counts.unreadable} with rules that cannot be read and drop nothing ({counts.rule_problem})"
+    return said
 
 
 @collections_app.command("found")
@@ -98,6 +106,8 @@ def connect(
         f"{done.collection}: {done.chunks} chunks, {done.with_text} with text, {done.metric} distances, "
         f"{done.dimension} dimensions, {done.model}"
     )
+    if done.with_rule or done.unreadable:
+        typer.echo(rules_said(done))
     if done.notice:
         typer.echo(done.notice)
 

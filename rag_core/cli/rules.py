@@ -16,6 +16,8 @@ from rag_core.cli.rule_writing import apply, generate, write_file
 from rag_core.errors import GateFailed
 from rag_core.workspace import resolve_workspace
 
+REASONS = 3  # said one by one; --json has every chunk with its own
+
 rules_app = typer.Typer(
     help="Chunk-side rules: lint, suggest, generate, apply, import, export, batches, undo.", no_args_is_help=False
 )
@@ -136,7 +138,14 @@ def _imported(folder: Path, collection: str, rules: Mapping[str, Any]) -> int | 
 
 
 def _unreadable(wrong: Mapping[str, str]) -> list[str]:
-    return [f"cannot be read, {identity}: {text}" for identity, text in wrong.items()]
+    """A line a reason, the most frequent first and at most three: a store's rules mostly fail alike."""
+    chunks: dict[str, list[str]] = {}
+    for identity, text in wrong.items():
+        chunks.setdefault(text, []).append(identity)
+    alike = sorted(chunks.items(), key=lambda pair: -len(pair[1]))
+    lines = [f"cannot be read, {_shown(ids)}: {text}" for text, ids in alike[:REASONS]]
+    others = sum(len(ids) for _, ids in alike[REASONS:])
+    return [*lines, f"cannot be read, for {len(alike) - REASONS} other reasons: {others} chunks"] if others else lines
 
 
 @rules_app.command("batches")

@@ -15,7 +15,7 @@ from rag_core.corpus.columns import Columns, mapped
 from rag_core.corpus.names import Names, document_name
 from rag_core.errors import RecordError
 from rag_core.files import lines, parse_json
-from rag_core.rules.parsing import parse_rule
+from rag_core.rules.parsing import parse_rule, parse_text
 from rag_core.types import Chunk
 
 MAX_TEXT = 1_000_000
@@ -127,13 +127,13 @@ def _derived(source: str, title: str, text: str) -> str:
 
 
 def _rule(value: Mapping[str, Any], where: str) -> dict[str, Any] | None:
-    """The chunk's rule in its strict form, from an object or its JSON text, or None; a wrong one is a RuleError."""
+    """The chunk's rule in its strict form, from an object or its text, or None; a wrong one is a RuleError."""
     raw = value.get("query_must")
     if raw is None or raw == "":
         return None
     named = f"{where} ({str(value.get('id', value.get('_id', 'no id')))[:80]})"
     if isinstance(raw, str):
-        raw = parse_json(raw, f"query_must of {named}")
+        raw = parse_text(raw, f"query_must of {named}")
     return parse_rule(raw, named).as_mapping()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_core.errors import InputError
-from rag_core.index.collection import folder_of
+from rag_core.index.collection import RuleCounts, folder_of, rule_counts
 from rag_core.index.store import CollectionFile, Row, opened
 
 MOST_DOCUMENTS = 1_000
@@ -42,12 +42,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The chunks of one type: how many, how many with a rule, and their tokens in all."""
+    """The chunks of one type: how many, their tokens in all, and how many have a rule that can be read or cannot."""
 
     type: str
     chunks: int
-    with_rule: int
     tokens: int
+    rules: RuleCounts = RuleCounts()
+
+    @property
+    def with_rule(self) -> int:
+        """How many have a rule that can be read."""
+        return self.rules.readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,10 @@ def overview(workspace: Path, name: str) -> Overview:
     """What the collection holds, in numbers; about a second for 100,000 chunks."""
     with opened(folder_of(workspace, name)) as file, file.reading():
         window = int(file.meta().get("window", 0))
-        groups = tuple(Group(*row) for row in file.read(_GROUPS))
+        rules = rule_counts(file)
+        groups = tuple(
+            Group(type_, count, tokens, rules.get(type_, RuleCounts())) for type_, count, tokens in file.read(_GROUPS)
+        )
         chunks = sum(group.chunks for group in groups)
         ((shortest, longest),) = file.read("SELECT coalesce(min(tokens), 0), coalesce(max(tokens), 0) FROM chunk")
         ((too_long,),) = file.read("SELECT count(*) FROM chunk WHERE tokens > ?", (window,))
@@ -123,7 +131,7 @@ def overview(workspace: Path, name: str) -> Overview:
         )
 
 
-_GROUPS = "SELECT type, count(*), count(query_must), sum(tokens) FROM chunk GROUP BY type ORDER BY count(*) DESC, type"
+_GROUPS = "SELECT type, count(*), sum(tokens) FROM chunk GROUP BY type ORDER BY count(*) DESC, type"
 _DOCUMENTS = "SELECT document, count(*) FROM chunk GROUP BY document ORDER BY document LIMIT ?"
 _LENGTHS = "SELECT tokens / ? * ?, count(*) FROM chunk GROUP BY tokens / ? ORDER BY 1"
 _REPEATED = """

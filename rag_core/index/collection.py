@@ -8,17 +8,22 @@ import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.index.embed import Vectors
 from rag_core.index.lock import writing
-from rag_core.index.store import FILE, Row, opened
+from rag_core.index.store import FILE, CollectionFile, Row, opened
+from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk, Metric
 
 FOLDER = "collections"
 KEYWORDS = "keywords"  # fact: the headers' keywords as a JSON list
-_COUNTS = "SELECT count(*), count(DISTINCT document), count(query_must) FROM chunk"
+_COUNTS = "SELECT count(*), count(DISTINCT document) FROM chunk"
+_RULES = """
+SELECT type, query_must, count(*), min(id) FROM chunk WHERE query_must IS NOT NULL
+GROUP BY type, query_must ORDER BY min(id)"""
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,27 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleCounts:
+    """Chunks with a rule that can be read, with one that cannot, and what is wrong with the first such."""
+
+    readable: int = 0
+    unreadable: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """A line of the list of collections; `problem` says in one sentence why one cannot be used."""
+    """A line of the list of collections; `problem` says in one sentence why one cannot be used.
+
+    `with_rule` counts the rules that can be read; the first that cannot is in `rule_problem`.
+    """
 
     name: str
     chunks: int = 0
     documents: int = 0
     with_rule: int = 0
+    unreadable: int = 0
+    rule_problem: str = ""
     model: str = ""
     dimension: int = 0
     fingerprint: str = ""
@@ -110,14 +129,17 @@ def _summary(folder: Path) -> Summary:
     try:
         with opened(folder) as file, file.reading():
             meta = file.meta()
-            ((chunks, documents, with_rule),) = file.read(_COUNTS)
+            ((chunks, documents),) = file.read(_COUNTS)
+            rules = _rules_as_of(folder, meta.get("revision", ""))
     except (WinnowError, ValueError) as error:
         return Summary(folder.name, bytes=size, problem=str(error))
     return Summary(
         name=folder.name,
         chunks=chunks,
         documents=documents,
-        with_rule=with_rule,
+        with_rule=rules.readable,
+        unreadable=rules.unreadable,
+        rule_problem=rules.problem,
         model=meta.get("model", ""),
         dimension=int(meta.get("dimension", 0)),
         fingerprint=meta.get("fingerprint", ""),
@@ -126,6 +148,33 @@ def _summary(folder: Path) -> Summary:
         origin=meta.get("origin", ""),
         problem="" if "fingerprint" in meta else "its first ingest has not ended; run it again, it resumes",
     )
+
+
+def rule_counts(file: CollectionFile) -> dict[str, RuleCounts]:
+    """Chunk type → what its chunks carry of rules; each different rule is read once."""
+    counts: dict[str, RuleCounts] = {}
+    for type_, stored, chunks, first in file.read(_RULES):
+        before, rule = counts.get(type_, RuleCounts()), read_rule(json.loads(stored))
+        if isinstance(rule, str):
+            problem = before.problem or f"chunk {first[:80]}: {rule}"
+            counts[type_] = RuleCounts(before.readable, before.unreadable + chunks, problem)
+        elif rule is not None:
+            counts[type_] = RuleCounts(before.readable + chunks, before.unreadable, before.problem)
+    return counts
+
+
+def rules_of(workspace: Path, name: str) -> RuleCounts:
+    """What a collection's chunks carry of rules."""
+    return _rules_as_of(folder_of(workspace, name), revision_of(workspace, name))
+
+
+@lru_cache(maxsize=64)
+def _rules_as_of(folder: Path, revision: str) -> RuleCounts:
+    """The counts of a collection at a revision: remembered until it changes, as reading 100,000 rules takes seconds."""
+    with opened(folder) as file:
+        counts = list(rule_counts(file).values())
+    first = next((count.problem for count in counts if count.problem), "")
+    return RuleCounts(sum(one.readable for one in counts), sum(one.unreadable for one in counts), first)
 
 
 def delete_collection(workspace: Path, name: str) -> None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_core.errors import InputError
-from rag_core.index.collection import fingerprints, folder_of
+from rag_core.index.collection import fingerprints, folder_of, rules_of
 from rag_core.index.embed import BundledEmbedder, Progress, Vectors
 from rag_core.index.foreign_place import Place, reached, stamp
 from rag_core.index.foreign_records import Foreign, collection_named, described, read_records
@@ -45,6 +45,9 @@ class Connected:
     model: str
     dimension: int
     notice: str = ""
+    with_rule: int = 0  # chunks with a rule that can be read
+    unreadable: int = 0
+    rule_problem: str = ""  # what is wrong with the first rule that cannot
 
 
 def list_foreign(place: Place, workspace: Path) -> list[Foreign]:
@@ -82,7 +85,20 @@ def connect(
     }
     _store(folder, chunks, vectors, chosen, about.metric, facts)
     texts = sum(bool(chunk.text) for chunk in chunks)
-    return Connected(name, facts["origin"], len(chunks), texts, about.metric, chosen, dimension, notice)
+    rules = rules_of(workspace, name)
+    return Connected(
+        collection=name,
+        origin=facts["origin"],
+        chunks=len(chunks),
+        with_text=texts,
+        metric=about.metric,
+        model=chosen,
+        dimension=dimension,
+        notice=notice,
+        with_rule=rules.readable,
+        unreadable=rules.unreadable,
+        rule_problem=rules.problem,
+    )
 
 
 def model_of(about: Foreign, dimension: int, named: str = "") -> tuple[str, str]:

@@ -24,7 +24,7 @@ def chip_text(part: Part) -> str:
     """A part of a rule in a few words: what it asks for."""
     if part.number is not None:
         return f"{label_text(part.number)} {range_text(part.number)}"
-    return " / ".join(part.terms)
+    return " / ".join(part.terms) + (f" (where one of {len(part.among)} is named)" if part.among else "")
 
 
 def label_text(element: NumberIn) -> str:
@@ -45,7 +45,8 @@ def range_text(element: NumberIn) -> str:
 
 def _lacking(part: Part) -> str:
     if part.number is None:
-        return f"no word of: {' / '.join(part.terms)}"
+        named = f" (the query names {part.named})" if part.named is not None else ""
+        return f"no word of: {' / '.join(part.terms)}{named}"
     asked = chip_text(part)
     if not part.given:
         return f"no number for: {asked}"

@@ -56,6 +56,14 @@ class RuleIndex:
         self._number_of = found
         rows = [{found.setdefault(part, len(found)) for part in _parts(rule)} for rule in rules]
         self._needed = np.array([len(row) for row in rows], dtype=np.int64)
+        self._unneeding = np.flatnonzero(self._needed == 0).astype(np.int64)
+        self._named: dict[
+            int, list[tuple[int, int]]
+        ] = {}  # among → (one_of, rule): broken by the first without the second
+        for rule_number, rule in enumerate(rules):
+            for element in rule.when_named:
+                among, own = (found.setdefault(group, len(found)) for group in (element.among, element.one_of))
+                self._named.setdefault(among, []).append((own, rule_number))
         self._rules_with = _Lists(_turned(rows, len(found)))
         self._tree = TermTree()
         self._numbers: dict[str, list[tuple[NumberIn, int]]] = {}
@@ -97,8 +105,12 @@ class RuleIndex:
         """What a chunk's rule lacks of the query: a verdict with the missing parts alone, or None without a rule."""
         if self.rule_of[position] < 0:
             return None
+        rule = self.rules[self.rule_of[position]]
+        if rule.when_named:
+            decided = decide(rule, query)
+            return Verdict(decided.satisfied, decided.missing, "token")
         held = set(self._held(read_query(query)))
-        parts = conditions(self.rules[self.rule_of[position]])
+        parts = conditions(rule)
         missing = tuple(_lacking(part, query) for part in parts if self._number_of[_key(part)] not in held)
         return Verdict(not missing, missing, "token")
 
@@ -107,12 +119,18 @@ class RuleIndex:
         if mode != "token":
             holding = [number for number, rule in enumerate(self.rules) if decide(rule, query, mode).satisfied]
             return np.array(holding, dtype=np.int64)
-        touched = self._rules_with.of(self._held(read_query(query)))
+        held = self._held(read_query(query))
+        touched = self._rules_with.of(held)
         if len(touched) * SPARSE > len(self._needed):  # counting all rules beats sorting the touched ones
-            return np.flatnonzero(np.bincount(touched, minlength=len(self._needed)) == self._needed)
-        rules, counts = np.unique(touched, return_counts=True)
-        satisfied: Positions = rules[counts == self._needed[rules]]
-        return satisfied
+            satisfied = np.flatnonzero(np.bincount(touched, minlength=len(self._needed)) == self._needed)
+        else:
+            rules, counts = np.unique(touched, return_counts=True)
+            satisfied = np.union1d(rules[counts == self._needed[rules]], self._unneeding)
+        if not self._named:
+            return satisfied
+        known = set(held)
+        broken = [rule for number in held for own, rule in self._named.get(number, ()) if own not in known]
+        return np.setdiff1d(satisfied, np.array(broken, dtype=np.int64))
 
     def _held(self, query: Reading) -> list[int]:
         """The conditions the query holds, each once."""
@@ -122,8 +140,8 @@ class RuleIndex:
 
 
 def _parts(rule: Rule) -> list[Group | NumberIn]:
-    """The rule's conditions as values that can be compared: equal ones are decided once."""
-    return [_key(part) for part in conditions(rule)]
+    """The conditions a query must hold, as values that can be compared: equal ones are decided once."""
+    return [_key(part) for part in conditions(rule) if not part.among]
 
 
 def _key(part: Part) -> Group | NumberIn:

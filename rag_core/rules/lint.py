@@ -157,8 +157,10 @@ def _implies(one: Rule, other: Rule) -> bool:
 
 
 def _no_narrower(wide: Part, narrow: Part) -> bool:
-    if (wide.number is None) != (narrow.number is None):
+    if (wide.number is None) != (narrow.number is None) or (narrow.among and not wide.among):
         return False
+    if wide.among:  # what need not be named admits more: any narrower way to name the value, or fewer values that ask
+        return set(wide.terms) >= set(narrow.terms) and (not narrow.among or set(narrow.among) >= set(wide.among))
     if wide.number is None or narrow.number is None:
         return set(wide.terms) >= set(narrow.terms)
     a, b = wide.number, narrow.number

@@ -28,7 +28,8 @@ class Part:
 
     `key` is the rule's key, `terms` the alternatives (one of them is enough). `term` and `spans` name the term that
     matched and its places in the query; both are empty where none did. `number` is the condition of `number_in`,
-    `given` the numbers (or sums) the query gave for it.
+    `given` the numbers (or sums) the query gave for it. `among` are the values of a condition of `when_named`, `named`
+    the one of them that the query holds: where it holds none, nothing is asked for.
     """
 
     key: str
@@ -37,11 +38,13 @@ class Part:
     spans: Spans = ()
     number: NumberIn | None = None
     given: tuple[float, ...] = ()
+    among: Group = ()
+    named: str | None = None
 
     @property
     def satisfied(self) -> bool:
-        """Whether the query holds it."""
-        return self.term is not None
+        """Whether the query holds it, or need not."""
+        return self.term is not None or (bool(self.among) and self.named is None)
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -73,6 +76,7 @@ def conditions(rule: Rule) -> tuple[Part, ...]:
         *(Part("contain_all_of", (term,)) for term in rule.contain_all_of),
         *(Part("contain", (term,)) for term in (rule.contain,) if term is not None),
         *(Part("number_in", _labels(element), number=element) for element in rule.number_in),
+        *(Part("when_named", element.one_of, among=element.among) for element in rule.when_named),
     )
 
 
@@ -88,8 +92,8 @@ def _plan(rule: Rule) -> tuple[tuple[tuple[Part, Words], ...], Verdict]:
     verdict on every query that touches no part, which is the most frequent one.
     """
     parts = conditions(rule)
-    pairs = tuple((part, frozenset(compiled(term).texts[-1] for term in part.terms)) for part in parts)
-    return pairs, Verdict(False, parts, "token")
+    pairs = tuple((part, frozenset(compiled(term).texts[-1] for term in (*part.terms, *part.among))) for part in parts)
+    return pairs, Verdict(all(part.satisfied for part in parts), parts, "token")
 
 
 def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
@@ -101,19 +105,26 @@ def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
     pairs, untouched = _plan(rule)
     parts = list(untouched.parts)
     touched = mode != "token"
+    first = _first_token if mode == "token" else _first_substring
     for at, (part, last_words) in enumerate(pairs):
         if part.number is not None:
             parts[at] = _in_range(part, part.number, query)
-        elif mode != "token":
-            parts[at] = _first(part, part.terms, query, find_substring)
-        elif not last_words.isdisjoint(words):
-            parts[at] = _first_token(part, query)
+        elif mode != "token" or not last_words.isdisjoint(words):
+            parts[at] = _when_named(part, query, first) if part.among else first(part, query)
         else:
             continue
         touched = True
     if not touched:
         return untouched
-    return Verdict(all([part.term is not None for part in parts]), tuple(parts), mode)
+    return Verdict(all([part.satisfied for part in parts]), tuple(parts), mode)
+
+
+def _when_named(part: Part, query: Reading, first: Callable[[Part, Reading], Part]) -> Part:
+    """The part with its own term where the query holds one, else with the value of its kind that the query names."""
+    own = first(Part("contain_one_of", part.terms), query)
+    if own.term is not None:
+        return Part(part.key, part.terms, own.term, own.spans, among=part.among)
+    return Part(part.key, part.terms, among=part.among, named=first(Part("among", part.among), query).term)
 
 
 def _first(part: Part, terms: Sequence[str], query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
@@ -123,6 +134,10 @@ def _first(part: Part, terms: Sequence[str], query: Reading, find: Callable[[str
         if spans is not None:
             return Part(part.key, part.terms, term, spans)
     return part
+
+
+def _first_substring(part: Part, query: Reading) -> Part:
+    return _first(part, part.terms, query, find_substring)
 
 
 def _first_token(part: Part, query: Reading) -> Part:

@@ -35,6 +35,21 @@ class NumberIn:
 
 
 @dataclass(frozen=True, slots=True)
+class WhenNamed:
+    """A value asked for only where the query names some value of its kind: one of `one_of`, if it holds any of `among`.
+
+    For words that questions often leave out ("Which dragons breathe cold?"): such a question drops none of the family.
+    """
+
+    one_of: Group
+    among: Group
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The element as it stands in a file."""
+        return {"one_of": list(self.one_of), "among": list(self.among)}
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What a query must hold for the chunk to be returned; every part present must be satisfied."""
 
@@ -42,6 +57,7 @@ class Rule:
     contain_all_of: Group = ()
     contain: str | None = None
     number_in: tuple[NumberIn, ...] = ()
+    when_named: tuple[WhenNamed, ...] = ()
 
     def as_mapping(self) -> dict[str, Any]:
         """The rule as it stands in a file; `parse_rule` gives the same rule back."""
@@ -50,6 +66,7 @@ class Rule:
             "contain_all_of": list(self.contain_all_of),
             "contain": self.contain,
             "number_in": [element.as_mapping() for element in self.number_in],
+            "when_named": [element.as_mapping() for element in self.when_named],
         }
         return {key: value for key, value in found.items() if value}
 

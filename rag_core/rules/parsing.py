@@ -1,12 +1,13 @@
 """The two readers of a query_must rule: strict where rules are stored, tolerant elsewhere.
 
 `parse_rule` refuses what it does not know; `read_rule` accepts the shapes collections hold (a mapping, a JSON string,
-flat lists) and answers with a sentence instead of an error, so that a broken rule never drops its chunk. What they give
-is in model.py.
+the text of a Python dict, flat lists) and answers with a sentence instead of an error, so that a broken rule never
+drops its chunk. Both take one wrapper `{"query_must": …}` off. What they give is in model.py.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -15,10 +16,11 @@ from typing import Any
 
 from rag_core.errors import InputError, RuleError
 from rag_core.files import parse_json
-from rag_core.rules.model import Group, NumberIn, Rule
+from rag_core.rules.model import Group, NumberIn, Rule, WhenNamed
 from rag_core.rules.reading import compiled
 
-KEYS = ("contain_one_of", "contain_all_of", "contain", "number_in")
+KEYS = ("contain_one_of", "contain_all_of", "contain", "number_in", "when_named")
+WRAPPER = "query_must"
 MAX_CHARACTERS = 100_000  # of a rule written as JSON
 MAX_TERMS = 200  # of all parts together, and
 MAX_TERM = 200  # characters, and
@@ -35,16 +37,49 @@ class _Fault(Exception):
 def parse_rule(raw: Any, where: str) -> Rule:
     """The rule from its parsed JSON object, or a RuleError that names the chunk (`where`), the key and the value."""
     try:
-        return _rule(raw)
+        return _rule(_unwrapped(raw))
     except _Fault as fault:
         raise RuleError(f"query_must of {where}: {fault}") from None
+
+
+def parse_text(text: str, where: str) -> Any:
+    """What a rule's text holds: JSON, or Python's own way to write a dict; an InputError says why it is no JSON."""
+    try:
+        return parse_json(text, where)
+    except InputError:
+        value = _python_literal(text)
+        if value is None:
+            raise
+        return value
+
+
+def _python_literal(text: str) -> Any:
+    """A dict or list as `str()` writes it, with JSON's types and no key twice; None where the text is no such thing."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        for node in ast.walk(tree):
+            keys = [ast.dump(key) for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
+            if len(set(keys)) < len(keys):
+                return None
+        return json.loads(json.dumps(ast.literal_eval(tree)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _unwrapped(raw: Any) -> Any:
+    """The rule without the wrapper that the original design stores it in; one level, and only where nothing else is."""
+    if isinstance(raw, Mapping) and len(raw) == 1 and isinstance(raw.get(WRAPPER), Mapping):
+        return raw[WRAPPER]
+    return raw
 
 
 def read_rule(raw: Any) -> Rule | str | None:
     """A rule as found in a recorded list or a collection: the rule, None where there is none, or what is wrong.
 
-    Accepts a mapping, a JSON string, a list of terms (one group), a list of lists (groups), and bare values where a
-    list is expected.
+    Accepts a mapping, bare or as the value of `query_must`, its text as JSON or as Python writes a dict, a list of
+    terms (one group), a list of lists (groups), and bare values where a list is expected.
     """
     if raw is None or (isinstance(raw, str) and not raw.strip()):
         return None
@@ -91,7 +126,7 @@ def _read_text(text: str) -> Rule | str:
     if len(text) > MAX_CHARACTERS:
         return f"the rule has {len(text):,} characters, expected at most {MAX_CHARACTERS:,}"
     try:
-        return _rule(_loosened(parse_json(text, "the rule")))
+        return _rule(_loosened(_unwrapped(parse_text(text, "the rule"))))
     except _Fault as fault:
         return str(fault)
     except InputError as error:
@@ -112,7 +147,7 @@ def _loosened(raw: Any) -> Any:
         groups = groups if isinstance(groups, list) else [groups]
         flat = not any(isinstance(group, list) for group in groups)
         loose["contain_one_of"] = [groups] if flat and groups else groups
-    for key in ("contain_all_of", "number_in"):
+    for key in ("contain_all_of", "number_in", "when_named"):
         if loose.get(key) is not None and not isinstance(loose[key], list):
             loose[key] = [loose[key]]
     single = loose.get("contain")
@@ -135,9 +170,11 @@ def _rule(raw: Any) -> Rule:
         contain_all_of=_group(raw["contain_all_of"], "contain_all_of") if "contain_all_of" in raw else (),
         contain=_term(raw["contain"], "contain") if "contain" in raw else None,
         number_in=tuple(_number_in(element) for element in _list(raw, "number_in")),
+        when_named=tuple(_when_named(element) for element in _list(raw, "when_named")),
     )
     terms = sum(map(len, rule.contain_one_of)) + len(rule.contain_all_of)
     terms += sum(len(group) for element in rule.number_in for group in element.labels)
+    terms += sum(len(element.one_of) + len(element.among) for element in rule.when_named)
     if terms > MAX_TERMS:
         raise _Fault("the rule", f"has {terms:,} terms, expected at most {MAX_TERMS}")
     return rule
@@ -205,6 +242,12 @@ def _number_in(raw: Any) -> NumberIn:
         return NumberIn((_group(raw["label"], "number_in.label"),), low, high)
     groups = tuple(_group(group, "number_in.sum_of") for group in _list(raw, "sum_of"))
     return NumberIn(groups, low, high, summed=True)
+
+
+def _when_named(raw: Any) -> WhenNamed:
+    if not isinstance(raw, Mapping) or set(raw) != {"one_of", "among"}:
+        raise _Fault("when_named", f"holds {_shown(raw)}, expected a mapping with one_of and among")
+    return WhenNamed(_group(raw["one_of"], "when_named.one_of"), _group(raw["among"], "when_named.among"))
 
 
 def _limit(raw: Mapping[str, Any], key: str) -> float | None:

@@ -21,6 +21,12 @@ def rule_schema() -> dict[str, Any]:
     }
     groups = {"type": "array", "items": {"$ref": "#/$defs/group"}, "minItems": 1}
     summed: dict[str, Any] = {"type": "object", "properties": {"sum_of": groups, **limits}, "required": ["sum_of"]}
+    named = {
+        "type": "object",
+        "properties": {"one_of": {"$ref": "#/$defs/group"}, "among": {"$ref": "#/$defs/group"}},
+        "required": ["one_of", "among"],
+        "additionalProperties": False,
+    }
     for element in (label, summed):
         element.update(additionalProperties=False, anyOf=[{"required": ["min"]}, {"required": ["max"]}])
     return {
@@ -39,6 +45,12 @@ def rule_schema() -> dict[str, Any]:
                 "items": {"$ref": "#/$defs/number"},
                 "minItems": 1,
                 "description": "a number the query gives for a label (or a sum, one number per label) in a range",
+            },
+            "when_named": {
+                "type": "array",
+                "items": named,
+                "minItems": 1,
+                "description": "one of one_of, but only where the query holds any of among",
             },
         },
         "$defs": {"term": term, "group": group, "number": {"oneOf": [label, summed]}},

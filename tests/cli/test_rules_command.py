@@ -130,3 +130,14 @@ def test_without_chunks_the_message_says_how_to_name_some(capfd, workspace):
     code, out, err = run(capfd, "rules", "lint", "--workspace", workspace)
     assert (code, out) == (2, "")
     assert "expected --collection NAME" in err
+
+
+def test_many_rules_that_cannot_be_read_for_one_reason_are_one_line(capfd, workspace):
+    chunks = [Chunk(f"c{at}", "Rope", "rope", query_must={"contains": "rope"}) for at in range(69)]
+    ingest_chunks(chunks, "broken", workspace, BundledEmbedder())
+    code, out, _ = run(capfd, "rules", "import", "--collection", "broken", "--workspace", workspace)
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert "c0, c1, c10 and 66 more" in out
+    code, out, _ = run(capfd, "collections", "--workspace", workspace)
+    assert "broken: 69 chunks, 0 with rules and 69 with rules that cannot be read" in out

@@ -17,7 +17,19 @@ from rag_core.records import dump_case, load_lists, read_case
 from rag_core.spec import parse_pipeline, read_pipeline, shipped_names
 from rag_core.text import tokenize
 
-STANDARD = {"bisect", "collections", "functools", "itertools", "json", "math", "re", "sys", "typing", "unicodedata"}
+STANDARD = {
+    "ast",
+    "bisect",
+    "collections",
+    "functools",
+    "itertools",
+    "json",
+    "math",
+    "re",
+    "sys",
+    "typing",
+    "unicodedata",
+}
 """Modules of the standard library of Python 3.9 that an exported file may import (and __future__)."""
 
 SPECS = [
@@ -224,6 +236,7 @@ limits = st.one_of(st.none(), st.integers(-5, 30), st.floats(-5, 30))
 numbers = st.fixed_dictionaries(
     {}, optional={"label": st.lists(terms, max_size=2), "sum_of": groups, "min": limits, "max": limits}
 )
+named = st.fixed_dictionaries({"one_of": st.lists(terms, max_size=2)}, optional={"among": st.lists(terms, max_size=3)})
 rules = st.one_of(
     st.none(),
     st.fixed_dictionaries({"contain_one_of": groups}),
@@ -234,12 +247,13 @@ rules = st.one_of(
             "contain_all_of": st.one_of(terms, st.lists(terms, max_size=3)),
             "contain": st.one_of(terms, st.lists(terms, max_size=2), st.none()),
             "number_in": st.one_of(numbers, st.lists(numbers, max_size=2)),
+            "when_named": st.one_of(named, st.lists(named, max_size=2)),
             "other": st.just(1),
         },
     ),
     groups,
     texts,
-).flatmap(lambda rule: st.sampled_from([rule, json.dumps(rule)]))
+).flatmap(lambda rule: st.sampled_from([rule, json.dumps(rule), str(rule), {"query_must": rule}]))
 steps = st.one_of(st.sampled_from([0.0, 1e-9, 0.001, 0.03, 0.1, 0.11, 0.4]), st.floats(0, 0.5))
 
 

@@ -8,7 +8,7 @@ from rag_core.index.browse import Wanted, chunk_of, overview, page_of
 from rag_core.index.ingest import ingest, ingest_chunks
 from rag_core.types import Chunk
 
-RULE = {"version": 1, "contain_one_of": [["ork"]]}
+RULE = {"contain_one_of": [["ork"]]}
 CHUNKS = [
     Chunk("a", "Alpha", "one two three", "spell", query_must=RULE),
     Chunk("b", "Beta", "ÄRGER 100%_\\ done", "spell"),

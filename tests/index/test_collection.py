@@ -69,3 +69,19 @@ def test_a_deleted_collection_is_gone(tmp_path):
     delete_collection(tmp_path, "one")
     assert list_collections(tmp_path) == []
     assert not (tmp_path / "collections/one").exists()
+
+
+def test_rules_that_cannot_be_read_are_counted_beside_those_that_can_with_the_first_reason(tmp_path):
+    wrapped = {"query_must": {"contain_one_of": [["owlbear"]]}}
+    stored = {
+        "good": {"contain": "x"},
+        "wrapped": wrapped,
+        "text": str(wrapped),
+        "bad": {"contains": "x"},
+        "worse": "{",
+    }
+    chunks = [Chunk(name, text=name, query_must=rule) for name, rule in stored.items()]
+    ingest_chunks(chunks, "one", tmp_path, HashEmbedder())
+    (one,) = list_collections(tmp_path)
+    assert (one.chunks, one.with_rule, one.unreadable) == (5, 3, 2)
+    assert one.rule_problem.startswith("chunk bad: 'contains' is an unknown key")

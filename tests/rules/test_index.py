@@ -59,6 +59,10 @@ def random_rule(draw):
         label = {"label": ["level", "armor class"]}
         total = {"sum_of": [["level"], ["ac", "armor class"]]}
         raw["number_in"] = [{**draw.choice([label, total]), "min": low, "max": low + draw.randint(0, 12)}]
+    if draw.random() < 0.3:
+        raw["when_named"] = [{"one_of": terms(2), "among": terms(4)} for _ in range(draw.randint(1, 2))]
+        if draw.random() < 0.3:
+            raw = {"when_named": raw["when_named"]}
     return parse_rule(raw, "c")
 
 

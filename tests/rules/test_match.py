@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from rag_core.errors import InputError
 from rag_core.rules import Rule, decide, parse_rule, read_rule, reason_text, would_stay_text
 from rag_core.rules.explain import chip_text
+from rag_core.rules.model import WhenNamed
 from rag_core.rules.templates import propose
 
 CLERICS = "I.A. ATTACK MATRIX FOR CLERICS, DRUIDS AND MONKS - Opponent Armor Class {}"
@@ -202,3 +203,27 @@ def test_a_number_condition_never_crashes_and_its_spans_lie_inside(query, one, o
     rule = {"number_in": [{"label": ["level", "armor class"], "min": low, "max": high}, {**SUM["number_in"][0]}]}
     for part in decide(parse_rule(rule, "c"), query).parts:
         assert all(0 <= start < end <= len(query) for start, end in part.spans)
+
+
+NAMED = Rule(when_named=(WhenNamed(("black",), ("black dragon", "blue dragon")),))
+
+
+@pytest.mark.parametrize(
+    ("query", "stays"),
+    [
+        ("Which dragons breathe cold?", True),
+        ("How old is a blue dragon?", False),
+        ("How old is a black dragon?", True),
+        ("Is a blue dragon stronger than a black one?", True),
+        ("", True),
+    ],
+)
+def test_a_value_is_asked_for_only_where_the_query_names_one_of_its_kind(query, stays):
+    for mode in ("token", "substring"):
+        assert decide(NAMED, query, mode).satisfied == stays
+
+
+def test_a_drop_by_a_named_value_says_which_one():
+    verdict = decide(NAMED, "How old is a blue dragon?")
+    assert reason_text(verdict) == "no word of: black (the query names blue dragon)"
+    assert would_stay_text(verdict) == "would stay if the query held black"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import RuleError
-from rag_core.rules.model import NumberIn, Rule
+from rag_core.rules.model import NumberIn, Rule, WhenNamed
 from rag_core.rules.parsing import parse_rule, read_rule
 from rag_core.rules.schema import rule_schema
 
@@ -21,6 +21,7 @@ FULL = {
         {"label": ["intelligence"], "min": 10, "max": 13},
         {"sum_of": [["intelligence"], ["wisdom"]], "min": 26},
     ],
+    "when_named": [{"one_of": ["ghoul"], "among": ["ghoul", "wight"]}],
 }
 
 
@@ -30,6 +31,7 @@ def test_every_key_is_read_and_a_number_is_read_as_text():
     assert rule.contain_all_of == ("undead", "7")
     assert rule.contain == "turn"
     assert rule.number_in[0] == NumberIn((("intelligence",),), 10.0, 13.0)
+    assert rule.when_named == (WhenNamed(("ghoul",), ("ghoul", "wight")),)
     assert rule.number_in[1] == NumberIn((("intelligence",), ("wisdom",)), 26.0, None, summed=True)
 
 
@@ -67,6 +69,9 @@ def test_a_rule_written_out_is_the_same_rule_read_back():
         ({"number_in": [{"label": ["x"], "min": float("inf")}]}, "number_in.min is inf, expected a number"),
         ({"number_in": [{"label": ["x"], "least": 1}]}, "number_in holds the unknown key 'least'"),
         ({"number_in": [{"sum_of": [["x"], []], "min": 1}]}, "number_in.sum_of holds an empty group []"),
+        ({"when_named": [{"one_of": ["x"]}]}, "when_named holds {'one_of': ['x']}, expected a mapping with one_of and"),
+        ({"when_named": [{"one_of": ["x"], "among": []}]}, "when_named.among holds an empty group []"),
+        ({"query_must": {"query_must": {"contain": "x"}}}, "'query_must' is an unknown key"),
     ],
 )
 def test_what_may_not_be_stored_names_chunk_key_and_value(raw, says):
@@ -89,6 +94,10 @@ def test_what_may_not_be_stored_names_chunk_key_and_value(raw, says):
         ({"contain_all_of": "a1"}, Rule(contain_all_of=("a1",))),
         ({"contain": ["a1"]}, Rule(contain="a1")),
         ({"number_in": {"label": ["a1"], "min": 1}}, Rule(number_in=(NumberIn((("a1",),), 1.0),))),
+        ({"query_must": {"contain_one_of": [["a1"]]}}, Rule(contain_one_of=(("a1",),))),
+        ('{"query_must": {"contain": "a1"}}', Rule(contain="a1")),
+        ("{'query_must': {'contain_one_of': [['a1', 6]]}}", Rule(contain_one_of=(("a1", "6"),))),
+        ("{'contain': \"ogre's\"}", Rule(contain="ogre's")),
     ],
 )
 def test_a_recorded_rule_is_read_in_the_shapes_collections_hold(raw, rule):
@@ -107,6 +116,9 @@ def test_no_rule_is_none(raw):
         "[" * 100_000,
         '{"contain": NaN}',
         '{"contain": "a", "contain": "b"}',
+        "{'contain': 'a', 'contain': 'b'}",
+        "{'contain': __import__('os')}",
+        "{'contain': {'a'}}",
         '"' + "x" * 200_000 + '"',
         7,
         {},
@@ -175,3 +187,15 @@ def test_a_rule_larger_than_any_query_needs_is_refused(raw, says):
 def test_a_rule_at_the_limits_is_read():
     groups = [["x " * 20, *(f"y{n}" for n in range(199))]]
     assert parse_rule({"contain_one_of": groups}, "chunk c") == read_rule({"contain_one_of": groups})
+
+
+def test_the_wrapper_of_the_designs_may_be_stored_and_is_taken_off():
+    assert parse_rule({"query_must": {"contain": "a1"}}, "c1") == Rule(contain="a1")
+
+
+@given(st.recursive(st.text() | st.integers() | st.booleans() | st.none(), lambda inner: st.lists(inner)), st.data())
+def test_the_text_of_a_python_dict_is_read_as_its_json(value, data):
+    raw = {data.draw(st.sampled_from([*FULL, "query_must"])): value}
+    json_text, python_text = json.dumps(raw), str(raw)
+    expected, found = read_rule(json_text), read_rule(python_text)
+    assert found == expected or (isinstance(found, str) and isinstance(expected, str))

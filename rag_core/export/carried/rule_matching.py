@@ -65,10 +65,14 @@ def _plurals(word: str) -> tuple[str, ...]:
 def lacking(rule: Any, query: str, mode: str) -> list[str]:
     """The conditions of a rule that the query does not satisfy, in words; none: the chunk stays."""
     read = _reading(query)
-    groups, together, literal, numbers = rule
+    groups, together, literal, numbers, named = rule
     wanted = [*groups, *((term,) for term in together), *(((literal,),) if literal is not None else ())]
     found = ["no word of: " + " / ".join(group) for group in wanted if not _one_of(group, read, mode)]
-    return found + ["no number in range for: " + _label_text(one) for one in numbers if not _in_range(one, read)]
+    found += ["no number in range for: " + _label_text(one) for one in numbers if not _in_range(one, read)]
+    for own, among in named:
+        other = [] if _one_of(own, read, mode) else [term for term in among if _one_of((term,), read, mode)]
+        found += [f"no word of: {' / '.join(own)} (the query names {other[0]})"] if other else []
+    return found
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,7 +1,8 @@
-"""Rules as collections hold them: a mapping, a JSON string, flat lists. One that cannot be read drops nothing."""
+"""Rules as collections hold them: a mapping, its text, flat lists. One that cannot be read drops nothing."""
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import math
@@ -9,7 +10,7 @@ from typing import Any
 
 from rag_core.export.carried.words import tokenize
 
-KEYS = ("contain_one_of", "contain_all_of", "contain", "number_in")
+KEYS = ("contain_one_of", "contain_all_of", "contain", "number_in", "when_named")
 MAX_CHARACTERS, MAX_TERMS, MAX_TERM, MAX_WORDS = 100_000, 200, 200, 20
 
 
@@ -18,7 +19,7 @@ class BadRule(ValueError):
 
 
 def read_rule(raw: Any) -> Any:
-    """The rule as (groups, all terms, literal text, number conditions), or None where there is none to be read."""
+    """The rule as (groups, all terms, literal, numbers, values when named), or None where there is none to be read."""
     if raw is None or (isinstance(raw, str) and not raw.strip()):
         return None
     try:
@@ -32,7 +33,28 @@ def read_rule(raw: Any) -> Any:
 def _read_text(text: str) -> Any:
     if len(text) > MAX_CHARACTERS:
         raise BadRule("too long")
-    return _rule(_loosened(json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)))
+    try:
+        raw = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+    except ValueError:
+        raw = _python_literal(text)
+    if isinstance(raw, dict) and len(raw) == 1 and isinstance(raw.get("query_must"), dict):
+        raw = raw["query_must"]
+    return _rule(_loosened(raw))
+
+
+def _python_literal(text: str) -> Any:
+    """A dict or list as str() writes it, with JSON's types and no key twice."""
+    if text.lstrip()[:1] not in ("{", "["):
+        raise BadRule("no JSON")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        for node in ast.walk(tree):
+            keys = [ast.dump(key) for key in node.keys if key is not None] if isinstance(node, ast.Dict) else []
+            if len(set(keys)) < len(keys):
+                raise BadRule("a key stands twice")
+        return json.loads(json.dumps(ast.literal_eval(tree)))
+    except (TypeError, SyntaxError, MemoryError, RecursionError):
+        raise BadRule("no JSON") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -58,7 +80,7 @@ def _loosened(raw: Any) -> Any:
         groups = groups if isinstance(groups, list) else [groups]
         flat = not any(isinstance(group, list) for group in groups)
         loose["contain_one_of"] = [groups] if flat and groups else groups
-    for key in ("contain_all_of", "number_in"):
+    for key in ("contain_all_of", "number_in", "when_named"):
         if loose.get(key) is not None and not isinstance(loose[key], list):
             loose[key] = [loose[key]]
     single = loose.get("contain")
@@ -74,11 +96,13 @@ def _rule(raw: Any) -> Any:
     together = _group(raw["contain_all_of"]) if "contain_all_of" in raw else ()
     literal = _term(raw["contain"]) if "contain" in raw else None
     numbers = tuple(_number_in(element) for element in _listed(raw, "number_in"))
+    named = tuple(_when_named(element) for element in _listed(raw, "when_named"))
     terms = sum(len(group) for group in groups) + len(together)
     terms += sum(len(group) for element in numbers for group in element[0])
+    terms += sum(len(group) for element in named for group in element)
     if terms > MAX_TERMS:
         raise BadRule("too many terms")
-    return groups, together, literal, numbers
+    return groups, together, literal, numbers, named
 
 
 def _listed(raw: dict[str, Any], key: str) -> list[Any]:
@@ -121,6 +145,13 @@ def _number_in(raw: Any) -> Any:
     if "label" in raw:
         return (_group(raw["label"]),), low, high, False
     return tuple(_group(group) for group in _listed(raw, "sum_of")), low, high, True
+
+
+def _when_named(raw: Any) -> Any:
+    """A value asked for only where one among its kind is named, as (its terms, the terms of all)."""
+    if not isinstance(raw, dict) or set(raw) != {"one_of", "among"}:
+        raise BadRule("when_named")
+    return _group(raw["one_of"]), _group(raw["among"])
 
 
 def _limit(raw: dict[str, Any], key: str) -> float | None:
