@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_core.spec import build
-from rag_core.stage import Pipeline
+from rag_core.stage import Pipeline, needs_of
 from rag_core.types import Chunk, Query
 from rag_core.workspace import resolve_workspace
 
@@ -26,11 +26,11 @@ STRUCTURE_FILES = ("structure.yaml", "structure.yml", "structure.json")
 
 
 def with_entities(pipeline: Pipeline, workspace: Path | None = None) -> Pipeline:
-    """The pipeline with the finder of entities handed to each EntityFilter; any other pipeline as it is.
+    """The pipeline with the finder of entities handed to each stage that needs one; any other pipeline as it is.
 
     An InputError names the place where the workspace's structure is malformed.
     """
-    if not any(stage.name == "EntityFilter" for stage in pipeline.stages):
+    if "entities" not in needs_of(pipeline):
         return pipeline
     path = structure_path(workspace or resolve_workspace())
     return build(pipeline, {"entities": _finder(path, path.stat().st_mtime_ns if path else 0)})
@@ -42,15 +42,14 @@ def with_judge(
     chunks: Iterable[Chunk] = (),
     judge: Judge | None = None,
 ) -> Pipeline:
-    """The pipeline with a judge for each LLMFilter, and a look-up of `chunks` for that and each ExpandReferences.
+    """The pipeline with a judge for each stage that needs one, and a look-up of `chunks` for what follows references.
 
     Without `judge` it is that of the environment's endpoint; where none is named the filter falls back and says so.
     """
-    names = {stage.name for stage in pipeline.stages}
-    if not names & {"LLMFilter", "ExpandReferences"}:
-        return pipeline
-    pipeline = build(pipeline, {"chunks": {chunk.id: chunk for chunk in chunks}})
-    if "LLMFilter" not in names:
+    needs = needs_of(pipeline)
+    if "chunks" in needs:
+        pipeline = build(pipeline, {"chunks": {chunk.id: chunk for chunk in chunks}})
+    if "judge" not in needs:
         return pipeline
     from rag_core.llm import environment_judge
 
@@ -58,11 +57,11 @@ def with_judge(
 
 
 def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Judge | None = None) -> Pipeline:
-    """The pipeline with a judge, and the part of the workspace's own structure that a query needs, for each MultiHop.
+    """The pipeline with a judge, and the part of the workspace's structure that a query needs, where hops are judged.
 
     Without `judge` it is that of the environment's endpoint; where none is named the stage falls back and says so.
     """
-    if not any(stage.name == "MultiHop" for stage in pipeline.stages):
+    if "hop_judge" not in needs_of(pipeline):
         return pipeline
     from rag_core.llm import environment_judge
 

@@ -18,6 +18,7 @@ from typing import Any
 from rag_core.errors import InputError, SpecError
 from rag_core.files import parse_json, parse_yaml, read_text
 from rag_core.stage import Pipeline, Stage
+from rag_core.types import Step
 from rag_core.workspace import resolve_workspace
 
 VERSION = 1
@@ -200,15 +201,20 @@ def fingerprint(pipeline: Stage) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def with_settings(pipeline: Pipeline, stage: str, **changes: Any) -> Pipeline:
-    """The pipeline with some settings of its stage of that name changed; a SpecError where it holds none."""
-    if stage not in [held.name for held in pipeline.stages]:
-        held = ", ".join(held.name for held in pipeline.stages) or "none"
-        raise SpecError(f"pipeline {pipeline.label!r} has no stage {stage}, it has {held}")
-    stages = tuple(
-        make_stage(stage, {**held.settings(), **changes}) if held.name == stage else held for held in pipeline.stages
-    )
-    return replace(pipeline, stages=stages)
+def with_settings(pipeline: Pipeline, classes: type[Stage] | tuple[type[Stage], ...], **changes: Any) -> Pipeline:
+    """The pipeline with some settings of its stages of these classes changed; a SpecError where it holds none."""
+    classes = classes if isinstance(classes, tuple) else (classes,)
+    if not any(isinstance(stage, classes) for stage in pipeline.stages):
+        wanted = " or ".join(cls.__name__ for cls in classes)
+        names = ", ".join(stage.name for stage in pipeline.stages) or "none"
+        raise SpecError(f"pipeline {pipeline.label!r} has no stage {wanted}, it has {names}")
+    stages = (replace(stage, **changes) if isinstance(stage, classes) else stage for stage in pipeline.stages)
+    return replace(pipeline, stages=tuple(stages))
+
+
+def maker(step: Step) -> type[Stage]:
+    """The class of the stage that wrote a step, to be asked what the step says; Stage where it is not registered."""
+    return stage_class(step.stage) if step.stage in STAGES else Stage
 
 
 def build(pipeline: Pipeline, resources: Mapping[str, Any]) -> Pipeline:

@@ -148,6 +148,7 @@ class Stage(ABC):
     is_cut: ClassVar[bool] = False  # whether it ends the list by distance, rank or count, not by what a chunk says
     cheap: ClassVar[bool] = False  # whether its settings change without a search or a model, unless one says otherwise
     score: ClassVar[str] = ""  # the score kind it decides by (types.SCORES), "" for none
+    trained: ClassVar[bool] = False  # whether its settings come from training on labels, not from a grid
     carried: ClassVar[str] = ""  # the part of an exported file that does its work, "" where none does
     drawer: ClassVar[str] = ""  # what else belongs to it on a page: search, words, rules, entities, judge
     lens: ClassVar[str] = ""  # the lens it is best seen through
@@ -259,6 +260,11 @@ class Pipeline(Stage):
 def flatten(stage: Stage) -> tuple[Stage, ...]:
     """The stages of a pipeline, or the stage itself."""
     return stage.stages if isinstance(stage, Pipeline) else (stage,)
+
+
+def needs_of(pipeline: Stage) -> frozenset[str]:
+    """What the stages of a pipeline wait for together, by resource name."""
+    return frozenset().union(*(stage.needs() for stage in flatten(pipeline)))
 
 
 @dataclass(frozen=True)

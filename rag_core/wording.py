@@ -27,18 +27,17 @@ from rag_core.retrieve.word_lists import (
     read_keywords,
     read_synonyms,
 )
-from rag_core.stage import Stage, flatten
+from rag_core.stage import Stage, needs_of
 from rag_core.workspace import resolve_workspace
 
 KINDS = ("keywords", "synonyms")
 FOLDER = "words"
 _ENDINGS = (".yaml", ".yml", ".json")
-_STAGES = {"NormaliseKeywords": "keywords", "ExpandSynonyms": "synonyms"}
 
 
 def word_resources(pipeline: Stage, index: Any, eval_set: str = "") -> dict[str, Any]:
     """The lists that the pipeline's rewrites are handed, by resource name; nothing where it has none."""
-    kinds = {_STAGES[stage.name] for stage in flatten(pipeline) if stage.name in _STAGES}
+    kinds = needs_of(pipeline).intersection(KINDS)
     if not kinds:
         return {}
     workspace = workspace_of(index)

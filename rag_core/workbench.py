@@ -26,7 +26,7 @@ from rag_core.resources import with_entities, with_hop_judge, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint, make_stage
-from rag_core.stage import Pipeline, Stage
+from rag_core.stage import Pipeline, Stage, needs_of
 from rag_core.types import Candidates, Case, Hit, Query
 from rag_core.wording import word_resources, words_of
 
@@ -91,7 +91,7 @@ def live(pipeline: Pipeline, index: Any, eval_set: str = "", hop_judge: Any = No
         pipeline = replace(pipeline, stages=(*rewrites, Dense(), *rest))
     chunks = getattr(getattr(index, "snapshot", None), "chunks", ())
     pipeline = build(pipeline, {"index": index, **word_resources(pipeline, index, eval_set)})
-    if any(stage.name == "MultiHop" for stage in pipeline.stages):
+    if "search" in needs_of(pipeline):
         found = {"headers": getattr(index, "headers", None), "search": search_of(pipeline)}
         pipeline = with_hop_judge(build(pipeline, found), judge=hop_judge)
     return with_judge(with_entities(pipeline), chunks=chunks)

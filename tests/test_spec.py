@@ -88,12 +88,12 @@ def test_yaml_bombs_and_duplicate_keys_are_refused(tmp_path):
 
 def test_fingerprint_ignores_the_name_and_sees_the_settings():
     a, b = parse_pipeline({"name": "a", "stages": ["TopK"]}), parse_pipeline({"name": "b", "stages": ["TopK"]})
-    assert fingerprint(a) == fingerprint(b) != fingerprint(with_settings(a, "TopK", k=3))
+    assert fingerprint(a) == fingerprint(b) != fingerprint(with_settings(a, TopK, k=3))
 
 
 def test_a_short_option_for_a_stage_the_spec_lacks_names_the_stage():
     with pytest.raises(SpecError, match="no stage AdaptiveGap, it has TopK"):
-        with_settings(parse_pipeline(["TopK"]), "AdaptiveGap", gap_threshold=0.2)
+        with_settings(parse_pipeline(["TopK"]), AdaptiveGap, gap_threshold=0.2)
 
 
 def test_a_filter_before_the_source_is_refused():

@@ -38,7 +38,7 @@ class Measured:
         """(cases, pipelines ready to run, the grade from which a chunk is relevant)."""
         if (self.lists is None) == (self.eval_set is None):
             raise InputError("expected either --lists FILE or --eval-set NAME")
-        pipelines = [laid_over(spec, {}) for spec in specs]
+        pipelines = [laid_over(spec) for spec in specs]
         if self.lists is not None:
             from rag_core.records import load_lists
 

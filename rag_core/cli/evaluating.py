@@ -139,7 +139,7 @@ def evaluate(
     folder = resolve_workspace(workspace)
     with opened(eval_set, collection, source, folder, approximate) as whole:
         one, notices = judged(narrowed(whole, split, tag, name, first), judge_labels, folder, min_grade)
-        specs = one.runnable([laid_over(spec, short.settings) for spec in pipeline or ["fixed-15"]], simulated_hops)
+        specs = one.runnable([laid_over(spec, short) for spec in pipeline or ["fixed-15"]], simulated_hops)
         if engine is not None:
             if debug or keeping.wanted or simulated_hops:
                 raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")

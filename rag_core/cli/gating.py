@@ -47,7 +47,7 @@ def gate(
 
     rules = GateRules(measure, margin, alpha, min_queries, seed)
     before = find_run(baseline, workspace)
-    specs = [laid_over(spec, {}) for spec in pipeline or ["fixed-15"]]
+    specs = [laid_over(spec) for spec in pipeline or ["fixed-15"]]
     after = _measured(before, specs, lists, eval_set, collection, source, split, rules, workspace)
     results = judge(before, after, rules, baseline_pipeline)
     for path, text in (

@@ -147,7 +147,7 @@ def write_run_file(
     from rag_core.store.exchange.trec import escape_id
 
     bench = open_bench(eval_set, None, collection, resolve_workspace(workspace), split, None, None, depth)
-    report = run(bench.cases, laid_over(pipeline, {}), bench.min_grade)
+    report = run(bench.cases, laid_over(pipeline), bench.min_grade)
     text = write_run(report, escape_id)
     write_whole(out, text)
     lines = text.count("\n")

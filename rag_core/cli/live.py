@@ -45,7 +45,7 @@ def query(
     from rag_core.types import Case, Query
 
     case = Case(Query("query", check_question(text)))
-    specs = [laid_over(spec, short.settings) for spec in pipeline or ["fixed-15"]]
+    specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
     index = searched(resolve_workspace(workspace), collection, source, approximate)
     try:
         reports = run_all([case], [workbench.live(spec, index) for spec in specs])

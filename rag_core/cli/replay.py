@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,6 +15,9 @@ from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.run_saving import Keeping
 from rag_core.errors import InputError
+
+if TYPE_CHECKING:
+    from rag_core.stage import Pipeline
 
 Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
 
@@ -27,28 +30,34 @@ class Short:
     distance_threshold: float | None = typer.Option(None, "--distance-threshold", help="AdaptiveGap.distance_offset.")
     max_chunks: int | None = typer.Option(None, "--max-chunks", help="AdaptiveGap.max_results.")
     max_hops: int | None = typer.Option(
-        None, "--max-hops", help="MultiHop.max_hops: most further retrievals, 0 is off; recorded lists are not hopped."
+        None,
+        "--max-hops",
+        help="MultiHop.max_hops: most further retrievals, 0 is off; a pipeline without that stage gets it at its end. "
+        "Recorded lists are not hopped.",
     )
-    k: int | None = typer.Option(None, "-k", help="TopK.k.")
+    k: int | None = typer.Option(None, "-k", help="TopK.k and Requery.k.")
 
-    @property
-    def settings(self) -> dict[str, dict[str, Any]]:
-        """What was given, by stage."""
-        adaptive = {
-            "gap_threshold": self.gap_threshold,
-            "distance_offset": self.distance_threshold,
-            "max_results": self.max_chunks,
-        }
-        by_stage: dict[str, dict[str, Any]] = {
-            "AdaptiveGap": adaptive,
-            "TopK": {"k": self.k},
-            "MultiHop": {"max_hops": self.max_hops},
-        }
-        given = {
-            stage: {name: value for name, value in settings.items() if value is not None}
-            for stage, settings in by_stage.items()
-        }
-        return {stage: settings for stage, settings in given.items() if settings}
+    def over(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with these settings laid over its stages; a SpecError names the stage that it lacks."""
+        from rag_core.filters.adaptive import AdaptiveGap
+        from rag_core.filters.cutoff import TopK
+        from rag_core.retrieve.multihop import MultiHop
+        from rag_core.retrieve.requery import Requery
+        from rag_core.spec import with_settings
+
+        if self.gap_threshold is not None:
+            pipeline = with_settings(pipeline, AdaptiveGap, gap_threshold=self.gap_threshold)
+        if self.distance_threshold is not None:
+            pipeline = with_settings(pipeline, AdaptiveGap, distance_offset=self.distance_threshold)
+        if self.max_chunks is not None:
+            pipeline = with_settings(pipeline, AdaptiveGap, max_results=self.max_chunks)
+        if self.k is not None:
+            pipeline = with_settings(pipeline, (TopK, Requery), k=self.k)
+        if self.max_hops is None:
+            return pipeline
+        if any(isinstance(stage, MultiHop) for stage in pipeline.stages):
+            return with_settings(pipeline, MultiHop, max_hops=self.max_hops)
+        return replace(pipeline, stages=(*pipeline.stages, MultiHop(max_hops=self.max_hops)))
 
 
 @grouped
@@ -88,7 +97,7 @@ def replay(
 
         cases = with_labels(cases, read_qrels(qrels))
     cases = chosen(cases, name, first)
-    pipelines = [laid_over(spec, short.settings) for spec in pipeline or ["unfiltered"]]
+    pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
     if debug:
         show_traces(reports)
@@ -114,15 +123,13 @@ def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list
     return cases[:first] if first else cases
 
 
-def laid_over(source: str, settings: dict[str, dict[str, Any]]) -> Any:
-    """The pipeline of a spec with settings by stage laid over it; one for a stage it lacks is an error."""
+def laid_over(source: str, short: Short | None = None) -> Pipeline:
+    """The pipeline of a spec with the short options laid over it and its handles in place."""
     from rag_core.resources import with_entities, with_judge
-    from rag_core.spec import read_pipeline, with_settings
+    from rag_core.spec import read_pipeline
 
     pipeline = read_pipeline(source)
-    for stage, given in settings.items():
-        pipeline = with_settings(pipeline, stage, **given)
-    return with_judge(with_entities(pipeline))
+    return with_judge(with_entities(pipeline if short is None else short.over(pipeline)))
 
 
 def measures_of(names: list[str] | None) -> Any:

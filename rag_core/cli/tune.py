@@ -13,7 +13,7 @@ import typer
 from rag_core.cli.options import Collection, EvalSetName, Json, MinGrade, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.tune_methods import METHODS, Asked
-from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, read_cases
+from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, read_cases, swept_stage
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -64,7 +64,7 @@ def tune(
     run = METHODS[checked(method, given)]
     cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace, pipeline)
     place = resolve_workspace(workspace)
-    plan = (pipeline, stage, grid, objective, constraint, folds, holdout, given, out, seed)
+    plan = (pipeline, swept_stage(stage), grid, objective, constraint, folds, holdout, given, out, seed)
     document, lines = run(Asked(cases, grade, place, *plan))
     if json:
         emit({"method": method, **document})

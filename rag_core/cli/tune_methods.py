@@ -63,7 +63,7 @@ class Asked:
 
 
 def plane(asked: Asked) -> Answer:
-    """The best point of a plane or grid; with the stage LearnedCut a trained one."""
+    """The best point of a plane or grid; of a stage that is trained, what training gives."""
     check_objective(asked.objective)
     given, chooser = _chooser(asked)
     dev, test = asked.split()
@@ -78,7 +78,9 @@ def plane(asked: Asked) -> Answer:
 
 def learned(asked: Asked) -> Answer:
     """LearnedCut trained on the dev queries; its parameters are plain numbers of the pipeline."""
-    return plane(replace(asked, stage="LearnedCut"))
+    from rag_core.filters.learned import LearnedCut
+
+    return plane(replace(asked, stage=LearnedCut.__name__))
 
 
 def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
@@ -92,8 +94,9 @@ def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: A
 def _chooser(asked: Asked) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
     from rag_core.evaluate.tune import choose
+    from rag_core.spec import stage_class
 
-    if asked.stage == "LearnedCut":
+    if stage_class(asked.stage).trained:
         return None, _trainer(asked)
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid)
     plan = partial(choose, objective=asked.objective, floor=asked.floor, min_grade=asked.min_grade)
@@ -104,8 +107,8 @@ def _trainer(asked: Asked) -> Callable[[Sequence[Any]], Any]:
     from rag_core.evaluate.learned import choose_trained
 
     if asked.grid is not None or asked.constraint is not None:
-        raise InputError("LearnedCut is trained, not swept: it got a --grid or a --constraint, expected neither")
-    pipeline = with_stage(asked.pipeline, "LearnedCut")
+        raise InputError(f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither")
+    pipeline = with_stage(asked.pipeline, asked.stage)
     return partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
 
 

@@ -17,16 +17,11 @@ from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
-DEFAULT_GRIDS = {
-    "AdaptiveGap": "gap_threshold=0.01:0.3:60,distance_offset=0.05:0.6:40",
-    "TopK": "k=1:50:50",
-    "MinSimilarity": "min_relevance=0:1:101",
-}
 FILE_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md)."
 FRONT_HELP = "The stages in front; a spec that holds the stage is swept in place, with its own settings."
 
 File = typer.Argument(None, help=FILE_HELP)
-StageName = typer.Option("AdaptiveGap", "--stage", help="The stage whose settings the grid names.")
+StageName = typer.Option("", "--stage", help="The stage whose settings the grid names; default: AdaptiveGap.")
 Grid = typer.Option(None, "--grid", help="'name=low:high:count,name=a|b|c'; also Stage.setting and Stage=on|off.")
 Front = typer.Option("unfiltered", "--pipeline", "-p", help=FRONT_HELP)
 Depth = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query, for a set without lists.")
@@ -50,6 +45,7 @@ def sweep(
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
     from rag_core.evaluate import chain
 
+    stage = swept_stage(stage)
     cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace, pipeline)
     swept, axes = swept_pipeline(pipeline, stage, grid)
     if engine is None:
@@ -126,11 +122,20 @@ def swept_pipeline(
 ) -> tuple[Any, tuple[Any, ...]]:
     """The pipeline with the stage in it, behind what the spec holds unless it holds it already, and the grid's axes."""
     from rag_core.evaluate.grid import parse_grid
+    from rag_core.spec import stage_class
 
-    text = grid or DEFAULT_GRIDS.get(stage)
-    if text is None:
+    rows = stage_class(stage).declared()
+    text = grid or ",".join(f"{row.name}={row.grid[0]}:{row.grid[1]}:{row.grid[2]}" for row in rows if row.grid)
+    if not text:
         raise InputError(f"there is no default grid for {stage}, expected --grid 'name=a|b|c'")
     return with_stage(source, stage), parse_grid(text, stage, most)
+
+
+def swept_stage(name: str) -> str:
+    """The stage that a sweep names, the adaptive cut where it names none."""
+    from rag_core.filters.adaptive import AdaptiveGap
+
+    return name or AdaptiveGap.__name__
 
 
 def with_stage(source: str, stage: str) -> Any:

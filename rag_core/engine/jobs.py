@@ -22,6 +22,7 @@ from rag_core.evaluate.chain import Table
 from rag_core.evaluate.experiment import unique_names
 from rag_core.evaluate.grid import Axis
 from rag_core.evaluate.scores import QueryScores, summarise
+from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.index.embed import BundledEmbedder, Vectors
 from rag_core.records import dump_case
 from rag_core.spec import dump_stages
@@ -29,7 +30,7 @@ from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 TEXTS = 256  # texts of a part of an ingest
-WHOLE = {("AdaptiveGap", name) for name in ("gap_threshold", "min_results", "max_results")}
+WHOLE = {(AdaptiveGap.__name__, name) for name in ("gap_threshold", "min_results", "max_results")}
 """Settings whose values belong together: sums shared over the axis, limits of which only some pairs are possible."""
 
 

@@ -23,11 +23,12 @@ from rag_core.evaluate.optimum import SAME, Optimum, optimum
 from rag_core.evaluate.sweep import plane_of
 from rag_core.evaluate.variants import Captures, Chain
 from rag_core.evaluate.view import Floats, View, settings_array
+from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 QUANTITIES = ("SetP", "SetR", "SetF", "kept_mean")
-_CUT = "AdaptiveGap"
+_CUT = AdaptiveGap.__name__
 Progress = Callable[[int, int], None]
 """Called with (done, total) variants; one that raises Cancelled ends the sweep with what is done."""
 

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rag_core.evaluate.experiment import kept_ids, start_of
 from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.cutoff import cosine_similarity
-from rag_core.spec import setting_fields, stage_class
+from rag_core.filters.cutoff import MinSimilarity, cosine_similarity
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case
 
 _TRIED = 21  # values of a range whose change points are not known
-RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
-    ("AdaptiveGap", "gap_threshold"): (0.05, 0.15),
-    ("AdaptiveGap", "distance_offset"): (0.2, 0.6),
-    ("AdaptiveGap", "min_results"): (1, 5),
-    ("AdaptiveGap", "max_results"): (5, 15),
-    ("TopK", "k"): (1, 15),
-    ("MinSimilarity", "min_relevance"): (0.2, 0.7),
-}
-"""The ranges a person would turn a knob through at first."""
+Ranges = Mapping[tuple[str, str], tuple[float, float]]
+"""(stage, setting) → the range a knob is turned through."""
+
+
+def usual_ranges(pipeline: Pipeline) -> Ranges:
+    """The usual ranges of every setting that the threshold lens shows: those of its cuts by distance, rank or score."""
+    stages = {stage.name: stage for stage in pipeline.stages if stage.lens == "threshold"}
+    rows = ((name, row) for name, stage in stages.items() for row in stage.declared())
+    return {(name, row.name): row.usual for name, row in rows if row.usual}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,9 @@ def knob(cases: Sequence[Case], pipeline: Pipeline, stage: str, setting: str, lo
     return Knob(stage, setting, low, high, sets)
 
 
-def knobs(
-    cases: Sequence[Case], pipeline: Pipeline, ranges: Mapping[tuple[str, str], tuple[float, float]] = RANGES
-) -> list[Knob]:
-    """Every knob of the pipeline's stages that has a range, in the order of the ranges."""
+def knobs(cases: Sequence[Case], pipeline: Pipeline, ranges: Ranges | None = None) -> list[Knob]:
+    """Every knob of the pipeline's stages that has a range, in the order of the ranges; without any, the usual ones."""
+    ranges = usual_ranges(pipeline) if ranges is None else ranges
     held = {stage.name for stage in pipeline.stages}
     return [knob(cases, pipeline, *name, *limits) for name, limits in ranges.items() if name[0] in held]
 
@@ -91,14 +88,9 @@ def _values(stage: Stage, reaching: Candidates, setting: str, low: float, high: 
         ranked = stage.arrange(reaching.hits, reaching)
         distances = tuple(hit.distance for hit in ranked if hit.distance is not None and not hit.origin)
         return list(stage.change_points(setting, distances)) if distances else []
-    if stage.name == "MinSimilarity":
+    if isinstance(stage, MinSimilarity):
         known = [cosine_similarity(hit, reaching.metric) for hit in reaching.hits]
         return [value for one in known if one is not None for value in (one, one + 2e-9)]
-    if _is_whole(type(stage), setting):
+    if next(row.kind for row in stage.declared() if row.name == setting) == "int":
         return range(int(low), int(high) + 1)
     return [low + (high - low) * step / (_TRIED - 1) for step in range(_TRIED)]
-
-
-def _is_whole(cls: type[Stage], setting: str) -> bool:
-    field: Any = setting_fields(stage_class(cls.__name__))[setting]
-    return str(field.type).startswith("int")

@@ -16,9 +16,10 @@ from typing import Any
 
 from rag_core.evaluate.agreement import cohen_kappa
 from rag_core.evaluate.experiment import Outcome, PipelineReport, kept_ids
+from rag_core.filters.llm import LLMFilter
 from rag_core.types import Step
 
-STAGE = "LLMFilter"
+STAGE = LLMFilter.__name__
 DROPPED = ("DISCARD", "not mentioned")
 UNDECIDED = "undecided"
 

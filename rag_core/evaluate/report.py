@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 from rag_core.evaluate.experiment import Outcome, PipelineReport
 from rag_core.filters.cutoff import is_weak
-from rag_core.spec import dump_stages
+from rag_core.spec import dump_stages, maker
+from rag_core.stage import Stage
 from rag_core.types import RANKS, Candidates, Drop, Hit
 
 VERSION = 1
@@ -120,10 +120,11 @@ def trace_text(result: Candidates) -> list[str]:
     """The trace as lines of text for people: stages, the cut with its distances and gaps, what stays and why not."""
     text = [f"query {result.query.id}: {result.query.text}"]
     for step in result.steps:
+        cls = maker(step)
         text.append(f"  {step.stage}: {step.entered} in, {step.left} out")
-        text.extend(f"    {line}" for line in _said(step.facts))
-        if "cut" in step.facts:
-            text.extend(_cut_text(step.facts["cut"], step.facts["distances"]))
+        if (line := cls.said(step)) != Stage.said(step):
+            text.append(f"    {line}")
+        text.extend(f"    {line}" for line in cls.details(step))
     text.extend(f"  kept     rank {hit.rank:>3}  {hit.chunk.id}" for hit in result.hits)
     text.extend(
         f"  dropped  rank {drop.hit.rank:>3}  {drop.hit.chunk.id}  {drop.stage}: {drop.reason.text}"
@@ -131,33 +132,3 @@ def trace_text(result: Candidates) -> list[str]:
     )
     text.extend(f"  warning  {notice.stage} {notice.chunk_id}: {notice.text}" for notice in result.notices)
     return text
-
-
-def _said(facts: Any) -> list[str]:
-    """What a rewrite made of the query, how rankings were fused, and what each hop found missing, as lines."""
-    lines = [f"{side} query: {facts[f'{side}_query']}" for side in ("dense", "lexical") if f"{side}_query" in facts]
-    if "found_both" in facts:
-        found = f"{facts['found_dense']} by vectors, {facts['found_lexical']} by words, {facts['found_both']} by both"
-        lines.append(f"{found}; weights {facts['weights']}, k {facts['rrf_k']:g}")
-    for one in facts.get("hops", ()):
-        said = "can answer" if one["can_answer"] else f"misses: {one['missing_query']}"
-        lines.append(f"hop {one['hop']}: the model {said} ({one['reasoning']})")
-    for one in facts.get("brought", ()):
-        lines += [f"hop {one['hop']} brought {chunk['id']}: {chunk['how']}" for chunk in one["chunks"]]
-    return [*lines, f"ended: {facts['stop']}"] if "hops" in facts else lines
-
-
-def _cut_text(cut: Any, distances: Sequence[float]) -> list[str]:
-    """The adaptive cut in words: distances, gaps, threshold, the skipped first gap and the chosen one."""
-    gaps = [after - before for before, after in pairwise(distances)]
-    lines = [
-        "    distances " + " ".join(f"{distance:.4f}" for distance in distances),
-        "    gaps      " + " ".join(f"{gap:.4f}" for gap in gaps) + ("  (the first is skipped)" if gaps else ""),
-        f"    threshold {cut.gap_threshold:.4f}",
-    ]
-    if cut.gap_index is not None:
-        lines.append(f"    chosen gap {cut.gap:.4f} after position {cut.gap_index + 1}, {cut.keep} stay")
-    else:
-        reach = "" if cut.reach is None else f" up to distance {cut.reach:.4f}"
-        lines.append(f"    no gap reaches the threshold: the offset keeps{reach}, {cut.keep} stay")
-    return lines

@@ -102,7 +102,7 @@ def fixed_k(
     Where no k reaches the floor, the best by the floor's own measure.
     """
     longest = max([len(start_of(case).hits) for case in cases] + [1])
-    axis = Axis("k", "TopK", "k", tuple(range(1, min(longest, 1000) + 1)))
+    axis = Axis("k", TopK.__name__, "k", tuple(range(1, min(longest, 1000) + 1)))
     table = sweep(cases, Pipeline((*front, TopK())), (axis,), min_grade=min_grade)
     best = table.best_at(objective, floor) or (table.best_at(floor[0]) if floor else None) or (1,)
     k = int(best[0])

@@ -18,11 +18,10 @@ from typing import Any
 from rag_core.errors import InputError, SpecError
 from rag_core.files import lines, read_text
 from rag_core.records import read_case
-from rag_core.spec import dump_stages, fingerprint
+from rag_core.spec import STAGES, dump_stages, fingerprint, stage_class
 from rag_core.stage import Pipeline
 
 PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "running")
-CARRIED = ("QueryMust", "Requery", "AdaptiveGap", "MinSimilarity", "TopK")
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors.jsonl"
 _OWN = "rag_core.export.carried"
@@ -36,7 +35,11 @@ def export_filter(pipeline: Pipeline) -> str:
     """
     check_carried(pipeline)
     filters = replace(pipeline, stages=tuple(stage for stage in pipeline.stages if stage.kind != "source"))
-    stages = [(name, settings) for entry in dump_stages(filters) for name, settings in entry.items()]
+    stages = [
+        (stage.name, stage.carried, settings)
+        for stage, entry in zip(filters.stages, dump_stages(filters), strict=True)
+        for settings in entry.values()
+    ]
     constants = {"STAGES": _literal(stages), "SELF_TEST": _literal(self_test_of(filters))}
     imports, bodies = _joined(constants)
     return "\n".join([_header(pipeline), *imports, "", *bodies])
@@ -45,10 +48,11 @@ def export_filter(pipeline: Pipeline) -> str:
 def check_carried(pipeline: Pipeline) -> None:
     """A SpecError for the first stage that an exported file cannot do."""
     for stage in pipeline.stages:
-        if stage.kind != "source" and stage.name not in CARRIED:
+        if stage.kind != "source" and not stage.carried:
+            able = ", ".join(name for name in STAGES if stage_class(name).carried)
             raise SpecError(
                 f"pipeline {pipeline.label or 'pipeline'!r} has the stage {stage.name}, which an exported file cannot "
-                f"do, expected only {', '.join(CARRIED)} after the source"
+                f"do, expected only {able} after the source"
             )
 
 
@@ -93,11 +97,8 @@ from __future__ import annotations
 
 def _reads_on(pipeline: Pipeline) -> str:
     """What a service must know of a pipeline that refills: it can only refill from what it was handed."""
-    for stage in pipeline.stages:
-        if stage.name == "Requery":
-            deep = stage.settings()["k"] * stage.settings()["max_iterations"]
-            return f"It refills what rules drop: hand over a deep list, {deep} chunks or more.\n\n"
-    return ""
+    deep = max((stage.reach for stage in pipeline.stages), default=0)
+    return f"It refills what rules drop: hand over a deep list, {deep} chunks or more.\n\n" if deep else ""
 
 
 def _harmless(text: str) -> str:

@@ -69,6 +69,7 @@ class LearnedCut(Filter):
     )
 
     title: ClassVar[str] = "learned cut"
+    trained: ClassVar[bool] = True
     is_cut: ClassVar[bool] = True
     score: ClassVar[str] = "distance"
     lens: ClassVar[str] = "threshold"

@@ -70,7 +70,7 @@ def stages_of(
 ) -> list[LLMFilter]:
     """One filter per prompt variant; all of them where none is named."""
     names = [str(settings.get("variant", "terse"))] if only_default else list(variants or variant_names())
-    found = [make_stage("LLMFilter", {**settings, "variant": name}) for name in names]
+    found = [make_stage(LLMFilter.__name__, {**settings, "variant": name}) for name in names]
     return [stage for stage in found if isinstance(stage, LLMFilter)]
 
 

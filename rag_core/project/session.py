@@ -27,9 +27,7 @@ from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.evaluate.tally import PipelineTally, measure_all
 from rag_core.evaluate.tune import fixed_k
 from rag_core.files import read_text, write_whole
-from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.cutoff import MinSimilarity, TopK
-from rag_core.filters.learned import LearnedCut
+from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import list_collections, revision_of
 from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
@@ -54,7 +52,6 @@ COMMITTED_EVERY = 50  # questions between two writes of captured lists: what a k
 RULES = "rules.json"
 LINKS = "links"
 STORE_FILE = "winnow.db"
-CUTS = (AdaptiveGap, LearnedCut, TopK, MinSimilarity)
 Progress = Callable[[int, int], None]
 
 
@@ -310,7 +307,7 @@ class Session:
         with self._lock:
             if key in self._baselines:
                 return self._baselines[key]
-        places = [at for at, stage in enumerate(pipeline.stages) if isinstance(stage, CUTS)]
+        places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
         if places:
             front, back = pipeline.stages[: places[-1]], pipeline.stages[places[-1] + 1 :]
         else:
@@ -512,7 +509,7 @@ def must_search(pipeline: Pipeline) -> bool:
 
 def _refill(pipeline: Pipeline) -> int:
     """How far down the ranking the pipeline's refill may read; 0 without one."""
-    return max((stage.k * stage.max_iterations for stage in pipeline.stages if isinstance(stage, Requery)), default=0)
+    return max((stage.reach for stage in pipeline.stages), default=0)
 
 
 def _deepened(front: Pipeline, pipeline: Pipeline) -> Pipeline:

@@ -61,9 +61,10 @@ def test_without_an_endpoint_the_first_retrieval_stands_and_that_is_counted(run)
     assert query["kept"][0].keys() >= {"distance", "bm25", "rrf"}
 
 
-def test_max_hops_is_a_short_option_of_a_stage_that_must_be_there(run):
+def test_max_hops_is_set_where_the_stage_is_and_else_adds_it_at_the_end(run):
     text = ("query", "heal", "--collection", "skirmish-rules")
     document, _ = run(*text, "-p", HOPS, "--max-hops", "0")
     assert document["pipelines"][0]["queries"][0]["fallbacks"] == []
-    _, said = run(*text, "--max-hops", "2", code=2)
-    assert "has no stage MultiHop" in said
+    document, _ = run(*text, "-p", "fixed-15", "--max-hops", "2")
+    *_, last = document["pipelines"][0]["spec"]
+    assert last["MultiHop"]["max_hops"] == 2

@@ -97,6 +97,21 @@ def test_the_short_option_moves_the_gap_threshold(replayed):
     assert query["dropped"][0]["reason"].startswith("distance 0.7419, cut after rank 3: gap 0.0266 ≥ 0.0200")
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "options", "stage", "setting"),
+    [
+        ("query-must-refill", ("-k", "7"), "Requery", {"k": 7}),
+        ("fixed-15", ("-k", "7"), "TopK", {"k": 7}),
+        ("adaptive-default", ("--max-chunks", "7"), "AdaptiveGap", {"max_results": 7}),
+        ("fixed-15", ("--max-hops", "2"), "MultiHop", {"max_hops": 2}),
+    ],
+)
+def test_a_short_option_is_laid_over_the_stage_that_has_it(replayed, pipeline, options, stage, setting):
+    spec = replayed(COMBAT, "-p", pipeline, *options)["pipelines"][0]["spec"]
+    settings = {name: values for entry in spec for name, values in entry.items()}
+    assert settings[stage].items() >= setting.items()
+
+
 def test_the_seven_short_lists(replayed):
     queries = replayed(SHORT, "--pipeline", "adaptive-default")["pipelines"][0]["queries"]
     assert {query["id"]: len(query["kept"]) for query in queries} == {
@@ -185,6 +200,8 @@ def test_a_bad_file_is_one_sentence_and_exit_code_2(refused, tmp_path, content, 
         ([COMBAT, "-p", '[{"TopK": {"kk": 3}}]'], "unknown setting 'kk'"),
         ([COMBAT, "-p", "adaptive-default", "--gap-threshold", "-1"], "gap_threshold is -1"),
         ([COMBAT, "-p", "unfiltered", "--gap-threshold", "0.1"], "no stage AdaptiveGap"),
+        ([COMBAT, "-p", "unfiltered", "--max-chunks", "5"], "no stage AdaptiveGap"),
+        ([COMBAT, "-p", "adaptive-default", "-k", "5"], "no stage TopK or Requery"),
         ([COMBAT, "-t", "nope"], "no query 'nope'"),
         ([COMBAT, "--measure", "nDCGG"], "nDCGG"),
         ([COMBAT, "--no-such-option"], "--no-such-option"),

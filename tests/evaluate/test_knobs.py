@@ -46,7 +46,7 @@ def test_change_points_find_what_a_fine_grid_finds():
 def test_every_knob_of_the_stages_is_looked_at():
     pipeline = parse_pipeline([{"MinSimilarity": {"min_relevance": 0.3}}, {"TopK": {"k": 5}}])
     found = knobs(planted.planted_gap(1, 5), pipeline)
-    assert [(one.stage, one.setting) for one in found] == [("TopK", "k"), ("MinSimilarity", "min_relevance")]
+    assert [(one.stage, one.setting) for one in found] == [("MinSimilarity", "min_relevance"), ("TopK", "k")]
     assert found[0].changed == 5
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rag_core.export.carried.cutting import how_many
 from rag_core.export.carried.refilling import by_rule, refilled
 
-STAGES: list[Any] = []
+STAGES: list[Any] = []  # (stage, the part of this file that does its work, its settings)
 SELF_TEST: list[Any] = []
 
 DEFAULT_CUT = {"gap_threshold": 0.1, "distance_offset": 0.4}
@@ -52,8 +52,8 @@ def _run(query: str, given: list[Any], metric: str, order: str) -> list[tuple[bo
     left = list(range(len(given)))
     scored = [_scores(chunk, metric) for chunk in given]
     dropped: list[tuple[bool, int, tuple[str, str]]] = []
-    for name, settings in STAGES:
-        left, reasons = _stage(name, settings, query, given, scored, left, metric, order)
+    for name, part, settings in STAGES:
+        left, reasons = _stage(part, settings, query, given, scored, left, metric, order)
         dropped += [(True, at, (name, reasons[at])) for at in left if at in reasons]
         left = [at for at in left if at not in reasons]
     return [(False, at, ("", "")) for at in left] + dropped
@@ -71,7 +71,7 @@ def _scores(chunk: Mapping[str, Any], metric: str) -> tuple[Any, Any]:
 
 
 def _stage(
-    name: str,
+    part: str,
     settings: dict[str, Any],
     query: str,
     given: list[Any],
@@ -81,13 +81,13 @@ def _stage(
     order: str,
 ) -> tuple[list[int], dict[int, str]]:
     """The places in the order the stage judges them, and why those that go do."""
-    if name == "TopK":
+    if part == "first":
         return left, {at: f"behind the first {settings['k']}" for at in left[settings["k"] :]}
-    if name == "QueryMust":
+    if part == "rules":
         return left, by_rule(settings["mode"], query, given, left)
-    if name == "Requery":
+    if part == "refill":
         return refilled(settings, query, given, [distance for distance, _ in scored], left, order)
-    if name == "MinSimilarity":
+    if part == "floor":
         return left, _below(settings["min_relevance"], scored, left, metric)
     return _cut(settings, query, given, scored, left, metric, order)
 
