@@ -225,6 +225,10 @@ class Stage(ABC):
         """The stage on a list it has run on before; one whose work costs does not do it twice."""
         return self(candidates)
 
+    def settled(self, candidates: Candidates) -> Stage:
+        """The stage with what it asked about this list in hand: other settings are then decided on the same answers."""
+        return self
+
     def __call__(self, candidates: Candidates) -> Candidates:
         """Run the stage and write its step into the trace."""
         started = perf_counter()

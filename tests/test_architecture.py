@@ -42,6 +42,7 @@ MAY = {
     "evaluate": BASE | {"stage", "filters", "retrieve", "spec", "records"},
     "judged": BASE | {"stage", "filters", "spec", "evaluate", "records", "llm", "workbench"},
     "engine": BASE | {"stage", "filters", "records", "spec", "evaluate", "index", "resources", "workbench"},
+    "tune": BASE | {"stage", "filters", "retrieve", "spec", "evaluate"},
     "report": BASE | {"evaluate"},
     "export": BASE | {"stage", "records", "spec"},
     "project": BASE

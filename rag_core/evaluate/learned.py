@@ -72,7 +72,7 @@ def _examples(
         looked = [hit for hit in hits if hit.distance is not None][:max_results]
         rows += features([hit.scores["distance"] for hit in looked], query_length(case.query.text))
         flags += [case.grades.get(hit.chunk.id, 0) >= min_grade for hit in looked]
-        weights += [max_results / len(looked)] * len(looked)
+        weights += [max_results / len(looked) for _ in looked]  # a list that a stage in front emptied has no place
     return np.array(rows), flags, weights
 
 

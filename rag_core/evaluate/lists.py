@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rag_core.errors import InputError
 from rag_core.evaluate.scores import score
-from rag_core.types import Candidates, Case, Hit
+from rag_core.types import Candidates, Case, Hit, Order
 
 Whole = NDArray[np.int64]
 BEYOND = 2**62  # stands behind every list: further than any distance
@@ -70,32 +70,37 @@ class Lists:
             return None
         return np.asarray((behind + np.arange(count)[:, None] * (2 * _WIDEST)).ravel())
 
-    def within(self, reach: Whole) -> Whole:
-        """How many of each list lie at most so far behind its nearest. `reach` in units, shape (q, n) or (1, n)."""
-        one_row, places = self._in_one_row, np.arange(len(self.lengths))[:, None]
+    def within(self, reach: Whole, rows: Whole | None = None) -> Whole:
+        """How many of each list lie at most so far behind its nearest. `reach` in units, shape (q, n) or (1, n).
+
+        With `rows` of the lists these stand for: q is the number of rows.
+        """
+        one_row, places = self._in_one_row, (np.arange(len(self.lengths)) if rows is None else rows)[:, None]
         if one_row is not None:
             wanted = np.minimum(reach, _WIDEST - 1) + places * (2 * _WIDEST)
             reached = np.searchsorted(one_row, wanted, side="right")
             return np.asarray(reached - places * self.distances.shape[1], dtype=np.int64)
-        return self._within_each(reach)
+        return self._within_each(reach, rows)
 
-    def _within_each(self, reach: Whole) -> Whole:
+    def _within_each(self, reach: Whole, rows: Whole | None = None) -> Whole:
         """The same, list by list."""
-        rows = np.broadcast_to(reach, (len(self.lengths), reach.shape[1])) + self.nearest[:, None]
-        counted = [np.searchsorted(row, far, side="right") for row, far in zip(self.distances, rows, strict=True)]
-        return np.asarray(counted, dtype=np.int64).reshape(rows.shape)
+        rows = np.arange(len(self.lengths)) if rows is None else rows
+        far = np.broadcast_to(reach, (len(rows), reach.shape[1])) + self.nearest[rows, None]
+        counted = [np.searchsorted(self.distances[at], one, side="right") for at, one in zip(rows, far, strict=True)]
+        return np.asarray(counted, dtype=np.int64).reshape(far.shape)
 
 
 def lists_of(starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int = 1) -> Lists:
     """The lists that a cut gets (after whatever stands before it), with the labels of their cases in the same order.
 
     As the cut does, sorts a fused list by distance and lets expansions, hops and hits without a distance pass.
-    InputError where no query is scored.
+    InputError where a list in order of distance does not ascend.
     """
     distances, relevant, passing = [], [], []
     for start, case in zip(starts, cases, strict=True):
         ranked = [(hit.distance, hit.rank, hit) for hit in start.hits if hit.distance is not None and not hit.origin]
-        ranked.sort(key=lambda one: one[:2])
+        if start.order is not Order.DISTANCE:
+            ranked.sort(key=lambda one: one[:2])
         judged = {hit.key for _, _, hit in ranked}
         distances.append([distance for distance, _, _ in ranked])
         relevant.append([_is_relevant(hit, case, min_grade) for _, _, hit in ranked])
@@ -118,13 +123,11 @@ def make_lists(
     """Lists from plain sequences, one entry per query.
 
     Per query: ascending distances, whether each chunk is relevant, how many are relevant in all (None: not scored), and
-    whether each hit that the cut lets pass is relevant. InputError for lists that do not fit or no scored query.
+    whether each hit that the cut lets pass is relevant. InputError for distances that do not ascend.
     """
     scored = np.array([bool(total) for total in totals], dtype=bool)
-    if not scored.any():
-        raise InputError(f"a sweep got {len(scored)} queries and none with a relevant label, expected at least one")
     lengths = np.array([len(one) for one in distances], dtype=np.int64)
-    whole = np.full((len(lengths), int(lengths.max())), BEYOND, dtype=np.int64)
+    whole = np.full((len(lengths), int(lengths.max(initial=0))), BEYOND, dtype=np.int64)
     found = np.zeros((len(lengths), whole.shape[1] + 1), dtype=np.int32)
     for at, (row, flags) in enumerate(zip(distances, relevant, strict=True)):
         whole[at, : len(row)] = _ascending(at, row)

@@ -101,10 +101,8 @@ def planes(
 
 def per_query(view: View, gap_threshold: float, offset: float, *, relative_offset: bool = False) -> tuple[Whole, Sums]:
     """How many of each list one setting keeps (q,), hits passed unjudged not counted, and what that is worth (q,)."""
-    counts, lengths = view.gap_cuts(settings_array("gap_threshold", [gap_threshold]))
     offsets = settings_array("relative_offset" if relative_offset else "distance_offset", [offset])
-    reached = view.relative_within(offsets) if relative_offset else view.lists.within(whole_units(offsets)[None, :])
-    kept = np.where(counts[:, None] > 0, lengths, view.clamp(reached))
+    kept = view.kept(settings_array("gap_threshold", [gap_threshold]), offsets, relative_offset=relative_offset)
     return kept[:, 0], Sums(*(worth[:, 0] for worth in view.worth(kept)))
 
 

@@ -166,7 +166,7 @@ class Captures:
             return fused
         at = cuts[0] if cuts else len(pipeline.stages)
         head, tail = pipeline.stages[:at], pipeline.stages[at + 1 :]
-        first = _first_cutoff(head)
+        first = first_cutoff(head)
         captured, front = self.after(head[:first]), None
         if captured.distinct and (captured.by_distance or not cuts):
             front = captured.limits(head[first:])
@@ -200,7 +200,7 @@ class Captures:
         return None if back is None else Chain(captured, front, cut, back)
 
 
-def _first_cutoff(stages: Sequence[Stage]) -> int:
+def first_cutoff(stages: Sequence[Stage]) -> int:
     """Where the run of plain cutoffs at the end of the stages begins."""
     first = len(stages)
     while first and isinstance(stages[first - 1], TopK | MinSimilarity):
@@ -209,8 +209,8 @@ def _first_cutoff(stages: Sequence[Stage]) -> int:
 
 
 def _named(stage: Stage, start: Candidates) -> Candidates:
-    """The stage's output; its errors name the query."""
+    """The stage's output, without asking a model again where it has seen the list; its errors name the query."""
     try:
-        return stage(start)
+        return stage.again(start)
     except InputError as error:
         raise type(error)(f"query {start.query.id}: {error}") from None

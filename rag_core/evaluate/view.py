@@ -69,10 +69,12 @@ class View:
         policy: str,
         front: Whole | None = None,
         back: Whole | None = None,
+        rows: Whole | None = None,
     ) -> None:
         """Look at the first `max_results` of every list. InputError for settings the plain rule refuses.
 
-        `front` and `back` (q,) are how many chunks plain cutoffs leave of each list before and after the cut.
+        `front` and `back` (q,) are how many chunks plain cutoffs leave of each list before and after the cut. `rows`
+        names which list each row is about, some of them or one under several fronts; q is then the number of rows.
         """
         if policy not in POLICIES:
             raise InputError(f"gap_policy is {policy!r}, expected one of {', '.join(POLICIES)}")
@@ -80,12 +82,15 @@ class View:
             raise InputError(f"min_results is {min_results}, expected 0 to max_results ({max_results})")
         self.lists, self.policy = lists, policy
         self.min_results, self.max_results = min_results, max_results
-        reached = lists.lengths if front is None else np.minimum(lists.lengths, front)
+        queries = np.arange(len(lists.lengths)) if rows is None else rows
+        lengths, nearest = (
+            (lists.lengths, lists.nearest) if rows is None else (lists.lengths[rows], lists.nearest[rows])
+        )
+        reached = lengths if front is None else np.minimum(lengths, front)
         self.looked = np.minimum(reached, max_results)
         self.ceiling = self.looked if back is None else np.minimum(self.looked, back)
-        queries = np.arange(len(self.looked))
         last = lists.distances[queries, np.maximum(self.looked - 1, 0)] if lists.distances.shape[1] else self.looked
-        self.span = np.where(self.looked > 0, last - lists.nearest, 0)
+        self.span = np.where(self.looked > 0, last - nearest, 0)
         self.has_gap = self.looked > 2
         self._last_gap = np.where(self.has_gap, self.looked - 3, 0)  # the column of largest_gap that sees them all
         self._queries = queries
@@ -133,7 +138,7 @@ class View:
 
     def _first_cuts(self, thresholds: Whole) -> tuple[Whole, Whole]:
         """The first gap of at least a threshold is where the largest gap so far first reaches it."""
-        places = np.stack([np.searchsorted(row, thresholds) for row in self.lists.largest_gap])
+        places = np.stack([np.searchsorted(row, thresholds) for row in self.lists.largest_gap])[self._queries]
         counts = ((places <= self._last_gap[:, None]) & self.has_gap[:, None]).sum(axis=1)
         return counts, self.clamp(places + 2)
 
@@ -141,7 +146,17 @@ class View:
         """How many of each list lie within each fraction of its span, shape (q, fractions)."""
         with np.errstate(over="ignore"):
             reach = np.floor(np.minimum(fractions * self.span[:, None] + 0.5, FARTHEST))
-        return self.lists.within(reach.astype(np.int64))
+        return self.lists.within(reach.astype(np.int64), self._queries)
+
+    def kept(self, thresholds: Floats, offsets: Floats, *, relative_offset: bool = False) -> Whole:
+        """How many of each list n settings keep (q, n): hits passed unjudged are not counted.
+
+        Either n ascending thresholds and a single offset, n offsets and a single threshold, or one of each.
+        """
+        counts, lengths = self.gap_cuts(thresholds)
+        within = self.relative_within(offsets) if relative_offset else self.lists.within(whole_units(offsets)[None, :])
+        reached = self.clamp(within if relative_offset else within[self._queries])
+        return np.where(np.arange(len(thresholds)) < counts[:, None], lengths, reached)
 
     def worth(self, lengths: Whole, queries: Whole | None = None) -> Sums:
         """SetP, SetR, SetF (0 where not scored) and the number kept of lists (all, or these) cut to lengths (q, n)."""
@@ -161,8 +176,11 @@ class View:
             yield _WORTH[one](found, kept, totals)
 
     def divisors(self) -> Floats:
-        """What sums over queries are divided by to be means, in the order of Sums."""
+        """What sums over queries are divided by to be means, in the order of Sums. InputError: no query is scored."""
         scored = float(self.lists.scored.sum())
+        if not scored:
+            count = len(self.lists.scored)
+            raise InputError(f"a sweep got {count} queries and none with a relevant label, expected at least one")
         return np.array([scored, scored, scored, float(len(self.looked))])
 
     def gap_counts(self, thresholds: Floats) -> Whole:

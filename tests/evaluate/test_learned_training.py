@@ -36,6 +36,12 @@ def test_a_saved_model_cuts_as_the_trained_one():
     assert values_of(cases, again, "SetF") == values_of(cases, pipeline, "SetF")
 
 
+def test_a_list_that_a_stage_in_front_emptied_teaches_nothing():
+    cases = planted.planted_gap(6, 12)
+    nothing = Case(Query("q-empty", "x"), {"c1": 1}, Candidates(Query("q-empty", "x"), recorded=True))
+    assert train([nothing, *cases]).parameters == train(cases).parameters
+
+
 def test_labels_of_one_kind_are_refused():
     with pytest.raises(InputError, match="all of one kind"):
         train([planted.case_of(1, [0.1, 0.2], [True, True])])

@@ -64,7 +64,8 @@ def test_the_optimum_is_the_best_over_all_change_points(capture, limit, policy, 
         policy,
         relative_offset=relative_offset,
     )
-    assert getattr(found, measure) == pytest.approx(getattr(every, measure).max(), abs=1e-12)
+    # its means are those of the plane at its point; the values tried may miss a window between two fractions
+    assert getattr(found, measure) >= getattr(every, measure).max() - 1e-12
 
 
 @given(captures, limits, st.sampled_from(POLICIES), st.booleans())

@@ -137,7 +137,7 @@ def test_the_plane_equals_the_pipeline_on_recorded_lists(capture, thresholds, of
     report = run(cases, Pipeline((stage,)))
     if not report.summary.queries_scored:
         with pytest.raises(InputError, match="none with a relevant label"):
-            lists_of([case.candidates for case in cases], cases)
+            plane(lists_of([case.candidates for case in cases], cases), thresholds, offsets, least, most, policy)
         return
     found = plane(lists_of([case.candidates for case in cases], cases), thresholds, offsets, least, most, policy)
     kept = [len(outcome.result.hits) for outcome in report.outcomes]
@@ -264,7 +264,7 @@ def test_distances_that_descend_or_are_not_finite_are_refused(row):
 
 def test_lists_without_any_relevant_label_are_refused():
     with pytest.raises(InputError, match="none with a relevant label"):
-        make_lists([[0.1]], [[False]], [None])
+        plane(make_lists([[0.1]], [[False]], [None]), [0.1], [0.4])
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6])

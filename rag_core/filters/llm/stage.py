@@ -148,6 +148,12 @@ class LLMFilter(Stage):
             return self(candidates)
         return self.decide(candidates, asked)[0]
 
+    def settled(self, candidates: Candidates) -> LLMFilter:
+        """The stage with its verdicts on this list, asked for now where it has not seen the list."""
+        if not self.enabled:
+            return self
+        return replace(self, asked=self.asked or self.memory.get(_identity(candidates)) or self.ask(candidates))
+
     def judged(self, candidates: Candidates) -> tuple[Hit, ...]:
         """The hits that are asked about: the first of the list, without those under the floor."""
         first = candidates.hits[: self.oversample]

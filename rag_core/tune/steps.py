@@ -1,0 +1,401 @@
+"""Step functions of the numeric knobs of a pipeline: what a screen looks up while a knob is dragged.
+
+Over captured lists every figure is constant between the points where some list's kept set changes. So the figures at a
+slider's positions are computed once, when the knob is grabbed, and dragging only looks them up: no filter is written in
+JavaScript. The numbers of AdaptiveGap and of the plain cutoffs around it are done in arrays (evaluate/view.py), exactly
+as the plain pipeline would; any other number runs the plain stages behind a beginning that is run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_core.errors import InputError, SpecError
+from rag_core.evaluate.experiment import kept_ids
+from rag_core.evaluate.lists import Lists, Whole
+from rag_core.evaluate.measures import SET_MEASURES
+from rag_core.evaluate.scores import score
+from rag_core.evaluate.variants import Captured, Captures, first_cutoff
+from rag_core.evaluate.view import Floats, View
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_THRESHOLD
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.filters.query_form import threshold_factor
+from rag_core.retrieve.dense import Dense
+from rag_core.retrieve.fuse import ranks_of
+from rag_core.retrieve.hybrid import Hybrid
+from rag_core.retrieve.lexical import Lexical
+from rag_core.retrieve.requery import Requery
+from rag_core.stage import Pipeline, Source, Stage
+from rag_core.types import RANKS, Candidates, Hit, Metric
+
+Bools = NDArray[np.bool_]
+Progress = Callable[[int, int], None]
+"""Called with (done, total) positions of a knob that runs plainly; one that raises ends it."""
+
+_ALL = 10**9  # more than any list holds
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """One number of one stage at n positions: figures over q questions, and the kept set of the question in sight.
+
+    Figures are those of the plain pipeline, to the last bit; NaN throughout where the pipeline refuses a position.
+    """
+
+    stage: int  # place in the pipeline
+    setting: str
+    positions: Floats  # (n,) ascending
+    means: Floats  # (4, n) SetP, SetR, SetF over the scored questions (NaN without one), kept_mean over all
+    per_question: Floats  # (q, n) SetF, NaN where a question is not scored
+    rows: tuple[str, ...]  # chunk ids: the captured list of the question in sight, then what the pipeline adds to it
+    kept: Bools  # (rows, n) whether the row's chunk is kept
+    one: Floats  # (4, n) SetP, SetR, SetF, kept of the question in sight; (4, 0) without one
+
+    def better_worse(self, baseline: Sequence[float | None] | Floats) -> tuple[Whole, Whole, Whole]:
+        """At each position on how many questions SetF is better, worse and the same as these values (q,)."""
+        return better_worse(self.per_question, baseline)
+
+
+def better_worse(per_question: Floats, baseline: Sequence[float | None] | Floats) -> tuple[Whole, Whole, Whole]:
+    """How many questions are better, worse and the same at each position (n,), of those that both score.
+
+    `per_question` (q, n) and the baseline's values (q,), None or NaN where not scored. Equal means equal to 1e-12.
+    """
+    values = np.array([np.nan if value is None else value for value in baseline], dtype=np.float64)
+    difference = per_question - values[:, None]
+    better, worse = (difference > _SAME).sum(axis=0), (difference < -_SAME).sum(axis=0)
+    return better, worse, np.isfinite(difference).sum(axis=0) - better - worse
+
+
+_SAME = 1e-12
+
+
+def with_setting(pipeline: Pipeline, stage: int, setting: str, value: float) -> Pipeline:
+    """The pipeline with one number of the stage at a place changed; `weights.1` is the second of several numbers.
+
+    SpecError where the stage refuses the value.
+    """
+    return replace(pipeline, stages=_put(pipeline.stages, stage, _changed(pipeline.stages[stage], setting, value)))
+
+
+def _put(stages: tuple[Stage, ...], place: int, stage: Stage) -> tuple[Stage, ...]:
+    return (*stages[:place], stage, *stages[place + 1 :])
+
+
+def _changed(stage: Stage, setting: str, value: float) -> Stage:
+    name, dot, at = setting.partition(".")
+    if not dot:
+        return replace(stage, **{name: value})
+    numbers = list(getattr(stage, name))
+    numbers[int(at)] = value
+    return replace(stage, **{name: tuple(numbers)})
+
+
+def step_function(
+    captures: Captures,
+    pipeline: Pipeline,
+    stage: int,
+    setting: str,
+    positions: Sequence[float] | Floats,
+    question: str | None = None,
+    progress: Progress | None = None,
+) -> StepFunction:
+    """What the pipeline gives with one number of one stage at each of the ascending positions.
+
+    `captures` holds the questions with their recorded lists and remembers what stages in front made of them; `question`
+    is the id of the one in sight. A source's `depth` takes so many of each recorded list, and no fewer than a refill
+    reads. InputError where every position is refused, or where a model stands behind the stage and would be asked anew.
+    """
+    values = np.asarray(positions, dtype=np.float64)
+    if values.ndim != 1 or not values.size or (np.diff(values) < 0).any():
+        raise InputError(f"{setting} got {values.size} positions, expected a list of ascending ones")
+    asking = next((one for one in pipeline.stages[stage + 1 :] if asks(one)), None)
+    if asking is not None:
+        raise InputError(f"{asking.name} stands behind {setting}: it would ask its model anew at every position")
+    sight = _place_of(captures, question)
+    variants, refusal = _variants(pipeline, stage, setting, values.tolist())
+    if refusal is not None and not any(variants):
+        raise refusal
+    moved, lengths = pipeline.stages[stage], None
+    if isinstance(moved, AdaptiveGap):
+        lengths = _cut_moved(captures, variants, stage, setting)
+    elif isinstance(moved, TopK | MinSimilarity) or (setting == "depth" and isinstance(moved, Dense | Lexical)):
+        lengths = _cutoff_moved(captures, variants, stage, setting)
+    if lengths is None:
+        return _plainly(captures, pipeline, stage, setting, values, variants, sight, progress)
+    return _measured(captures, stage, setting, values, lengths, sight)
+
+
+def asks(stage: Stage) -> bool:
+    """Whether running the stage on a recorded list asks a model."""
+    return stage.costly and stage.kind != "expand" and bool(getattr(stage, "enabled", True))
+
+
+def _place_of(captures: Captures, question: str | None) -> int | None:
+    if question is None:
+        return None
+    places = [place for place, case in enumerate(captures.cases) if case.query.id == question]
+    if not places:
+        raise InputError(f"question {question!r:.80} is not among the {len(captures.cases)} captured ones")
+    return places[0]
+
+
+def _variants(
+    pipeline: Pipeline, stage: int, setting: str, values: Sequence[float]
+) -> tuple[list[Pipeline | None], SpecError | None]:
+    """The pipeline at every value, None where the stage refuses it, and the last refusal."""
+    variants: list[Pipeline | None] = []
+    refusal = None
+    for value in values:
+        try:
+            variants.append(with_setting(pipeline, stage, setting, value))
+        except SpecError as error:
+            refusal = error
+            variants.append(None)
+    return variants, refusal
+
+
+# In arrays: lists, and how much of each is kept at every position
+
+
+@dataclass(frozen=True, eq=False)
+class _Lengths:
+    """Captured lists and how many of each are kept at each open position (q, open)."""
+
+    lists: Lists
+    kept: Whole
+    open: Bools  # (n,) the positions that the pipeline does not refuse
+    starts: tuple[Candidates, ...]  # what the lengths are of, before anything is cut
+    arrange: Stage | None  # the cut or the fusion that puts them in order
+
+
+def _cut_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
+    """The lengths at every value of a cut's number where lists, the cut and plain cutoffs are all there is."""
+    cuts = {at: cut for at, one in enumerate(variants) if one and isinstance(cut := one.stages[stage], AdaptiveGap)}
+    values = {at: float(getattr(cut, setting)) for at, cut in cuts.items()}
+    # a cut refuses its default thresholds where the metric is not cosine: the chain is built around another value
+    usual = next((at for at, value in values.items() if value not in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)), min(cuts))
+    pipeline, cut = variants[usual], cuts[usual]
+    assert pipeline is not None
+    plain = replace(cut, query_specific=False)
+    chain = captures.chain(replace(pipeline, stages=_put(pipeline.stages, stage, plain)))
+    if chain is None:
+        return None
+    if any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in chain.captured.starts):
+        if cut.query_specific:
+            return None  # a question's own threshold may be a default
+        for at in [at for at, value in values.items() if value in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)]:
+            try:
+                chain.captured.refuse(cuts[at])
+            except SpecError:
+                del values[at]
+    open_ = np.isin(np.arange(len(variants)), list(values))
+    kept = _cut_lengths(chain.captured, cut, chain.front[:, None], setting, np.array(list(values.values())))
+    kept = np.minimum(kept, chain.back[:, None])
+    return _Lengths(chain.captured.lists, kept, open_, chain.captured.starts, cut)
+
+
+def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
+    """The same for the number of a plain cutoff, or for how deep a source is read: a cutoff right behind it."""
+    open_ = np.array([one is not None for one in variants])
+    pipelines = [one for one in variants if one is not None]
+    moved, stages = pipelines[0].stages[stage], list(pipelines[0].stages)
+    slot = stage + 1
+    if not isinstance(moved, Source):
+        del stages[stage]
+        slot = stage
+    end = next((at for at, one in enumerate(stages) if isinstance(one, AdaptiveGap)), len(stages))
+    cut = stages[end] if end < len(stages) else None
+    if isinstance(cut, AdaptiveGap):
+        stages[end] = replace(cut, query_specific=False)
+    first = first_cutoff(stages[:end])
+    chain = captures.chain(Pipeline(tuple(stages)))
+    if chain is None or slot < (1 if chain.ordered else first):
+        return None
+    captured = chain.captured
+    limits = _limits(captured, moved, np.array([getattr(one.stages[stage], setting) for one in pipelines]))
+    if limits is None or (chain.ordered is not None and isinstance(moved, MinSimilarity)):
+        return None
+    front, back = chain.front[:, None], chain.back[:, None]
+    if not isinstance(cut, AdaptiveGap):
+        lists = chain.ordered or captured.ordered
+        kept = np.minimum(np.minimum(front, limits), lists.lengths[:, None])
+        return _Lengths(lists, kept, open_, captured.starts, stages[0] if chain.ordered else None)
+    if not (captured.distinct and captured.by_distance and captured is captures.after(stages[:first])):
+        return None  # the cutoffs are then no beginning of what the cut sees
+    if cut.query_specific and any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in captured.starts):
+        return None
+    if slot > end:
+        kept = np.minimum(_cut_lengths(captured, cut, front), np.minimum(back, limits))
+    else:
+        kept = np.minimum(_cut_lengths(captured, cut, np.minimum(front, limits)), back)
+    return _Lengths(captured.lists, kept, open_, captured.starts, cut)
+
+
+def _limits(captured: Captured, stage: Stage, values: Floats) -> Whole | None:
+    """How many of each list the stage would leave at each value (q, values); None where that is no beginning."""
+    lengths = np.array([len(start.hits) for start in captured.starts], dtype=np.int64)
+    if not isinstance(stage, MinSimilarity):
+        return np.minimum(lengths[:, None], values.astype(np.int64))
+    if captured.similarities is None:
+        return None
+    falling = captured.similarities[:, ::-1]  # rows ascend now; the very comparison of the plain stage, slack included
+    below: Whole = np.stack([np.searchsorted(row, values - 1e-9, side="left") for row in falling])
+    return np.asarray(np.minimum(falling.shape[1] - below, lengths[:, None]), dtype=np.int64)
+
+
+def _cut_lengths(
+    captured: Captured, cut: AdaptiveGap, front: Whole, setting: str = "", values: Floats | None = None
+) -> Whole:
+    """How many of each list the cut keeps: (q, n), n the values of its one setting that moves, or the fronts."""
+    lists, relative = captured.lists, cut.relative_offset is not None
+    thresholds = np.array([cut.gap_threshold], dtype=np.float64)
+    offsets = np.array([cut.relative_offset if relative else cut.distance_offset], dtype=np.float64)
+    least, most, floors = cut.min_results, cut.max_results, np.zeros(1, dtype=np.int64)
+    if values is not None and setting == "gap_threshold":
+        thresholds = values
+    elif values is not None and setting == ("relative_offset" if relative else "distance_offset"):
+        offsets = values
+    elif values is not None and setting == "max_results":  # looking at fewer is the same as getting fewer
+        front, most = np.minimum(front, values.astype(np.int64)), _ALL
+    elif values is not None and setting == "min_results":
+        least, floors = 0, values.astype(np.int64)
+    count = max(front.shape[1], 1 if values is None else len(values))
+    factors = np.array([threshold_factor(case.query.text) if cut.query_specific else 1.0 for case in captured.cases])
+    kept = np.zeros((len(factors), count), dtype=np.int64)
+    for factor in np.unique(factors):
+        rows = np.flatnonzero(factors == factor)
+        fronts = front[rows]
+        view = View(lists, least, most, cut.gap_policy, fronts.ravel(), rows=np.repeat(rows, fronts.shape[1]))
+        lengths = view.kept(thresholds * factor, offsets, relative_offset=relative).reshape(len(rows), -1)
+        kept[rows] = np.minimum(np.maximum(lengths, floors), view.looked.reshape(fronts.shape))
+    return kept
+
+
+def _measured(
+    captures: Captures, stage: int, setting: str, positions: Floats, lengths: _Lengths, sight: int | None
+) -> StepFunction:
+    """The step function from how much of each list is kept."""
+    lists, open_ = lengths.lists, lengths.open
+    figures = list(View(lists, 0, max(1, lists.distances.shape[1]), "largest").worths(lengths.kept, (0, 1, 2, 3)))
+    scored, count = int(lists.scored.sum()), len(lists.scored)
+    means = np.full((4, len(positions)), np.nan)
+    for row, values, by in zip(means, figures, (scored, scored, scored, count), strict=True):
+        if by:
+            row[open_] = exact_sum(values) / by
+    per_question = np.full((count, len(positions)), np.nan)
+    per_question[np.ix_(lists.scored, open_)] = figures[2][lists.scored]
+    if sight is None:
+        return StepFunction(stage, setting, positions, means, per_question, (), *_nothing())
+    one = np.full((4, len(positions)), np.nan)
+    for at, values in enumerate(figures):
+        if at == 3 or lists.scored[sight]:
+            one[at, open_] = values[sight]
+    rows = tuple(hit.chunk.id for hit in captures.after(()).starts[sight].hits)
+    place_of = _places(lengths, sight)
+    places = np.array([place_of.get(row, _ALL) for row in rows], dtype=np.int64)
+    kept = np.zeros((len(rows), len(positions)), dtype=bool)
+    kept[:, open_] = places[:, None] < lengths.kept[sight]
+    return StepFunction(stage, setting, positions, means, per_question, rows, kept, one)
+
+
+def _nothing() -> tuple[Bools, Floats]:
+    return np.zeros((0, 0), dtype=bool), np.zeros((4, 0))
+
+
+def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
+    """Where each chunk of the question in sight stands in the list that is cut; −1 for those that pass unjudged."""
+    start, stage = lengths.starts[sight], lengths.arrange
+    if not isinstance(stage, AdaptiveGap):
+        ordered = start if stage is None else stage(start)
+        return {hit.chunk.id: place for place, hit in enumerate(ordered.hits)}
+    arranged = stage.arrange(start.hits, start)
+    judged = [hit for hit in arranged if not hit.origin and hit.distance is not None]
+    return {hit.chunk.id: -1 for hit in arranged} | {hit.chunk.id: place for place, hit in enumerate(judged)}
+
+
+def exact_sum(values: Floats) -> Floats:
+    """Sums over the first axis of values from 0 to 1, or whole numbers, rounded once: what `math.fsum` gives.
+
+    Each value is split where its bits reach 2⁻³⁰; both halves then add up without rounding, whatever the order, for as
+    long as a value's last bit is worth 2⁻⁶⁵ or more (a share of at most 4,096 chunks) and there are under 2²² of them.
+    """
+    coarse = (values + _SPLIT) - _SPLIT
+    return np.asarray(coarse.sum(axis=0) + (values - coarse).sum(axis=0), dtype=np.float64)
+
+
+_SPLIT = 1.5 * 2.0**22
+
+
+# Plainly: the stages from the knob on, position by position
+
+
+def refill(pipeline: Pipeline) -> int:
+    """How far down its list a refill of the pipeline may read; 0 without one."""
+    return max((one.k * one.max_iterations for one in pipeline.stages if isinstance(one, Requery)), default=0)
+
+
+def _plainly(
+    captures: Captures,
+    pipeline: Pipeline,
+    stage: int,
+    setting: str,
+    positions: Floats,
+    variants: Sequence[Pipeline | None],
+    sight: int | None,
+    progress: Progress | None,
+) -> StepFunction:
+    """The twin: the stages from the knob on, run at every position on lists that the stages in front gave once."""
+    starts = captures.after(pipeline.stages[:stage]).starts
+    asked = [pipeline.stages[stage].settled(start) for start in starts]
+    means = np.full((4, len(positions)), np.nan)
+    figures = np.full((4, len(starts), len(positions)), np.nan)
+    kept: list[frozenset[str]] = []
+    refusal: InputError | None = None
+    for at, (value, variant) in enumerate(zip(positions.tolist(), variants, strict=True)):
+        results: list[Candidates] = []
+        try:
+            for start, ready in zip(starts, asked, strict=True) if variant is not None else ():
+                less = setting == "depth" and isinstance(ready, Source)
+                before = _shallower(start, ready, int(value), refill(pipeline)) if less else start
+                results.append(Pipeline((_changed(ready, setting, value), *pipeline.stages[stage + 1 :]))(before))
+        except InputError as error:
+            refusal, results = error, []
+        kept.append(frozenset(kept_ids(results[sight])) if results and sight is not None else frozenset())
+        for place, (result, case) in enumerate(zip(results, captures.cases, strict=False)):
+            scores = score(kept_ids(result), case.grades, case.relevant_total, captures.min_grade, SET_MEASURES)
+            shares = [scores.values[measure.name] for measure in SET_MEASURES]
+            figures[:, place, at] = [*(np.nan if one is None else one for one in shares), scores.kept]
+        if progress is not None:
+            progress(at + 1, len(positions))
+    if refusal is not None and np.isnan(figures[3]).all():
+        raise refusal
+    scored = np.isfinite(figures[2]).any(axis=1)
+    means[3] = exact_sum(figures[3]) / len(starts)
+    if scored.any():
+        means[:3] = exact_sum(figures[:3, scored].swapaxes(0, 1)) / scored.sum()
+    if sight is None:
+        return StepFunction(stage, setting, positions, means, figures[2], (), *_nothing())
+    rows = [hit.chunk.id for hit in captures.after(()).starts[sight].hits]
+    rows += sorted(frozenset().union(*kept).difference(rows))
+    table = np.array([[row in one for one in kept] for row in rows], dtype=bool).reshape(len(rows), len(positions))
+    return StepFunction(stage, setting, positions, means, figures[2], tuple(rows), table, figures[:, sight])
+
+
+def _shallower(start: Candidates, source: Stage, depth: int, least: int) -> Candidates:
+    """A recorded list as its source would give it at a lesser depth; a refill reads on to `least` all the same."""
+    if not isinstance(source, Hybrid):
+        return replace(start, hits=start.hits[: max(depth, least)])
+    hits: list[Hit] = []
+    for hit in start.hits:
+        ranks = {side: rank for side, rank in ranks_of(hit).items() if rank <= depth}
+        if not ranks_of(hit):
+            raise InputError(f"chunk {hit.chunk.id!r:.80} has no ranks, expected those of both sides to read less deep")
+        if ranks:
+            hits.append(hit.noted(RANKS, ranks))
+    return replace(start, hits=tuple(hits))

@@ -1,0 +1,193 @@
+"""Step functions against the plain pipeline, position by position, to the last bit."""
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_core.errors import InputError
+from rag_core.evaluate.experiment import kept_ids, run
+from rag_core.evaluate.measures import SET_MEASURES
+from rag_core.evaluate.variants import Captures
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.coverage import Coverage
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.filters.learned import FEATURES, LearnedCut
+from rag_core.filters.llm import LLMFilter
+from rag_core.filters.query_must import QueryMust
+from rag_core.filters.variety import Deduplicate, Diversity
+from rag_core.retrieve.dense import Dense
+from rag_core.retrieve.expand import ExpandReferences
+from rag_core.retrieve.hybrid import Hybrid
+from rag_core.retrieve.requery import Requery
+from rag_core.stage import Pipeline
+from rag_core.tune.steps import better_worse, exact_sum, refill, step_function, with_setting
+from rag_core.types import RANKS, Candidates, Case, Chunk, Hit, Metric, Order, Query
+
+WORDS = ("wolf", "forest", "spell", "what is", "armor class 3", "and", "describe")
+MODEL = {
+    "features": list(FEATURES),
+    "metric": "cosine",
+    "mean": [0.3] * len(FEATURES),
+    "scale": [0.5] * len(FEATURES),
+    "weights": [0.4, -1.0, 0.2, 0.3, 1.5, -0.6, -0.9, 0.1, 0.0, 0.3],
+    "intercept": 0.2,
+}
+
+
+def random_case(dice, number, kind):
+    """A recorded list that a source may give, or one with whatever lists may hold: repeats, hops, no distances."""
+    order, distance, hits = dice.choice(list(Order)) if kind == "odd" else Order.DISTANCE, dice.random(), []
+    for rank in range(1, dice.choice([0, 1, 2, 6, 14]) + 1):
+        distance += dice.choice([0, 0, 0.05, 0.1, dice.random() / 4])
+        name = dice.randint(1, rank) if kind == "odd" and dice.random() < 0.2 else rank
+        rule = {"contain": dice.choice(WORDS)} if dice.random() < 0.3 else None
+        body = " ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6)))
+        scores, origin, notes = {"distance": distance}, "", {}
+        if kind == "odd" and dice.random() < 0.3:
+            scores["similarity"] = dice.random()
+        if kind == "odd" and dice.random() < 0.15:
+            origin = "hop 1"
+        if order is Order.FUSED and dice.random() < 0.2:
+            del scores["distance"]
+        if kind == "hybrid":
+            sides = dice.choice([("dense",), ("lexical",), ("dense", "lexical")])
+            notes = {RANKS: {side: dice.randint(1, 9) for side in sides}}
+        chunk = Chunk(f"c{name}", f"title {name}", body, query_must=rule, ref_ids=(f"c{rank + 1}", "c1"))
+        hits.append(Hit(chunk, rank, scores, origin, notes))
+    if order is Order.FUSED:
+        hits = [replace(hit, rank=rank) for rank, hit in enumerate(dice.sample(hits, len(hits)), 1)]
+    query = Query(f"q{number}", " ".join(dice.choice(WORDS) for _ in range(dice.randint(1, 5))))
+    grades = {f"c{at}": dice.choice([0, 0, 1, 3]) for at in range(1, 18) if dice.random() < dice.choice([0, 0.5])}
+    metric = dice.choice([Metric.COSINE, Metric.COSINE, Metric.UNKNOWN, Metric.L2]) if kind == "odd" else Metric.COSINE
+    start = Candidates(query, tuple(hits), metric=metric, order=order, recorded=True)
+    return Case(query, grades, start, dice.choice([None, None, 12]))
+
+
+def random_stage(dice):
+    return dice.choice(
+        [
+            lambda: QueryMust(),
+            lambda: AdaptiveGap(
+                gap_threshold=dice.choice([0.01, 0.1, 0.3]),
+                distance_offset=dice.choice([0.05, 0.4]),
+                min_results=dice.randint(0, 3),
+                max_results=dice.randint(3, 12),
+                gap_policy=dice.choice(["largest", "first", "relative"]),
+                relative_offset=dice.choice([None, None, 0.3]),
+                query_specific=dice.random() < 0.4,
+            ),
+            lambda: TopK(dice.randint(1, 12)),
+            lambda: MinSimilarity(dice.choice([0.2, 0.5, 0.7])),
+        ]
+        * 2
+        + [
+            lambda: Deduplicate(dice.choice([0.3, 0.8])),
+            lambda: Diversity(dice.randint(1, 10), dice.choice([0.2, 0.7])),
+            lambda: Requery(k=dice.randint(1, 10), max_iterations=dice.randint(1, 3)),
+            lambda: LearnedCut(MODEL, dice.randint(0, 2), dice.randint(3, 12)),
+            lambda: Coverage(dice.choice([0.3, 1])),
+            lambda: ExpandReferences(dice.randint(0, 2), dice.randint(0, 4)),
+        ]
+    )()
+
+
+def random_pipeline(dice, kind):
+    source = Hybrid(rrf_k=dice.choice([1, 60])) if kind == "hybrid" else Dense(depth=12)
+    return Pipeline((source, *(random_stage(dice) for _ in range(dice.randint(0, 4)))))
+
+
+def numbers_of(pipeline):
+    """Every (place, setting, values) that may be moved, among them values that a stage refuses."""
+    for place, stage in enumerate(pipeline.stages):
+        for name, value in stage.settings().items():
+            if isinstance(value, bool) or (name == "relative_offset" and value is None):
+                continue
+            if name == "weights":
+                yield place, "weights.0", [0.0, 0.5, 1.0, 2.0]
+            elif isinstance(value, int):
+                yield place, name, [0, 1, 2, 3, 5, 8, 30]
+            elif isinstance(value, float):
+                yield place, name, [0.0, 0.01, 0.05, 0.1, 0.3, 0.4, 0.55, 0.9, 1.5]
+
+
+def plain(cases, pipeline, place, setting, value, sight):
+    """(means, SetF of every question, kept ids and figures of the one in sight) by the plain pipeline; None: refused."""
+    if setting == "depth" and isinstance(pipeline.stages[place], Dense):
+        shorter = max(int(value), refill(pipeline))
+        cases = [replace(one, candidates=replace(one.candidates, hits=one.candidates.hits[:shorter])) for one in cases]
+    try:
+        report = run(cases, with_setting(pipeline, place, setting, value), 1, SET_MEASURES)
+    except InputError:
+        return None
+    kept = [outcome.scores.kept for outcome in report.outcomes]
+    means = [report.summary.means[one.name] for one in SET_MEASURES]
+    seen = report.outcomes[sight]
+    one = [seen.scores.values[measure.name] for measure in SET_MEASURES]
+    return (
+        [*means, sum(kept) / len(kept)],
+        [outcome.scores.values["SetF"] for outcome in report.outcomes],
+        kept_ids(seen.result),
+        [*one, seen.scores.kept],
+    )
+
+
+def numbers(values):
+    return [math.nan if value is None else value for value in values]
+
+
+def check(dice, kind, cases):
+    """Every position of one random number of a random pipeline equals the plain pipeline."""
+    pipeline = random_pipeline(dice, kind)
+    place, setting, values = dice.choice([one for one in numbers_of(pipeline) if one[1] != "depth" or kind != "hybrid"])
+    sight = dice.randrange(len(cases))
+    expected = [plain(cases, pipeline, place, setting, value, sight) for value in values]
+    captures = Captures(cases, 1)
+    if not any(expected):
+        with pytest.raises(InputError):
+            step_function(captures, pipeline, place, setting, values, cases[sight].query.id)
+        return
+    steps = step_function(captures, pipeline, place, setting, values, cases[sight].query.id)
+    for at, row in enumerate(expected):
+        if row is None:
+            assert np.isnan(steps.means[:, at]).all()
+            assert np.isnan(steps.per_question[:, at]).all()
+            assert not steps.kept[:, at].any()
+            continue
+        means, by_question, kept, one = row
+        np.testing.assert_array_equal(steps.means[:, at], numbers(means))
+        np.testing.assert_array_equal(steps.per_question[:, at], numbers(by_question))
+        np.testing.assert_array_equal(steps.one[:, at], numbers(one))
+        assert {row for row, stays in zip(steps.rows, steps.kept[:, at], strict=True) if stays} == set(kept)
+    assert steps.rows[: len(cases[sight].candidates.hits)] == tuple(
+        hit.chunk.id for hit in cases[sight].candidates.hits
+    )
+
+
+@given(st.integers(0, 10**9), st.sampled_from(["plain", "odd", "hybrid"]))
+@settings(max_examples=400, deadline=None)
+def test_every_position_of_every_number_equals_the_plain_pipeline(seed, kind):
+    dice = random.Random(seed)
+    check(dice, kind, [random_case(dice, number, kind) for number in range(dice.randint(1, 5))])
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), min_size=1, max_size=400))
+def test_an_exact_sum_is_that_of_fsum(pairs):
+    values = [min(part, whole) / whole for part, whole in pairs]
+    assert exact_sum(np.array(values)) == math.fsum(values)
+
+
+def test_a_model_behind_the_knob_refuses_it():
+    case = random_case(random.Random(1), 1, "plain")
+    with pytest.raises(InputError, match="LLMFilter"):
+        step_function(Captures([case], 1), Pipeline((TopK(3), LLMFilter(enabled=True))), 0, "k", [1, 2])
+
+
+def test_better_worse_and_same_are_of_the_questions_that_both_score():
+    per_question = np.array([[0.5, 0.2], [1.0, 1.0], [np.nan, np.nan], [0.1, 0.3]])
+    better, worse, same = better_worse(per_question, [0.5, 0.0, 0.7, None])
+    assert (better.tolist(), worse.tolist(), same.tolist()) == ([1, 1], [0, 1], [1, 0])
