@@ -8,6 +8,7 @@ as the plain pipeline would; any other number runs the plain stages behind a beg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,8 +30,7 @@ from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.fuse import ranks_of
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical
-from rag_core.retrieve.requery import Requery
-from rag_core.stage import Pipeline, Source, Stage
+from rag_core.stage import Pipeline, Setting, Source, Stage
 from rag_core.types import RANKS, Candidates, Hit, Metric
 
 Bools = NDArray[np.bool_]
@@ -38,6 +38,10 @@ Progress = Callable[[int, int], None]
 """Called with (done, total) positions of a knob that runs plainly; one that raises ends it."""
 
 _ALL = 10**9  # more than any list holds
+_POSITIONS = 160
+_LINEAR = 41  # positions of a number whose change points are not known
+_DEAR_POSITIONS, _FEWEST = 24, 5
+_DEAR_CELLS = 1_000_000  # candidates that a dear knob runs the plain stages over: about two seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +60,119 @@ class StepFunction:
     kept: Bools  # (rows, n) whether the row's chunk is kept
     one: Floats  # (4, n) SetP, SetR, SetF, kept of the question in sight; (4, 0) without one
 
-    def better_worse(self, baseline: Sequence[float | None] | Floats) -> tuple[Whole, Whole, Whole]:
-        """At each position on how many questions SetF is better, worse and the same as these values (q,)."""
-        return better_worse(self.per_question, baseline)
+
+@dataclass(frozen=True, eq=False)
+class Knob:
+    """A number of a stage whose change needs no search and no model, with the positions of its slider."""
+
+    stage: int
+    setting: str  # as `with_setting` takes it
+    label: str
+    kind: str  # int or float
+    digits: int  # behind the point, of its positions
+    low: float
+    high: float
+    positions: Floats  # (n,) ascending, scaled to what the lists hold, the current value among them
+    value: float
+    dear: bool  # its step function runs the plain stages: fewer positions, to be computed when the knob is grabbed
 
 
-def better_worse(per_question: Floats, baseline: Sequence[float | None] | Floats) -> tuple[Whole, Whole, Whole]:
-    """How many questions are better, worse and the same at each position (n,), of those that both score.
+def cheap_knobs(captures: Captures, pipeline: Pipeline, *, searched: bool = False) -> list[Knob]:
+    """Every knob of the pipeline over these lists, stage by stage, in each what matters most first.
 
-    `per_question` (q, n) and the baseline's values (q,), None or NaN where not scored. Equal means equal to 1e-12.
+    Thresholds have the quantiles of the gaps, distances and similarities that reach their stage as positions, lengths
+    the whole numbers up to the longest list. `searched`: the lists were searched for this pipeline, so that its source
+    has a depth and a refill no further to read than they go. A number in front of a model is no cheap one.
     """
-    values = np.array([np.nan if value is None else value for value in baseline], dtype=np.float64)
-    difference = per_question - values[:, None]
-    better, worse = (difference > _SAME).sum(axis=0), (difference < -_SAME).sum(axis=0)
-    return better, worse, np.isfinite(difference).sum(axis=0) - better - worse
+    knobs = []
+    for place, stage in enumerate(pipeline.stages):
+        if any(asks(one) for one in pipeline.stages[place + 1 :]):
+            continue
+        for setting in stage.declared():
+            depth = searched and isinstance(stage, Source) and setting.name == "depth"
+            value = getattr(stage, setting.name)
+            if not (setting.cheap or depth) or value is None or _is_idle(stage, setting.name):
+                continue
+            if setting.numeric:
+                knobs.append(_knob(captures, pipeline, place, setting, setting.name, value, searched))
+            elif setting.kind.startswith("tuple[float"):
+                names = [f"{setting.name}.{at}" for at in range(len(value))]
+                knobs += [
+                    _knob(captures, pipeline, place, setting, name, one, searched)
+                    for name, one in zip(names, value, strict=True)
+                ]
+    return knobs
 
 
-_SAME = 1e-12
+def _is_idle(stage: Stage, setting: str) -> bool:
+    """Whether the number plays no part as the stage is set."""
+    return setting == "distance_offset" and getattr(stage, "relative_offset", None) is not None
+
+
+def _knob(
+    captures: Captures, pipeline: Pipeline, place: int, setting: Setting, name: str, value: float, searched: bool
+) -> Knob:
+    stage = pipeline.stages[place]
+    front = first_cutoff(pipeline.stages[:place]) if isinstance(stage, AdaptiveGap | MinSimilarity) else place
+    try:
+        reaching = captures.after(pipeline.stages[:front])
+        points, dear = _scaled(stage, setting.name, reaching), _in_arrays(captures, [pipeline], place, name) is None
+    except InputError:  # a stage refuses these lists as it is set: its step function says why
+        reaching, points, dear = captures.after(()), np.zeros(0), True
+    longest = max(len(start.hits) for start in reaching.starts)
+    low = -math.inf if setting.low is None else setting.low
+    high = math.inf if setting.high is None else setting.high
+    if setting.kind == "int":
+        points = _lengths_of(stage, setting, longest, searched)
+    elif not len(points := points[(points >= low) & (points <= high)]):
+        points = np.linspace(*(setting.usual or (setting.low or 0.0, setting.high or 1.0)), _LINEAR)
+    most = _POSITIONS
+    if dear:
+        most = max(_FEWEST, min(_DEAR_POSITIONS, _DEAR_CELLS // (len(captures.cases) * max(1, longest))))
+    span = max(float(points[-1]), value) - min(float(points[0]), value)
+    digits = 0 if setting.kind == "int" else max(2, 3 - math.floor(math.log10(span))) if span else 4
+    # of lengths every one of the first, fewer of those behind, where one more means less
+    steps = np.linspace(0, 1, min(most, len(points))) ** (1.5 if setting.kind == "int" and len(points) > most else 1.0)
+    rounded = np.clip(np.round(points[np.round((len(points) - 1) * steps).astype(np.int64)], digits), low, high)
+    positions = np.unique(np.append(rounded[np.abs(rounded - value) > 10.0**-digits / 2], value))
+    label = f"{stage.title}: {name.replace('_', ' ').replace('.', ' ')}"
+    kind = setting.kind if setting.numeric else "float"
+    return Knob(place, name, label, kind, digits, float(positions[0]), float(positions[-1]), positions, value, dear)
+
+
+def _lengths_of(stage: Stage, setting: Setting, longest: int, searched: bool) -> Floats:
+    """The whole numbers that a length or a count can usefully take."""
+    low, high = int(setting.low or 0), int(min(setting.high or longest, max(longest, 1)))
+    least, most = getattr(stage, "min_results", 0), getattr(stage, "max_results", high)
+    if setting.name == "max_results":
+        low = max(low, least)
+    elif setting.name == "min_results":
+        high = min(high, most)
+    elif setting.name in ("k", "max_iterations") and stage.reach and searched:
+        # beyond the end of the list a refill would search on: what it finds there no captured list knows
+        high = max(low, longest // (stage.reach // getattr(stage, setting.name)))
+    elif setting.unit != "chunks" and setting.usual:
+        low, high = int(setting.usual[0]), int(setting.usual[1])
+    return np.arange(low, max(low, high) + 1, dtype=np.float64)
+
+
+def _scaled(stage: Stage, setting: str, reaching: Captured) -> Floats:
+    """The values of a threshold between which something changes on these lists; empty where they say nothing."""
+    nothing = np.zeros(0)
+    if isinstance(stage, MinSimilarity):
+        table = reaching.similarities
+        return nothing if table is None else np.unique(table[np.isfinite(table)])
+    if not isinstance(stage, AdaptiveGap):
+        return nothing
+    lists = reaching.lists
+    view = View(lists, 0, stage.max_results, stage.gap_policy)
+    span = np.maximum(view.span, 1)[:, None].astype(np.float64)
+    if setting == "gap_threshold":
+        by = span if stage.gap_policy == "relative" else 1e9
+        return np.unique(np.append((lists.largest_gap / by)[view.seen], 0.0))
+    places = np.arange(lists.distances.shape[1]) < view.looked[:, None]
+    by = span if setting == "relative_offset" else 1e9
+    return np.unique(((lists.distances - lists.nearest[:, None]) / by)[places])
 
 
 def with_setting(pipeline: Pipeline, stage: int, setting: str, value: float) -> Pipeline:
@@ -121,11 +221,7 @@ def step_function(
     variants, refusal = _variants(pipeline, stage, setting, values.tolist())
     if refusal is not None and not any(variants):
         raise refusal
-    moved, lengths = pipeline.stages[stage], None
-    if isinstance(moved, AdaptiveGap):
-        lengths = _cut_moved(captures, variants, stage, setting)
-    elif isinstance(moved, TopK | MinSimilarity) or (setting == "depth" and isinstance(moved, Dense | Lexical)):
-        lengths = _cutoff_moved(captures, variants, stage, setting)
+    lengths = _in_arrays(captures, variants, stage, setting)
     if lengths is None:
         return _plainly(captures, pipeline, stage, setting, values, variants, sight, progress)
     return _measured(captures, stage, setting, values, lengths, sight)
@@ -172,6 +268,16 @@ class _Lengths:
     open: Bools  # (n,) the positions that the pipeline does not refuse
     starts: tuple[Candidates, ...]  # what the lengths are of, before anything is cut
     arrange: Stage | None  # the cut or the fusion that puts them in order
+
+
+def _in_arrays(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
+    """The lengths at every position that is not refused; None where only the plain stages are exact."""
+    moved = next(one for one in variants if one is not None).stages[stage]
+    if isinstance(moved, AdaptiveGap):
+        return _cut_moved(captures, variants, stage, setting)
+    if isinstance(moved, TopK | MinSimilarity) or (setting == "depth" and isinstance(moved, Dense | Lexical)):
+        return _cutoff_moved(captures, variants, stage, setting)
+    return None
 
 
 def _cut_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
@@ -335,11 +441,6 @@ _SPLIT = 1.5 * 2.0**22
 # Plainly: the stages from the knob on, position by position
 
 
-def refill(pipeline: Pipeline) -> int:
-    """How far down its list a refill of the pipeline may read; 0 without one."""
-    return max((one.k * one.max_iterations for one in pipeline.stages if isinstance(one, Requery)), default=0)
-
-
 def _plainly(
     captures: Captures,
     pipeline: Pipeline,
@@ -352,6 +453,7 @@ def _plainly(
 ) -> StepFunction:
     """The twin: the stages from the knob on, run at every position on lists that the stages in front gave once."""
     starts = captures.after(pipeline.stages[:stage]).starts
+    reach = max(one.reach for one in pipeline.stages)  # live, a refill reads on where the source stopped
     asked = [pipeline.stages[stage].settled(start) for start in starts]
     means = np.full((4, len(positions)), np.nan)
     figures = np.full((4, len(starts), len(positions)), np.nan)
@@ -362,7 +464,7 @@ def _plainly(
         try:
             for start, ready in zip(starts, asked, strict=True) if variant is not None else ():
                 less = setting == "depth" and isinstance(ready, Source)
-                before = _shallower(start, ready, int(value), refill(pipeline)) if less else start
+                before = _shallower(start, ready, int(value), reach) if less else start
                 results.append(Pipeline((_changed(ready, setting, value), *pipeline.stages[stage + 1 :]))(before))
         except InputError as error:
             refusal, results = error, []

@@ -3,6 +3,7 @@
 import math
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from rag_core.retrieve.expand import ExpandReferences
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.requery import Requery
 from rag_core.stage import Pipeline
-from rag_core.tune.steps import better_worse, exact_sum, refill, step_function, with_setting
+from rag_core.tune.steps import cheap_knobs, exact_sum, step_function, with_setting
 from rag_core.types import RANKS, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 WORDS = ("wolf", "forest", "spell", "what is", "armor class 3", "and", "describe")
@@ -118,7 +119,7 @@ def numbers_of(pipeline):
 def plain(cases, pipeline, place, setting, value, sight):
     """(means, SetF of every question, kept ids and figures of the one in sight) by the plain pipeline; None: refused."""
     if setting == "depth" and isinstance(pipeline.stages[place], Dense):
-        shorter = max(int(value), refill(pipeline))
+        shorter = max(int(value), *(stage.reach for stage in pipeline.stages))
         cases = [replace(one, candidates=replace(one.candidates, hits=one.candidates.hits[:shorter])) for one in cases]
     try:
         report = run(cases, with_setting(pipeline, place, setting, value), 1, SET_MEASURES)
@@ -181,13 +182,87 @@ def test_an_exact_sum_is_that_of_fsum(pairs):
     assert exact_sum(np.array(values)) == math.fsum(values)
 
 
-def test_a_model_behind_the_knob_refuses_it():
-    case = random_case(random.Random(1), 1, "plain")
+class Keeper:
+    """A judge that keeps chunks of even number and counts how often it is asked."""
+
+    name, calls = "keeper", 0
+
+    def ask(self, prompts, *, seconds, concurrency, model, cache):
+        self.calls += 1
+        lines = [
+            "\n".join(
+                f"{number} -> {'KEEP' if int(chunk.id[1:]) % 2 == 0 else 'DISCARD'}"
+                for number, chunk in enumerate(prompt.chunks, 1)
+            )
+            for prompt in prompts
+        ]
+        return [SimpleNamespace(**ANSWER, text=text) for text in lines]
+
+
+ANSWER = {
+    "error": "", "finish_reason": "stop", "prompt_tokens": None, "completion_tokens": None, "cost": None,
+    "milliseconds": 0.0, "cached": False, "retries": 0,
+}  # fmt: skip
+
+
+def test_a_number_of_the_llm_filter_is_decided_on_the_answers_there_are():
+    cases = [random_case(random.Random(seed), seed, "plain") for seed in range(6)]
+    judge, stage = Keeper(), LLMFilter(enabled=True, oversample_multiplier=20, min_relevance_threshold=-1)
+    pipeline = Pipeline((Dense(), replace(stage, judge=judge), TopK(9)))
+    captures = Captures(cases, 1)
+    for case in cases:
+        pipeline(case.candidates)
+    asked = judge.calls
+    knobs = {(knob.stage, knob.setting): knob for knob in cheap_knobs(captures, pipeline)}
+    assert {setting for stage, setting in knobs if stage == 1} == {
+        "max_chunks", "min_relevance_threshold", "max_total_chunks",
+    }  # fmt: skip
+    longest = max(cases, key=lambda case: len(case.candidates.hits))
+    steps = step_function(captures, pipeline, 1, "max_chunks", [1, 2, 3, 25], longest.query.id)
+    even = [hit.chunk.id for hit in longest.candidates.hits if int(hit.chunk.id[1:]) % 2 == 0]
+    assert steps.one[3].tolist() == [min(most, len(even)) for most in (1, 2, 3, 25)]
+    step_function(captures, pipeline, 2, "k", [1, 2, 3])
+    assert judge.calls == asked
+
+
+def test_a_number_in_front_of_a_model_is_no_knob():
+    captures = Captures([random_case(random.Random(1), 1, "plain")], 1)
+    pipeline = Pipeline((TopK(3), LLMFilter(enabled=True)))
+    assert {knob.stage for knob in cheap_knobs(captures, pipeline)} == {1}
     with pytest.raises(InputError, match="LLMFilter"):
-        step_function(Captures([case], 1), Pipeline((TopK(3), LLMFilter(enabled=True))), 0, "k", [1, 2])
+        step_function(captures, pipeline, 0, "k", [1, 2])
 
 
-def test_better_worse_and_same_are_of_the_questions_that_both_score():
-    per_question = np.array([[0.5, 0.2], [1.0, 1.0], [np.nan, np.nan], [0.1, 0.3]])
-    better, worse, same = better_worse(per_question, [0.5, 0.0, 0.7, None])
-    assert (better.tolist(), worse.tolist(), same.tolist()) == ([1, 1], [0, 1], [1, 0])
+@given(st.integers(0, 10**9), st.sampled_from(["plain", "odd", "hybrid"]))
+@settings(max_examples=150, deadline=None)
+def test_a_knob_can_stand_at_each_of_its_positions_the_current_value_among_them(seed, kind):
+    dice = random.Random(seed)
+    cases = [random_case(dice, number, kind) for number in range(dice.randint(1, 5))]
+    pipeline, captures = random_pipeline(dice, kind), Captures(cases, 1)
+    for knob in cheap_knobs(captures, pipeline, searched=kind != "odd"):
+        assert knob.value in knob.positions
+        assert (np.diff(knob.positions) > 0).all()
+        assert knob.low == knob.positions[0]
+        assert knob.positions[-1] == knob.high
+        assert len(knob.positions) <= (25 if knob.dear else 161)
+        for value in knob.positions:
+            changed = with_setting(pipeline, knob.stage, knob.setting, value)
+            assert changed.stages[knob.stage] is not pipeline.stages[knob.stage]
+            assert (knob.kind == "int") <= (value == int(value))
+        longest = max(len(case.candidates.hits) for case in cases)
+        assert knob.stage > 0 or knob.setting != "depth" or knob.high <= max(knob.value, longest, 1)
+
+
+def test_the_positions_of_a_threshold_are_where_its_lists_change():
+    """Gaps of a thousandth and of a tenth: a slider from 0 to 0.3 would have nearly all its way where nothing moves."""
+    distances = [0.2, 0.201, 0.202, 0.204, 0.207, 0.307]
+    hits = tuple(Hit(Chunk(f"c{at}"), at, {"distance": one}) for at, one in enumerate(distances, 1))
+    case = Case(
+        Query("q", "wolf"), {"c1": 1}, Candidates(Query("q", "wolf"), hits, metric=Metric.COSINE, recorded=True)
+    )
+    pipeline = Pipeline((AdaptiveGap(0.05, 0.01, 1, 15, "first"),))
+    knobs = {knob.setting: knob for knob in cheap_knobs(Captures([case], 1), pipeline)}
+    assert knobs["gap_threshold"].positions.tolist() == [0.0, 0.001, 0.002, 0.003, 0.05, 0.1]
+    assert knobs["distance_offset"].positions.tolist() == [0.0, 0.001, 0.002, 0.004, 0.007, 0.01, 0.107]
+    assert knobs["max_results"].positions.tolist() == [1, 2, 3, 4, 5, 6, 15]
+    assert not any(knob.dear for knob in knobs.values())

@@ -47,6 +47,7 @@ class LLMFilter(Stage):
         unit="chunks",
         step=1,
         usual=(5, 50),
+        cheap=True,  # this one, the floor and the cap of EXPAND are decided on the answers there are
     )
     oversample_multiplier: float = setting(
         factory=lambda: chunk_filtering().oversample_multiplier,
@@ -66,6 +67,7 @@ class LLMFilter(Stage):
         unit="cosine similarity",
         step=0.01,
         usual=(0.2, 0.7),
+        cheap=True,
     )
     timeout_ms: int = setting(
         factory=lambda: chunk_filtering().llm_timeout_ms,
@@ -91,7 +93,7 @@ class LLMFilter(Stage):
     concurrency: int = setting(4, "calls under way at once", low=1, high=64, unit="calls", step=1)
     cache: bool = setting(True, "use stored answers; off: ask anew")
     max_total_chunks: int = setting(
-        50, "most chunks one EXPAND brings", low=0, high=1000, unit="chunks", step=1, usual=(0, 100)
+        50, "most chunks one EXPAND brings", low=0, high=1000, unit="chunks", step=1, usual=(0, 100), cheap=True
     )
     min_coverage: float = setting(0.0, "least share of candidates an answer must mention", low=0, high=1, step=0.05)
     check_order: bool = setting(False, "ask again in reverse order and flag what changes; twice the calls")
