@@ -22,7 +22,7 @@ STEP = """async ([setting, position]) => {
   return {
     all: texts('.line.all .figure'), one: texts('.line.one .figure'), counts: texts('.tally'),
     kept: Object.fromEntries([...bench.querySelectorAll('.row:not([hidden])')].map((row) => [row.dataset.id, row.firstChild.dataset.kept])),
-    value: bench.querySelector(`.knob:has(input[data-setting=${setting}]) output`).textContent,
+    value: bench.querySelector(`.knob:has(input[data-setting=${setting}]) .knob-value`).textContent,
   };
 }"""
 
@@ -87,7 +87,7 @@ def test_figures_and_rows_while_dragging_are_those_of_the_plain_pipeline(bench, 
             kept = {id_: "true" if steps.kept[row, position] else "false" for row, id_ in enumerate(ids)}
             assert shown["kept"].items() <= kept.items()
             assert len(shown["kept"]) > 6
-            assert shown["value"] == f"{value:.{digits}f}".removeprefix("0")
+            assert shown["value"] == (f"{value:.{digits}f}".removeprefix("0") if value else "0")
         bench.evaluate(STEP, [setting, int(positions.searchsorted(float(getattr(stages[1], setting))))])
     assert [entry for entry in log_of(bench) if entry[0] == "set"] == []  # nothing was let go
 
@@ -101,7 +101,7 @@ def test_a_drag_by_hand_is_told_once_and_stays_where_it_was_left(bench):
     for part in range(20):
         bench.mouse.move(x - width / 6 + part * width / 40, y)
     assert log_of(bench) == []
-    before = bench.locator(".knob:has(input[data-setting=gap_threshold]) output").inner_text()
+    before = bench.locator(".knob:has(input[data-setting=gap_threshold]) .knob-value").inner_text()
     line_before = bench.locator(".line.all .figure").all_inner_texts()
     bench.mouse.up()
     until(bench, lambda: len(log_of(bench)) == 1)
@@ -109,7 +109,7 @@ def test_a_drag_by_hand_is_told_once_and_stays_where_it_was_left(bench):
     ((kind, said),) = log_of(bench)
     assert (kind, said["stage"], said["setting"]) == ("set", 1, "gap_threshold")
     assert f"{said['value']:.4f}".removeprefix("0") == before
-    assert bench.locator(".knob:has(input[data-setting=gap_threshold]) output").inner_text() == before
+    assert bench.locator(".knob:has(input[data-setting=gap_threshold]) .knob-value").inner_text() == before
     assert bench.locator(".line.all .figure").all_inner_texts() == line_before
     assert bench.locator(".bench.waiting").count() == 0
 
@@ -123,6 +123,21 @@ def test_the_dashed_line_is_the_same_knob(bench):
     until(bench, lambda: log_of(bench))
     assert log_of(bench)[0][1]["setting"] == "gap_threshold"
     assert log_of(bench)[0][1]["value"] > 0.02
+
+
+def test_a_value_between_the_positions_can_be_typed(bench):
+    knob = bench.locator(".knob:has(input[data-setting=gap_threshold])")
+    knob.locator(".knob-value").click()
+    bench.keyboard.type("0.0213")
+    bench.keyboard.press("Enter")
+    until(bench, lambda: log_of(bench))
+    settle(bench)
+    assert log_of(bench) == [["set", {"stage": 1, "setting": "gap_threshold", "value": 0.0213}]]
+    assert knob.locator(".knob-value").inner_text() == ".0213"
+    knob.locator(".knob-value").click()
+    bench.keyboard.type("3")
+    bench.keyboard.press("Escape")
+    assert len(log_of(bench)) == 1
 
 
 def test_arrow_keys_move_a_knob_and_are_told_when_they_rest(bench):

@@ -42,10 +42,11 @@ function build(host) {
   const session = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const state = {
     host, session, sequence: 0, waiting: [], header: null, drag: null, touched: null, frame: 0, timer: 0, again: 0,
-    keys: localStorage.getItem(KEYS) !== "off", row: 0, labels: new Map(),
+    keys: localStorage.getItem(KEYS) !== "off", row: 0, pointed: "", labels: new Map(),
     send: (kind, fields) => send(state, kind, fields),
     drags: (stage, setting, position, how) => dragged(state, stage, setting, position, how),
     letGo: () => commit(state),
+    types: (stage, setting, value) => typed(state, stage, setting, value),
     paint: () => schedule(state),
     switchKeys: () => { state.keys = !state.keys; localStorage.setItem(KEYS, state.keys ? "on" : "off"); schedule(state); },
   };
@@ -55,6 +56,8 @@ function build(host) {
   state.notice = el("p", { class: "notice", role: "status" });
   const body = el("div", { class: "body" }, lists, beside.node);
   host.replaceChildren(el("div", { class: "layout" }, stages.node, el("div", { class: "right" }, lines.node, bar.node, state.notice, body)));
+  // Streamlit fades an element whole while its script runs; here only what is not true any more grows pale (bench.css).
+  host.getRootNode().host?.closest("[data-testid=stElementContainer]")?.style.setProperty("opacity", "1", "important");
   const resized = () => { fit(state); schedule(state); };
   const size = new ResizeObserver(resized);
   size.observe(host);
@@ -78,7 +81,7 @@ function receive(state, header) {
     const { stage, setting, value, sent } = state.drag;
     const at = knobOf(header, stage, setting);
     if (!at || (sent && sent <= ack)) state.drag = null;
-    else state.drag.position = nearest(header.array(at.knob.positions), value);
+    else if (!sent) state.drag.position = nearest(header.array(at.knob.positions), value);
   }
   if (!state.touched || !knobOf(header, state.touched.stage, state.touched.setting)) state.touched = firstKnob(header);
   for (const part of Object.values(state.parts)) part.receive?.(header);
@@ -132,6 +135,15 @@ function dragged(state, stage, setting, position, how = "pointer") {
   }
   clearTimeout(state.timer);
   if (how === "keys") state.timer = setTimeout(() => commit(state), REST);
+  schedule(state);
+}
+
+/** A value between the positions, typed: nothing is known of it until Python has answered. */
+function typed(state, stage, setting, value) {
+  commit(state);
+  state.drag = { stage, setting, value, position: null };
+  state.touched = { stage, setting };
+  commit(state);
   schedule(state);
 }
 

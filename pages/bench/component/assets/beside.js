@@ -1,20 +1,25 @@
 // What stands beside the lists, by lens: the curve with its cut, what A and B decide differently, where chunks are lost.
 
-import { attribute, count, digits, el, measure, scale, svg, write } from "./dom.js";
+import { attribute, count, el, knobValue, measure, scale, svg, write } from "./dom.js";
 import { knobOf, nearest } from "./read.js";
 
 const LEFT = 46, RIGHT = 14, TOP = 26, BOTTOM = 34;
-const value4 = (number) => digits(number, 4).replace(/^(-?)0\./, "$1.");
 
 export function makeBeside(state) {
   const node = el("aside", { class: "beside", "aria-label": "Chart" });
   let drawn = null; // {paint} of what is there
-  let width = 0;
+  let width = 0, room = 0;
+  new ResizeObserver(() => {
+    if (node.clientWidth === width && Math.abs(node.clientHeight - room) < 20) return;
+    drawn = null;
+    state.paint();
+  }).observe(node);
 
   function draw(header) {
-    width = Math.floor(node.clientWidth);
+    width = node.clientWidth;
+    room = node.clientHeight;
     const one = header.zoom === "one";
-    if (header.lens === "threshold") drawn = one ? curve(state, header, width, node.clientHeight) : sweep(state, header, width);
+    if (header.lens === "threshold") drawn = one ? curve(state, header, width, room) : sweep(state, header, width);
     else if (header.lens === "differences") drawn = one ? quarters(header) : waterfall(header, width);
     else drawn = losses(state, header);
     node.replaceChildren(drawn.node);
@@ -25,7 +30,7 @@ export function makeBeside(state) {
     receive() { drawn = null; },
     paint(header, figures) {
       const knob = state.touched && `${state.touched.stage}.${state.touched.setting}`;
-      if (!drawn || Math.floor(node.clientWidth) !== width || (drawn.knob && drawn.knob !== knob)) draw(header);
+      if (!drawn || (drawn.knob && drawn.knob !== knob)) draw(header);
       drawn.paint?.(figures);
     },
   };
@@ -51,7 +56,7 @@ function ticksOf(low, high, wanted = 4) {
   const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw - 1e-12);
   const ticks = [];
   for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-6; at += step) ticks.push(Number(at.toPrecision(10)));
-  return { ticks, written: (tick) => tick.toFixed(Math.max(0, Math.min(4, -Math.floor(Math.log10(step) + 1e-9) + (step / power === 2.5 ? 1 : 0)))) };
+  return { ticks, written: (tick) => knobValue(tick, Math.max(0, Math.min(4, -Math.floor(Math.log10(step) + 1e-9) + (step / power === 2.5 ? 1 : 0)))) };
 }
 
 /** Zoom One, Threshold: distance by rank and the gaps, with dashed lines that are knobs. */
@@ -61,8 +66,10 @@ function curve(state, header, width, room) {
   if (!data || points.length === 0) return { node: el("p", { class: "empty" }, "This list has no scores to draw.") };
   const holder = el("div", { class: "curves" });
   const hasGaps = data.lines.some((line) => line.panel === "gap") || data.cut_stage !== null;
-  const usable = Math.max(260, Math.min(room || 420, 620));
-  const heights = hasGaps ? [Math.round(usable * 0.56), Math.round(usable * 0.42)] : [Math.min(usable, 380), 0];
+  const abreast = hasGaps && width > 600;
+  const usable = abreast ? 240 : Math.max(260, Math.min(room || 420, 620) - 24);
+  const heights = abreast ? [usable, usable] : hasGaps ? [Math.round(usable * 0.56), Math.round(usable * 0.43)] : [Math.min(usable, 380), 0];
+  if (abreast) { width = Math.floor((width - 20) / 2); holder.classList.add("abreast"); }
   const reaching = data.reaching.map((index) => header.rows[index]);
   const gaps = reaching.slice(1).map((row, i) => Math.abs(row.a.score - reaching[i].a.score));
 
@@ -81,12 +88,12 @@ function curve(state, header, width, room) {
   const marks = points.map((row, i) => {
     const label = row.relevant === null ? "unjudged" : row.relevant ? "relevant" : "irrelevant";
     const mark = svg("g", { class: `dot ${label}`, transform: `translate(${x(i)} ${y(row.a.score)})` },
-      svg("title", {}, `rank ${row.a.rank ?? "–"}, ${data.score_name} ${value4(row.a.score)}, ${label}\n${row.rest ? `${row.rest} ` : ""}${row.head}`), svg("circle", { class: "hit", r: Math.max(radius, 7) }), svg("circle", { class: "marker", r: radius }));
+      svg("title", {}, `rank ${row.a.rank ?? "–"}, ${data.score_name} ${knobValue(row.a.score, 4)}, ${label}\n${row.rest ? `${row.rest} ` : ""}${row.head}`), svg("circle", { class: "hit", r: Math.max(radius, 7) }), svg("circle", { class: "marker", r: radius }));
     if (label === "relevant") mark.append(svg("path", { class: "glyph relevant", d: "M-4 -11.5 -1.2 -8.8 4 -14.5" }));
-    mark.addEventListener("click", () => state.send("select", { id: row.id }));
+    mark.addEventListener("click", () => { state.parts.rows.show(row.id); state.send("select", { id: row.id }); });
     return { row, mark, at: x(i) };
   });
-  const cut = svg("g", { class: "cut" }, svg("line", { y1: TOP - 4, y2: heights[0] - BOTTOM }), svg("text", { y: TOP + 6 }));
+  const cut = svg("g", { class: "cut" }, svg("line", { y1: TOP - 4, y2: heights[0] - BOTTOM }), svg("text", { y: TOP + 20 }));
   score.append(cut, ...marks.map((one) => one.mark));
 
   const gapHigh = Math.max(...gaps, ...data.lines.filter((line) => line.panel === "gap").map((line) => lineValue(header, line)), 1e-9) * 1.15;
@@ -100,7 +107,7 @@ function curve(state, header, width, room) {
     const step = Math.max(1, Math.ceil(gaps.length / 10));
     gaps.forEach((gap, i) => {
       const bar = svg("rect", { class: i === 0 && data.skips_first_gap ? "gap skipped" : "gap", x: LEFT + 6 + i * slot + slot * 0.15, width: Math.max(1, slot * 0.7), y: Math.min(gapY(gap), gapY(0) - 1), height: Math.max(1, gapY(0) - gapY(gap)) });
-      bar.append(svg("title", {}, `gap ${value4(gap)} after rank ${reaching[i].a.rank ?? i + 1}${i === 0 && data.skips_first_gap ? ", never the cut" : ""}`));
+      bar.append(svg("title", {}, `gap ${knobValue(gap, 4)} after rank ${reaching[i].a.rank ?? i + 1}${i === 0 && data.skips_first_gap ? ", never the cut" : ""}`));
       bars.push({ bar, before: reaching[i], after: reaching[i + 1] });
       gapBox.append(bar);
       if (i % step === 0) gapBox.append(svg("text", { class: "tick", x: LEFT + 6 + (i + 0.5) * slot, y: heights[1] - BOTTOM + 15, "text-anchor": "middle" }, String(reaching[i].a.rank ?? i + 1)));
@@ -118,7 +125,10 @@ function curve(state, header, width, room) {
   function paint(figures) {
     let end = null;
     const rank = new Map(points.map((row, i) => [row, i]));
-    for (const { row, mark } of marks) attribute(mark, "data-kept", String(figures.kept(row)));
+    for (const { row, mark } of marks) {
+      attribute(mark, "data-kept", String(figures.kept(row)));
+      mark.classList.toggle("lit", row.id === state.pointed || row.id === header.selected);
+    }
     const dragsCut = state.drag && state.drag.stage === data.cut_stage;
     if (figures.moved && dragsCut) {
       const stays = reaching.filter((row) => figures.kept(row));
@@ -179,7 +189,7 @@ function dashed(state, line, box, y, width, height) {
       attribute(rule, "y1", place); attribute(rule, "y2", place);
       attribute(grip, "y", place - 5); attribute(hit, "y", place - 9); attribute(text, "y", place - 5);
       const off = raw < TOP - 2 ? " ↑" : raw > height - BOTTOM ? " ↓" : "";
-      write(text, `${line.word} ${digits(value, at.knob.digits).replace(/^0\./, ".")}${off}`);
+      write(text, `${line.word} ${knobValue(value, at.knob.digits)}${off}`);
     },
   };
 }
@@ -201,8 +211,8 @@ function sweep(state, header, width) {
   const n = positions.length, height = 330;
   const y = scale(0, 1, height - BOTTOM, TOP + 6);
   const x = scale(0, Math.max(1, n - 1), LEFT + 6, width - RIGHT - 26);
-  const box = panel(width, height, `All questions by ${at.knob.title}`, `${at.knob.title} →`, "", y, [0, 0.25, 0.5, 0.75, 1], (tick) => tick.toFixed(2).replace(/^0\./, "."));
-  for (let i = 0; i < n; i += Math.max(1, Math.ceil(n / 5))) box.append(svg("text", { class: "tick", x: x(i), y: height - BOTTOM + 15, "text-anchor": "middle" }, digits(positions[i], at.knob.digits).replace(/^0\./, ".")));
+  const box = panel(width, height, `All questions by ${at.knob.title}`, `${at.knob.title} →`, "", y, [0, 0.25, 0.5, 0.75, 1], (tick) => knobValue(tick, 2));
+  for (let i = 0; i < n; i += Math.max(1, Math.ceil(n / 5))) box.append(svg("text", { class: "tick", x: x(i), y: height - BOTTOM + 15, "text-anchor": "middle" }, knobValue(positions[i], at.knob.digits)));
   const names = ["P", "R", "F₁"].map((word, line) => ({ word, line, y: y(means[line * n + n - 1]) }));
   [...names].sort((one, other) => one.y - other.y).forEach((name, i, all) => { if (i && name.y - all[i - 1].y < 12) name.y = all[i - 1].y + 12; });
   for (const { word, line, y: end } of names) {
@@ -227,7 +237,7 @@ function sweep(state, header, width) {
       attribute(rule, "x1", x(position)); attribute(rule, "x2", x(position));
       const flip = x(position) > width * 0.6;
       attribute(text, "x", x(position) + (flip ? -5 : 5)); attribute(text, "text-anchor", flip ? "end" : "start");
-      write(text, digits(value, at.knob.digits).replace(/^0\./, "."));
+      write(text, knobValue(value, at.knob.digits));
       dots.forEach((dot, line) => { attribute(dot, "cx", x(position)); attribute(dot, "cy", y(means[line * n + position])); });
     },
   };
@@ -257,9 +267,9 @@ function waterfall(header, width) {
   const [a, b] = header.pipelines.map((pipe) => header.array(pipe.f));
   if (!a || !b) return { node: el("p", { class: "empty" }, "There is no B to compare with.") };
   const height = 330, changes = [...a].map((value, i) => value - b[i]).filter((value) => !Number.isNaN(value)).sort((one, other) => one - other);
-  const reach = Math.max(0.1, ...changes.map(Math.abs));
-  const y = scale(-reach, reach, height - BOTTOM, TOP + 6);
-  const { ticks, written } = ticksOf(-reach, reach);
+  const [low, high] = [Math.min(-0.05, ...changes) * 1.05, Math.max(0.05, ...changes) * 1.05];
+  const y = scale(low, high, height - BOTTOM, TOP + 6);
+  const { ticks, written } = ticksOf(low, high, 5);
   const box = panel(width, height, "F₁ of A − B, question by question", "questions, worst change first →", "", y, ticks, written);
   const slot = (width - LEFT - RIGHT) / Math.max(1, changes.length);
   changes.forEach((value, i) => box.append(svg("rect", { class: `step ${value > 1e-9 ? "up" : value < -1e-9 ? "down" : "same"}`, x: LEFT + i * slot + slot * 0.1, width: Math.max(0.8, slot * 0.8), y: Math.min(y(0), y(value)) - 0.5, height: Math.max(1, Math.abs(y(value) - y(0))) })));

@@ -44,6 +44,11 @@ export function digits(value, count) {
   return value.toFixed(count);
 }
 
+/** A distance, score or setting: so many digits, without the leading nought. */
+export function knobValue(value, count) {
+  return value === 0 ? "0" : digits(value, count).replace(/^(-?)0\./, "$1.");
+}
+
 /** A measure: three digits without the leading nought; "–" where it is not defined. */
 export function measure(value) {
   return value === null || Number.isNaN(value) ? "–" : digits(value, 3).replace(/^(-?)0\./, "$1.");

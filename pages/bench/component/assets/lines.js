@@ -5,7 +5,7 @@ import { attribute, change, count, el, iconButton, measure, write } from "./dom.
 const HEADS = [["Precision", "share of the kept chunks that are relevant"], ["Recall", "share of the relevant chunks that are kept"], ["F₁", "harmonic mean of both, per question"]];
 
 export function makeLines(state) {
-  const head = el("tr", {}, el("td", {}), ...HEADS.map(([word, help]) => el("th", { scope: "col", title: `${word} of the kept list: ${help}` }, word)),
+  const head = el("tr", {}, el("td", {}, "of the list that A keeps"), ...HEADS.map(([word, help]) => el("th", { scope: "col", title: `${word} of the kept list: ${help}` }, word)),
     el("th", { scope: "col", class: "kept-head", title: "chunks kept, in the mean" }, "kept"), el("th", { scope: "col", class: "counts-head" }, "against B"));
   const all = makeLine(state, "all"), one = makeLine(state, "one");
   const caption = el("caption", { class: "unseen" }, "Figures of A's kept list, with their change against B");

@@ -38,7 +38,7 @@ export function makeMatrix(state) {
     const text = el("span", { class: "question-text" }), tags = el("span", { class: "tags" });
     const pipes = [0, 1, 2].map(() => {
       const f = el("span", { class: "cell-f" }), more = el("span", { class: "cell-more" });
-      return { f, more, node: el("span", { class: "pipe", role: "gridcell" }, f, more) };
+      return { f, more, node: el("span", { class: "pipe", role: "gridcell" }, f, el("i", { class: "cell-bar" }), more) };
     });
     const bar = el("span", { class: "bar-delta" }, el("i", {})), delta = el("span", { class: "delta" });
     const row = { text, tags, pipes, bar, delta, index: -1, node: null };
@@ -66,7 +66,7 @@ export function makeMatrix(state) {
       const read = (reference) => header.array(reference)?.[which] ?? NaN;
       const moved = place === 0 && figures.moved;
       write(pipe.f, measure(f[place]));
-      write(pipe.more, moved ? "" : `P ${measure(read(of.precision))}  R ${measure(read(of.recall))}  kept ${count(read(of.count))}`);
+      write(pipe.more, moved ? "" : `P ${measure(read(of.precision))}  R ${measure(read(of.recall))}  ${count(read(of.count))} kept`);
       pipe.node.style.setProperty("--f", Number.isNaN(f[place]) ? 0 : f[place]);
     });
     const moved = f.length > 1 ? change(f[0], f[1]) : { way: "", text: "" };

@@ -51,14 +51,14 @@ export function figuresAt(header, drag) {
   const at = drag && knobOf(header, drag.stage, drag.setting);
   if (!at || drag.value === at.knob.value) return base;
   const { steps, positions } = at.knob;
-  if (!steps) return { ...base, known: false, moved: true };
+  if (!steps || drag.position === null) return { ...base, known: false, moved: true };
   const n = positions.shape[0];
   const column = (reference) => { const values = header.array(reference); return [0, 1, 2, 3].map((line) => values[line * n + drag.position]); };
   const mask = header.array(steps.kept), counts = header.array(steps.counts), f = header.array(steps.per_question);
   return {
     known: true, moved: true,
     all: column(steps.means),
-    one: header.one && column(steps.one),
+    one: header.one && (steps.one.shape[1] === n ? column(steps.one) : base.one),
     counts: counts && [0, 1, 2].map((line) => counts[line * n + drag.position]),
     kept: (row) => (row.a === null ? null : row.step === null ? row.a.kept : mask[row.step * n + drag.position] === 1),
     f: (index) => (f ? f[index * n + drag.position] : null),

@@ -1,24 +1,25 @@
 // The chunks of the question in sight: A's list, lines between equal chunks, B's list.
 
-import { attribute, digits, el, labelMark, svg, write } from "./dom.js";
+import { attribute, digits, el, knobValue, labelMark, svg, write } from "./dom.js";
+import { knobOf } from "./read.js";
 import { makeWindow } from "./window.js";
 
 const HEIGHT = 46, GUTTER = 44;
 const GRADES = ["irrelevant", "related", "relevant", "answers it"];
 
 export function makeRows(state) {
-  const headA = el("div", { class: "side-head" }), headB = el("div", { class: "side-head" });
+  const headA = sideHead("A"), headB = sideHead("B");
   const lines = svg("svg", { class: "ranks", width: GUTTER, "aria-hidden": "true" });
-  const list = makeWindow({ height: HEIGHT, label: "Chunks of A beside those of B", make: () => makeRow(), fill, scrolled: connect });
+  const list = makeWindow({ height: HEIGHT, label: "Chunks of A beside those of B", make: makeRow, fill, scrolled: connect });
   const empty = el("p", { class: "empty", hidden: true });
   list.inside.append(lines);
-  const node = el("div", { class: "rows", style: `--gutter: ${GUTTER}px` }, el("div", { class: "heads" }, headA, el("span", {}), headB), empty, list.node);
-  let left = [], right = [], place = new Map(), figures = null;
+  const node = el("div", { class: "rows", style: `--gutter: ${GUTTER}px` }, el("div", { class: "heads" }, headA.node, el("span", {}), headB.node), empty, list.node);
+  let left = [], right = [], place = new Map(), figures = null, dragged = "", paths = [];
 
-  /** Which rows are in sight: all, those that A and B decide differently, or the relevant ones that A loses. */
+  /** Which rows are in sight: all, those that A and B decide differently, or the relevant ones, kept and lost. */
   function shown(header, row) {
     if (header.lens === "differences") return (row.a?.kept ?? false) !== (row.b?.kept ?? false);
-    if (header.lens === "losses") return row.relevant === true && !row.a?.kept;
+    if (header.lens === "losses") return row.relevant === true;
     return true;
   }
 
@@ -30,18 +31,22 @@ export function makeRows(state) {
     right = rows.filter((row) => row.b).sort((one, other) => one.b.place - other.b.place);
     place = new Map(right.map((row, index) => [row.id, index]));
     node.classList.toggle("alone", !header.pipelines[1]);
+    // B's list in A's order says only what B decides: the title beside it is the same
+    node.classList.toggle("aligned", right.length === left.length && right.every((row, index) => row === left[index]));
     state.row = Math.min(state.row, Math.max(0, left.length - 1));
     empty.hidden = left.length > 0;
-    write(empty, { differences: "A and B decide alike on every chunk of this question.", losses: "A loses no chunk of this question that is known to be relevant." }[header.lens] ?? "No candidates.");
+    write(empty, { differences: "A and B decide alike on every chunk of this question.", losses: "No chunk of this list is known to be relevant." }[header.lens] ?? "No candidates.");
   }
 
   function paint(header, now) {
     if (node.hidden) return;
     figures = now;
+    const knob = state.drag && knobOf(header, state.drag.stage, state.drag.setting)?.knob;
+    dragged = knob ? `${knob.title} ${knobValue(state.drag.value, knob.digits)}` : "";
     const kept = header.rows.filter((row) => now.kept(row)).length;
-    write(headA, `A  ${header.pipelines[0].name}, keeps ${now.moved ? kept : header.pipelines[0].kept || kept}`);
-    const b = header.pipelines[1];
-    write(headB, b ? `B  ${b.name}${b.kept ? `, keeps ${b.kept}` : ""}` : "");
+    const [a, b] = header.pipelines;
+    write(headA.name, `${a.name}, keeps ${now.moved ? kept : a.kept || kept}`);
+    write(headB.name, b ? `${b.name}${b.kept ? `, keeps ${b.kept}` : ""}` : "");
     list.resize(Math.max(left.length, right.length));
     connect();
   }
@@ -52,7 +57,8 @@ export function makeRows(state) {
       onclick: (event) => { event.stopPropagation(); label(grade, row.index); } }, String(grade)));
     a.node.append(el("div", { class: "grades", role: "group", "aria-label": "label" }, ...grades));
     const row = { a, b, grades, index: -1, node: null };
-    row.node = el("div", { class: "row", role: "row", tabindex: -1, onclick: () => choose(row.index), onfocus: () => { state.row = row.index; mark(); } }, a.node, b.node);
+    row.node = el("div", { class: "row", role: "row", tabindex: -1, onclick: () => choose(row.index), onfocus: () => { state.row = row.index; mark(); },
+      onmouseenter: () => point(row.index), onmouseleave: () => point(-1), onkeydown: (event) => { if (event.key === "Enter" && event.target === row.node) choose(row.index); } }, a.node, b.node);
     return row;
   }
 
@@ -77,36 +83,52 @@ export function makeRows(state) {
     side.node.classList.toggle("missing", !row);
     if (!row) return;
     const moved = at && kept !== at.kept;
-    const drag = state.drag && header.stages[state.drag.stage]?.knobs.find((knob) => knob.setting === state.drag.setting);
     attribute(side.node, "data-kept", at ? String(kept) : "none");
     attribute(side.node, "data-label", row.relevant === null ? "unjudged" : row.relevant ? "relevant" : "irrelevant");
     write(side.rank, at?.rank ? String(at.rank) : "–");
     write(side.head, row.head);
     write(side.rest, row.rest);
     attribute(side.words, "title", `${row.rest ? `${row.rest} ` : ""}${row.head}\n${row.id}`);
-    write(side.score, at?.score === null || !at ? "" : digits(at.score, 4).replace(/^(-?)0\./, "$1."));
+    write(side.score, !at || at.score === null ? "" : knobValue(at.score, 4));
     write(side.verdict, !at ? "no candidate" : moved ? (kept ? "kept" : "dropped") : at.verdict);
-    write(side.reason, !at ? "" : moved ? `at ${drag.title} ${digits(state.drag.value, drag.digits)}` : at.reason);
+    const reason = !at ? "" : moved ? `at ${dragged}` : at.reason;
+    write(side.reason, reason);
+    attribute(side.why, "title", reason || null);
   }
 
   /** Lines between equal chunks, for what is in sight. */
   function connect() {
-    if (!state.header?.pipelines[1]) return;
+    if (!figures || !state.header.pipelines[1]) return;
     const [first, stop] = list.range();
-    const paths = [];
+    const y = (at) => (at + 0.5) * HEIGHT;
+    let used = 0;
     left.forEach((row, index) => {
       const other = place.get(row.id);
-      if (other === undefined || (Math.max(index, other) < first && Math.min(index, other) < first) || Math.min(index, other) >= stop) return;
-      const kind = `${figures.kept(row) ? "kept" : "dropped"}-${row.b.kept ? "kept" : "dropped"}`;
-      const y = (at) => (at + 0.5) * HEIGHT;
-      paths.push(svg("path", { class: `rank ${kind}${other === index ? "" : " moved"}`, d: `M0 ${y(index)}C${GUTTER / 2} ${y(index)} ${GUTTER / 2} ${y(other)} ${GUTTER} ${y(other)}` }));
+      if (other === undefined || Math.max(index, other) < first || Math.min(index, other) >= stop) return;
+      const path = (paths[used++] ??= lines.appendChild(svg("path")));
+      attribute(path, "class", `rank ${figures.kept(row) ? "kept" : "dropped"}-${row.b.kept ? "kept" : "dropped"}`);
+      attribute(path, "d", `M0 ${y(index)}C${GUTTER / 2} ${y(index)} ${GUTTER / 2} ${y(other)} ${GUTTER} ${y(other)}`);
     });
+    while (paths.length > used) paths.pop().remove();
     attribute(lines, "height", Math.max(left.length, right.length) * HEIGHT);
-    lines.replaceChildren(...paths);
   }
 
   function mark() {
     for (const row of list.inside.querySelectorAll(".row")) attribute(row, "tabindex", Number(row.getAttribute("aria-rowindex")) - 1 === state.row ? 0 : -1);
+  }
+
+  /** The row under the pointer is the dot that lights up in the chart. */
+  function point(index) {
+    state.pointed = left[index]?.id ?? "";
+    state.paint();
+  }
+
+  /** Bring a chunk into sight, as a click on its dot does. */
+  function show(id) {
+    const index = left.findIndex((row) => row.id === id);
+    if (index < 0) return;
+    state.row = index;
+    list.focus(index);
   }
 
   function choose(index) {
@@ -128,13 +150,19 @@ export function makeRows(state) {
     list.focus(state.row);
   }
 
-  return { node, receive, paint, step, label };
+  return { node, receive, paint, step, label, show };
+}
+
+function sideHead(key) {
+  const name = el("span", {});
+  return { name, node: el("div", { class: "side-head" }, el("b", {}, key), " ", name) };
 }
 
 function makeSide() {
   const side = { rank: el("span", { class: "rank-number" }), head: el("b", {}), rest: el("span", { class: "rest" }), score: el("span", { class: "score" }), verdict: el("span", { class: "verdict" }), reason: el("span", { class: "reason" }) };
   side.words = el("div", { class: "title" }, side.head, side.rest);
+  side.why = el("div", { class: "why" }, side.score, side.verdict, side.reason);
   const marker = svg("svg", { class: "marker", viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("circle", { cx: 8, cy: 8, r: 5.5 }));
-  side.node = el("div", { class: "side", role: "gridcell" }, side.rank, el("span", { class: "marks" }, marker, labelMark()), el("div", { class: "words" }, side.words, el("div", { class: "why" }, side.score, side.verdict, side.reason)));
+  side.node = el("div", { class: "side", role: "gridcell" }, side.rank, el("span", { class: "marks" }, marker, labelMark()), el("div", { class: "words" }, side.words, side.why));
   return side;
 }

@@ -1,6 +1,6 @@
 // The stage list of A: what each stage did, its switch, and its knobs as native sliders over the positions that have figures.
 
-import { attribute, digits, el, glyph, iconButton, svg, write } from "./dom.js";
+import { attribute, el, glyph, iconButton, knobValue, svg, write } from "./dom.js";
 import { nearest } from "./read.js";
 
 const SPARK = { width: 100, height: 14 };
@@ -72,7 +72,7 @@ function makeCard(state, stage, index) {
 
 function makeKnob(state, stage, place) {
   const name = el("span", { class: "knob-name" });
-  const value = el("output", { class: "knob-value" });
+  const value = el("button", { type: "button", class: "knob-value", onclick: () => type() });
   const spark = svg("svg", { class: "spark", viewBox: `0 0 ${SPARK.width} ${SPARK.height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
   const area = svg("path", { class: "spark-area" });
   const line = svg("path", { class: "spark-line" });
@@ -86,7 +86,31 @@ function makeKnob(state, stage, place) {
     onpointercancel: () => { pointer = false; },
     onblur: () => { pointer = false; state.letGo(); },
   });
-  const node = el("label", { class: "knob" }, name, el("span", { class: "track" }, spark, input), value);
+  const node = el("div", { class: "knob" }, name, value, el("span", { class: "track" }, spark, input));
+
+  /** The number as a field, for a value that lies between the slider's positions. */
+  function type() {
+    const field = el("input", { type: "number", class: "knob-field", step: "any", value: knob.value, "aria-label": `${knob.title}, typed` });
+    let open = true;
+    const close = (take) => {
+      if (!open) return;
+      open = false;
+      const number = field.value === "" ? NaN : Number(field.value);
+      field.replaceWith(value);
+      value.focus({ preventScroll: true });
+      if (take && Number.isFinite(number) && number !== knob.value) state.types(stage, knob.setting, number);
+    };
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault(); // or the same Enter would press the button that comes back
+      close(event.key === "Enter");
+    });
+    field.addEventListener("blur", () => close(false));
+    value.replaceWith(field);
+    field.focus({ preventScroll: true });
+    field.select();
+  }
 
   function receive(header, now) {
     knob = now;
@@ -107,11 +131,12 @@ function makeKnob(state, stage, place) {
   function paint(header, now) {
     const held = state.drag && state.drag.stage === stage && state.drag.setting === now.setting;
     const positions = header.array(now.positions);
-    const position = held ? state.drag.position : nearest(positions, now.value);
+    const position = held && state.drag.position !== null ? state.drag.position : nearest(positions, held ? state.drag.value : now.value);
     if (Number(input.value) !== position) input.value = position;
-    const text = digits(held ? state.drag.value : now.value, now.digits).replace(/^0\./, ".");
+    const text = knobValue(held ? state.drag.value : now.value, now.digits);
     write(value, text);
     attribute(input, "aria-valuetext", text);
+    attribute(value, "aria-label", `${now.title} ${text}, type a value`);
     node.classList.toggle("held", Boolean(held));
     // Figures of the other knobs hold only while this one stands still.
     node.classList.toggle("stale", Boolean(state.drag && !held && state.drag.value !== undefined && state.host.classList.contains("moving")));

@@ -6,19 +6,20 @@ import { attribute, el } from "./dom.js";
 export function makeWindow({ height, label, make, fill, scrolled = () => {} }) {
   const inside = el("div", { class: "inside", role: "rowgroup" });
   const node = el("div", { class: "window", role: "grid", "aria-label": label }, inside);
-  let count = 0, rows = [], frame = 0;
-  node.addEventListener("scroll", () => { frame ||= requestAnimationFrame(() => { frame = 0; refresh(); scrolled(); }); });
+  let count = -1, rows = [], frame = 0;
+  // Kept, not asked: asking in the middle of a paint makes the browser lay everything out once more.
+  let top = 0, room = 600;
+  node.addEventListener("scroll", () => { top = node.scrollTop; frame ||= requestAnimationFrame(() => { frame = 0; refresh(); scrolled(); }); });
+  new ResizeObserver(() => { room = node.clientHeight || room; top = node.scrollTop; refresh(); scrolled(); }).observe(node);
 
-  const range = () => {
-    const first = Math.max(0, Math.floor(node.scrollTop / height) - 2);
-    return [first, Math.min(count, Math.ceil((node.scrollTop + (node.clientHeight || 600)) / height) + 2)];
-  };
+  const range = () => [Math.max(0, Math.floor(top / height) - 2), Math.min(Math.max(0, count), Math.ceil((top + room) / height) + 2)];
 
   function refresh() {
     const [first, stop] = range();
     while (rows.length < stop - first) {
       const row = make();
       row.node.classList.add("item");
+      row.index = undefined;
       inside.append(row.node);
       rows.push(row);
     }
@@ -26,11 +27,14 @@ export function makeWindow({ height, label, make, fill, scrolled = () => {} }) {
       // an item keeps its node while it stays in sight, so that focus stays with it
       const index = first + ((place - (first % rows.length) + rows.length) % rows.length);
       const seen = index < stop;
-      row.node.hidden = !seen;
-      row.index = seen ? index : -1;
+      const now = seen ? index : -1;
+      if (row.index !== now) {
+        row.index = now;
+        row.node.hidden = !seen;
+        row.node.style.transform = `translateY(${index * height}px)`;
+        attribute(row.node, "aria-rowindex", index + 1);
+      }
       if (!seen) return;
-      row.node.style.transform = `translateY(${index * height}px)`;
-      attribute(row.node, "aria-rowindex", index + 1);
       fill(row, index);
     });
   }
@@ -38,16 +42,19 @@ export function makeWindow({ height, label, make, fill, scrolled = () => {} }) {
   return {
     node, inside, range, refresh,
     resize(now) {
-      count = now;
-      inside.style.height = `${count * height}px`;
-      attribute(node, "aria-rowcount", count);
+      if (now !== count) {
+        count = now;
+        inside.style.height = `${count * height}px`;
+        attribute(node, "aria-rowcount", count);
+        top = Math.min(top, Math.max(0, count * height - room));
+      }
       refresh();
     },
     /** Bring an item into sight and give it the focus. */
     focus(index) {
-      const top = index * height;
-      if (top < node.scrollTop) node.scrollTop = top;
-      else if (top + height > node.scrollTop + node.clientHeight) node.scrollTop = top + height - node.clientHeight;
+      if (index * height < top) node.scrollTop = index * height;
+      else if ((index + 1) * height > top + room) node.scrollTop = (index + 1) * height - room;
+      top = node.scrollTop;
       refresh();
       rows.find((row) => row.index === index)?.node.focus({ preventScroll: true });
     },
