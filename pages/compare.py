@@ -145,7 +145,7 @@ def draw() -> None:
     if st.session_state.get(compare_state.PROBLEM):
         say.problem("The link cannot be shown as it is.", st.session_state[compare_state.PROBLEM])
     if not tuning_sources.titles():
-        say.problem("There is no eval set.", "Make one on the page Eval sets, or drop result lists on Explore.")
+        say.problem("There is no eval set.", "Make one on Questions, or drop result lists on Explore.")
         return
     chosen = choose_set()
     if chosen is None:

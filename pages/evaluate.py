@@ -126,7 +126,7 @@ def draw() -> None:
     if shown == "Runs":
         evaluate_runs.show()
     elif not tuning_sources.titles():
-        say.problem("There is no eval set.", "Make one on the page Eval sets, or drop result lists on Explore.")
+        say.problem("There is no eval set.", "Make one on Questions, or drop result lists on Explore.")
     else:
         draw_figures(shown or SHOWN[0])
     resources.settle()

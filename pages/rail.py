@@ -105,7 +105,10 @@ def show() -> None:
             session, why = None, str(error)
         for place in PLACES:
             if there(place):
-                said = standing(place, session) if session is not None else ""
+                try:
+                    said = standing(place, session) if session is not None else ""
+                except WinnowError:
+                    said = "cannot be read"  # why, the place itself says
                 st.page_link(
                     place.script,
                     label=f"{place.title} :gray[{said}]" if said else place.title,
@@ -121,6 +124,24 @@ def show() -> None:
         st.button("Open the demo", on_click=state.change, kwargs={"project": state.DEFAULT_PROJECT})
     if state.problem():
         say.problem("The link could not be followed as it is; what it names else is shown.", state.problem())
+
+
+def head(name: str, help_text: str) -> None:
+    """The first line of a place: the question it answers, small, and help behind `?`."""
+    place = next(one for one in (*PLACES, SETTINGS) if one.name == name)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="head"):
+        st.markdown(f":small[:gray[{place.question}]]")
+        with st.popover("?", help="What stands on this page, and how it is meant"):
+            st.markdown(help_text)
+
+
+def link(name: str, words: str) -> None:
+    """A way to another place with the state as it is; the words alone where that place has not been built."""
+    place = next(one for one in PLACES if one.name == name)
+    if there(place):
+        st.page_link(place.script, label=f"{words} →", icon=place.icon, query_params=state.link(), width="content")
+    else:
+        st.markdown(f"{place.icon} {words}", width="content")
 
 
 def _take() -> None:

@@ -21,7 +21,7 @@ EVAL_SET, COLLECTION, PIPELINE = "choice.eval_set", "choice.collection", "choice
 PARAMETERS = {"set": EVAL_SET, "collection": COLLECTION}
 """What of it stands in the address of every page: parameter → key."""
 WORKING_COPY = "from-explore"  # the name of Explore's own settings as a pipeline
-ANOTHER_SET = "Choose another eval set above, or mend its file; the page *Eval sets* can delete it."
+ANOTHER_SET = "Choose another eval set above, or mend its file; *Questions* can delete it."
 """What can be done about an eval set that cannot be read."""
 LONGEST = 200  # characters of a name from an address
 

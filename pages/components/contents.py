@@ -11,7 +11,6 @@ OLDER = {
     "history": ("History", ":material/history:"),
     "start": ("Start", ":material/flag:"),
     "label": ("Label", ":material/new_label:"),
-    "eval_sets": ("Eval sets", ":material/checklist:"),
     "rules": ("Rules", ":material/rule:"),
     "entities": ("Entities", ":material/group_work:"),
     "llm_filter": ("LLM filter", ":material/forum:"),

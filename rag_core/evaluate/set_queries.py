@@ -1,7 +1,7 @@
 """Lists of queries that people bring, to make an eval set of: pasted lines, CSV or JSONL; strict, each id once.
 
-Ids that are given stay as they are; lines without one are numbered q1, q2 … by their place. What becomes of the queries
-is in set_writing.py.
+Ids that are given stay as they are; lines without one are numbered q1, q2 … past the ids that are there already. What
+becomes of the queries is in set_writing.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
@@ -26,19 +28,36 @@ LONGEST_ID = 200
 LONGEST_TAG = 60
 IDS, TEXTS = ("id", "_id", "query_id"), ("query", "text", "question", "user_input")
 """What others call the two: BEIR `_id` and `text`, Ragas `user_input`."""
+ANSWERS = ("expected_answer", "expected", "answer", "reference", "ground_truth")
+"""What a question's expected answer is called in its metadata: ours first, then what others write."""
 
 
-def read_query_list(text: str, form: str, source: str = "the list") -> list[Query]:
+def read_query_list(
+    text: str, form: str, source: str = "the list", present: Mapping[str, str] | None = None
+) -> list[Query]:
     """The queries of a pasted or read text, in order, with tags and `split` where they are given.
 
     lines: one query a line. csv: a header with query, and id, tags (`;` or `|` between), split where wanted. jsonl: an
     object a line with the same keys; other keys are kept. A RecordError names the line; no query is an InputError.
+
+    `present` are texts by id of the queries that the list is to join: a line without an id that asks what one of them
+    asks, after folding, is that one; the others are numbered past them.
     """
     if form not in FORMS:
         raise InputError(f"a list of queries as {form[:40]!r}, expected one of {', '.join(FORMS)}")
+    known = {_folded(asked): query_id for query_id, asked in (present or {}).items()}
     found: dict[str, Query] = {}
+    place = 0  # of the id given last
     for number, record in {"lines": _lines, "csv": _csv, "jsonl": _jsonl}[form](text, source):
-        query = _query(record, f"{source} line {number}", f"q{len(found) + 1}")
+        query = _query(record, f"{source} line {number}")
+        if not query.id and _folded(query.text) in known:
+            same = known[_folded(query.text)]
+            query = replace(query, id=same, text=(present or {})[same])
+            if same in found:  # the list itself says it twice
+                continue
+        elif not query.id:
+            place = next(at for at in count(max(place, len(found)) + 1) if f"q{at}" not in (present or {}))
+            query = replace(query, id=f"q{place}")
         if query.id in found:
             raise RecordError(f"{source} line {number} has query id {query.id[:80]!r} again, expected unique ids")
         if len(found) >= MOST:
@@ -50,17 +69,32 @@ def read_query_list(text: str, form: str, source: str = "the list") -> list[Quer
 
 
 def form_of(text: str, name: str = "") -> str:
-    """How a list is written: as the file's ending says, else JSONL where it begins with a brace, else plain lines."""
+    """How a list is written: as the file's ending says, else as its first line looks.
+
+    A brace begins JSONL, a cell named as in TEXTS is the header of a CSV; all else are plain lines.
+    """
     ending = name.rpartition(".")[2].lower()
     if name and ending in SUFFIXES:
         return SUFFIXES[ending]
-    return "jsonl" if text.lstrip("\ufeff \t\r\n").startswith("{") else "lines"
+    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
+    if first.startswith("{"):
+        return "jsonl"
+    return "csv" if set(TEXTS) & {cell.strip(' "').lower() for cell in first.split(",")} else "lines"
+
+
+def expected_answer(query: Query) -> str:
+    """The answer that a question expects, '' where nobody said one."""
+    return next((str(query.metadata[name]) for name in ANSWERS if query.metadata.get(name)), "")
 
 
 def repeated_texts(queries: Iterable[Query]) -> int:
     """How many queries ask, after folding, what an earlier one asks."""
-    counts = Counter(" ".join(fold(query.text).split()) for query in queries)
-    return sum(count - 1 for count in counts.values())
+    counts = Counter(_folded(query.text) for query in queries)
+    return sum(times - 1 for times in counts.values())
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(text).split())
 
 
 def clean_tags(tags: Iterable[object], place: str) -> tuple[str, ...]:
@@ -116,13 +150,13 @@ def _header(row: list[str], source: str, number: int) -> list[str]:
     return header
 
 
-def _query(record: Mapping[str, Any], place: str, number: str) -> Query:
-    """One query, checked; its split is dev or test, other keys become metadata."""
+def _query(record: Mapping[str, Any], place: str) -> Query:
+    """One query, checked, its id '' where none is given; its split is dev or test, other keys become metadata."""
     text = next((record[name] for name in TEXTS if name in record), None)
     if not isinstance(text, str) or "candidates" in record:
         what = "is a recorded list" if "candidates" in record else "has no query text"
         raise RecordError(f"{place} {what}, expected an object with query")
-    given = next((record[name] for name in IDS if record.get(name) not in (None, "")), number)
+    given = next((record[name] for name in IDS if record.get(name) not in (None, "")), None)
     tags = record.get("tags") or ()
     if not isinstance(tags, list | tuple):
         raise RecordError(f"{place} has tags that are no list, expected a list of names")
@@ -133,7 +167,12 @@ def _query(record: Mapping[str, Any], place: str, number: str) -> Query:
     rest = {name: value for name, value in record.items() if name not in known and value not in (None, "")}
     try:
         metadata = {**rest, "split": split} if split else rest
-        return Query(_checked_id(given), check_question(text), tags=clean_tags(tags, "the query"), metadata=metadata)
+        return Query(
+            "" if given is None else _checked_id(given),
+            check_question(text),
+            tags=clean_tags(tags, "the query"),
+            metadata=metadata,
+        )
     except InputError as error:
         raise RecordError(f"{place}: {error}") from None
 

@@ -31,7 +31,7 @@ LONGEST_GUIDELINES = 100_000
 DATA = (META, QUERIES, LISTS, QRELS, GUIDELINES, "corpus.jsonl", "vectors.npz")
 """What a copy takes along; how a shipped set was built stays behind."""
 
-Change = Callable[[dict[str, Any]], dict[str, Any]]
+Change = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
 def own_folder(workspace: Path, name: str) -> Path:
@@ -127,6 +127,20 @@ def write_tags(workspace: Path, name: str, tags: Mapping[str, Sequence[str]], ex
     return _rewrite(folder, change)
 
 
+def remove_queries(workspace: Path, name: str, query_ids: Iterable[str]) -> int:
+    """Take these queries out of a set of one's own, with their labels in its files; how many.
+
+    Labels in the label store stay, and count again when a query of that id comes back.
+    """
+    folder = existing_own(workspace, name)
+    wanted = set(query_ids)
+    _known_ids(folder, wanted)
+    if (folder / QRELS).is_file():  # first: a label of a query that is not there would be refused
+        kept = (line for _, line in lines(read_text(folder / QRELS)) if line.split("\t")[0] not in wanted)
+        write_whole(folder / QRELS, "".join(f"{line}\n" for line in kept))
+    return _rewrite(folder, lambda record: None if record["id"] in wanted else record)
+
+
 def split_set(workspace: Path, name: str, test_share: float = 0.3, seed: int = 0) -> Split:
     """Give every query its side, dev or test: near-duplicate queries together, tags evenly (see split.py)."""
     folder = existing_own(workspace, name)
@@ -176,14 +190,14 @@ def _appearing(workspace: Path, name: str) -> Iterator[Path]:
 
 
 def _rewrite(folder: Path, change: Change) -> int:
-    """Change the set's records line by line, whole file or nothing; how many changed. Other keys stay as they are."""
+    """Change the set's records line by line, None drops one; how many changed. Other keys stay as they are."""
     path = folder / (LISTS if (folder / LISTS).is_file() else QUERIES)
     before = []
     for number, line in lines(read_text(path)):
         record = dict(parse_json_line(line, f"{path} line {number}"))
         before.append({**record, "id": str(record.get("id") or f"q{number}")})
     after = [change(record) for record in before]
-    write_whole(path, _jsonl(after))
+    write_whole(path, _jsonl(record for record in after if record is not None))
     return sum(old != new for old, new in zip(before, after, strict=True))
 
 

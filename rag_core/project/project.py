@@ -21,15 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.evaluate.set_writing import META, QUERIES
+from rag_core.evaluate.set_writing import LISTS as LISTS_FILE
+from rag_core.evaluate.set_writing import META, QUERIES, copy_set
 from rag_core.evaluate.sets import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import list_collections
+from rag_core.spec import SAVED
 from rag_core.types import Query
 
 FILE = "project.yaml"
 FORMAT = 1
 OVERLAYS = "projects"
+SIDES_FILE = "split.json"
 ALIASES = {"demo": "rulebook"}
 COLLECTION, LISTS, CALLABLE, NOTHING = "collection", "lists", "callable", "none"
 KINDS = (COLLECTION, LISTS, CALLABLE, NOTHING)
@@ -261,6 +264,25 @@ def init_project(
     return save(project, source=source, split=project.split)
 
 
+def copy_project(workspace: Path, name: str, new: str) -> Project:
+    """A project of one's own that begins as a copy of another: questions, tags, labels in files, sides, pipelines.
+
+    Every question keeps its side: what was chosen on stays so, or a copy would open what is held out.
+    """
+    old = open_project(name, workspace)
+    if new in ALIASES:
+        raise InputError(f"there is a project {new} already, expected another name")
+    copy_set(workspace, old.folder.name, new)
+    source = Source(COLLECTION, new) if (old.folder / "corpus.jsonl").is_file() else old.source
+    made = open_project(new, workspace)
+    if (old.state / SIDES_FILE).is_file():
+        shutil.copyfile(old.state / SIDES_FILE, made.folder / SIDES_FILE)
+    kept = {"baseline": old.baseline, "pipelines": old.pipelines, "examples": old.examples, "split": old.split}
+    for file in (old.state / SAVED).glob("*.yaml"):
+        write_whole(made.folder / SAVED / file.name, read_text(file))
+    return save(made, source=source, **kept)
+
+
 def add_questions(project: Project, questions: Iterable[Query]) -> int:
     """Add questions to a project of one's own, whole file or nothing; how many are new.
 
@@ -268,6 +290,8 @@ def add_questions(project: Project, questions: Iterable[Query]) -> int:
     """
     if project.shipped:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to add questions to")
+    if (project.folder / LISTS_FILE).is_file():
+        raise InputError(f"the questions of {project.name} come with its recorded lists, expected them added there")
     known = {case.query.id: case.query.text for case in project.eval_set.cases}
     new: dict[str, Query] = {}
     for query in questions:

@@ -11,15 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_core.evaluate.split import near_duplicates
 from rag_core.files import write_whole
-from rag_core.project.project import DECLARED, Project, SplitRule
+from rag_core.project.project import DECLARED, SIDES_FILE, Project, SplitRule, save
 from rag_core.types import Case, Query
 
-FILE = "split.json"
 DEV, HELD_OUT = "dev", "held_out"
 SIDES = {"dev": DEV, "test": HELD_OUT, HELD_OUT: HELD_OUT}
 """What queries call their side, by the side they are on."""
@@ -48,7 +47,7 @@ class Split:
 
 def split_of(project: Project, queries: Sequence[Query]) -> Split:
     """The sides of these questions; those never seen before are decided now and written down."""
-    path = project.state / FILE
+    path = project.state / SIDES_FILE
     known = read_sides(path)
     sides, families = decide(queries, known, project.split, set(project.examples))
     if any(side != known.get(query) for query, side in sides.items()):
@@ -69,6 +68,26 @@ def split_of(project: Project, queries: Sequence[Query]) -> Split:
         straddling=tuple(id_ for id_ in ids if id_ in straddling),
         declared=declared,
     )
+
+
+def reset_held_out(project: Project) -> Project:
+    """Draw the sides anew with another salt: a visible act, for held-out questions that were looked at too often.
+
+    Sides that the set declares stay. The old sides are kept beside the new ones, and the ledger as it is: its looks
+    were at the old held-out questions, so the new ones start without any. Pipelines chosen until now were chosen on
+    some of the new held-out questions.
+    """
+    path = project.state / SIDES_FILE
+    kept = len(list(project.state.glob("split-*.json"))) + 1
+    if path.is_file():
+        path.rename(project.state / f"split-{kept}.json")
+    salt = f"{project.labels}-{kept + 1}"
+    return save(project, split=replace(project.split, salt=salt))
+
+
+def families_of(queries: Sequence[Query]) -> int:
+    """How many families the questions come in: those that ask the same in other words are one."""
+    return len(_families(queries))
 
 
 def decide(

@@ -10,7 +10,7 @@ VIEWS = {
     "start": ("/start", ".picture .card"),
     "compare": ("/compare?set=recorded-combat", "[data-testid=stDataFrame]"),
     "evaluate": ("/evaluate", "[data-testid=stDataFrame]"),
-    "eval_sets": ("/eval_sets", "[data-testid=stDataFrame]"),
+    "questions": ("/questions", "[data-testid=stDataFrame]"),
     "history": ("/history", ":text('No question is kept yet.'), [data-testid=stDataFrame]"),
     "llm_filter": ("/llm_filter", ":text('The page needs one capture'), [data-testid=stDataFrame]"),
     "status": ("/status", "[data-testid=stDataFrame]"),

@@ -302,15 +302,15 @@ def corpus_add(page, world):
     yield
 
 
-def eval_sets(page, world):
-    open_place(page, world.link("eval_sets", set=RECORDED), "[data-testid=stDataFrame]")
+def questions(page, world):
+    open_place(page, world.link("questions", project=RECORDED), "[data-testid=stDataFrame]")
     yield
-    for name in ("New set", "Compare", "Sets"):
+    for name in ("Change", "Held out", "Guidelines", "Copy", "Compare"):
         view(page, name)
         yield
-    for table in page.get_by_test_id("stDataFrame").all():
-        click_row(page, 0, table)
-        yield
+    open_list(page, "Other project")
+    click_row(page, 0, page.get_by_test_id("stDataFrame").first)
+    yield
 
 
 def history(page, world):
@@ -399,7 +399,7 @@ PLACES = {
     "Entities": entities,
     "Corpus: chunks": corpus_chunks,
     "Corpus: add documents": corpus_add,
-    "Eval sets": eval_sets,
+    "Questions": questions,
     "History": history,
     "Evaluate": evaluate,
     "Compare": compare,

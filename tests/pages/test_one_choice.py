@@ -20,7 +20,6 @@ from tests.pages.walking import go, sane
 SET_PAGES = {
     "explore": "explore.eval_set",
     "label": "label.set",
-    "eval_sets": "sets.chosen",
     "llm_filter": "tuning.set.widget",
     "tune": "tuning.set.widget",
     "evaluate": "tuning.set.widget",
@@ -50,7 +49,7 @@ def test_the_labelled_queries_of_rules_are_the_eval_set_of_all_pages(open_app, w
     sane(app.selectbox(key=key).set_value("").run(timeout=120))
     assert app.selectbox(key=key).value == ""
     sane(app.selectbox(key=key).set_value(small_rules.NAME).run(timeout=120))
-    assert go(app, "eval_sets").selectbox(key="sets.chosen").value == small_rules.NAME
+    assert go(app, "headroom").selectbox(key="tuning.set.widget").value == small_rules.NAME
 
 
 @pytest.mark.parametrize("page", COLLECTION_PAGES)
@@ -109,7 +108,7 @@ def test_the_parameter_of_a_link_wins_over_what_was_chosen(open_app):
     assert go(app, "explore").selectbox(key="explore.eval_set").value == "recorded-combat"
 
 
-@pytest.mark.parametrize("page", ["label", "tune", "eval_sets", "compare"])
+@pytest.mark.parametrize("page", ["label", "tune", "compare"])
 def test_an_eval_set_that_is_not_there_is_one_sentence(open_app, words, page):
     app = go(open_app(), page, set="nosuch")
     assert words(app).count("is not here") == 1
@@ -122,9 +121,8 @@ def test_a_set_of_queries_only_is_said_where_lists_are_needed_and_stays_chosen(o
     from rag_core.types import Query
 
     new_set(workspace, "bare", [Query("a1", "what is this?"), Query("a2", "what is that?")])
-    app = go(open_app(), "eval_sets", set="bare")
-    assert "holds no result lists and no corpus, which this page needs" in words(go(app, "tune"))
-    assert go(app, "eval_sets").selectbox(key="sets.chosen").value == "bare"
+    app = go(open_app(), "tune", set="bare")
+    assert "holds no result lists and no corpus, which this page needs" in words(go(app, "headroom"))
 
 
 def test_one_more_pipeline_takes_the_place_of_an_older_working_copy_or_of_the_last():

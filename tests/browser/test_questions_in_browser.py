@@ -1,39 +1,37 @@
-"""Eval sets in Chromium: questions pasted become a set that is tagged, and hostile ones stay text."""
+"""Questions in Chromium: pasted ones join the project in two clicks, and hostile ones stay text."""
 
 import pytest
 from playwright.sync_api import expect
 
 from rag_core.evaluate.sets import load_set
+from rag_core.project.project import init_project
 
 HOSTILE = '![x](http://evil.example/x.png) <img src=x onerror="alert(1)"> http://evil.example/y'
 
 
 @pytest.fixture(scope="module")
 def small_app(serve, tmp_path_factory):
-    workspace = tmp_path_factory.mktemp("sets")
+    workspace = tmp_path_factory.mktemp("questions")
+    init_project(workspace, "mine", title=HOSTILE)
     with serve(workspace) as url:
         yield url, workspace
 
 
-def test_pasted_questions_become_a_set_with_tags_and_nothing_foreign_is_fetched(page, small_app):
+def test_pasted_questions_are_added_in_two_clicks_and_nothing_foreign_is_fetched(page, small_app):
     address, workspace = small_app
     foreign, dialogs = [], []
     page.on("request", lambda request: foreign.append(request.url) if "evil" in request.url else None)
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{address}/eval_sets")
-    page.get_by_test_id("stButtonGroup").get_by_text("New set").click()
-    page.get_by_label("Queries, one a line").fill(f"How far can a knight move?\n{HOSTILE}")
-    page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Queries: 2")).to_be_visible()
-    page.get_by_label("Name", exact=True).fill("mine")
-    page.get_by_label("Title", exact=True).fill(HOSTILE)
-    page.keyboard.press("Tab")
-    page.get_by_role("button", name="Make the set").click()
-    expect(page.get_by_text("Made mine with 2 queries")).to_be_visible()
+    page.goto(f"{address}/questions?project=mine")
+    page.get_by_label("Questions, one a line").click()
+    page.keyboard.insert_text(f"How far can a knight move?\n{HOSTILE}")
+    page.get_by_role("button", name="Add questions").click()
+    expect(page.get_by_text("2 questions added")).to_be_visible()
+    page.get_by_test_id("stButtonGroup").get_by_text("Change").click()
     page.get_by_label("Tag", exact=True).fill("movement")
     page.keyboard.press("Tab")
-    page.get_by_role("button", name="Add to all queries").click()
-    expect(page.get_by_text("Tags of 2 queries changed")).to_be_visible()
+    page.get_by_role("button", name="Add to all").click()
+    expect(page.get_by_text("Tags of 2 questions changed")).to_be_visible()
     page.get_by_test_id("stButtonGroup").get_by_text("Guidelines").click()
     page.get_by_label("Guidelines").fill(HOSTILE)
     page.get_by_role("button", name="Store the guidelines").click()

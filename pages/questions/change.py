@@ -1,0 +1,291 @@
+"""What can be changed about a project's questions: tags, taking away, what is held out, guidelines, copies, the end.
+
+Shipped projects are copied first, or go back to their beginning; questions, tags and guidelines of theirs stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import streamlit as st
+
+from pages import state
+from pages.components import resources, say, who
+from rag_core.errors import InputError, WinnowError
+from rag_core.evaluate import set_writing
+from rag_core.project.ledger import looks
+from rag_core.project.project import copy_project, reset_overlay
+from rag_core.project.session import Session
+from rag_core.project.split import reset_held_out
+from rag_core.roles import CHANGE
+from rag_core.store.exchange.planning import copy_labels
+from rag_core.store.labels import LabelStore
+from rag_core.text import counted
+from rag_core.types import Case
+
+DONE, PROBLEM = "questions.done", "questions.problem"
+TAG, NAME, WITH_LABELS, TEXT = "questions.tag", "questions.copy.name", "questions.copy.labels", "questions.guidelines"
+
+
+def act(what: Callable[[], Any], done: Callable[[Any], str]) -> bool:
+    """Do what a button asks for, keep in one sentence how it went, and whether it did."""
+    st.session_state[DONE] = st.session_state[PROBLEM] = ""
+    try:
+        who.require(CHANGE)
+        st.session_state[DONE] = done(what())
+    except (WinnowError, OSError) as error:
+        st.session_state[PROBLEM] = str(error)
+        return False
+    return True
+
+
+def tell() -> None:
+    """How the last action went, once."""
+    problem, done = st.session_state.pop(PROBLEM, ""), st.session_state.pop(DONE, "")
+    if problem:
+        say.problem("Nothing was changed.", problem)
+    elif done:
+        with st.container(border=True):
+            st.text(f"✓ {done}")
+
+
+def tags(session: Session, chosen: Sequence[Case]) -> None:
+    """Tags of the questions in sight or picked, and taking these questions away."""
+    if session.project.shipped:
+        _only_copies(session)
+        return
+    ids = [case.query.id for case in chosen]
+    which = "all" if len(ids) == len(session.cases) else f"these {len(ids):,}"
+    st.markdown(f"**Tags of {which}**: figures can be asked for one tag alone. Pick rows or type in *Find* to choose.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Tag", key=TAG, max_chars=60, placeholder="movement", width=200)
+        for word, how in (("Add to", "add"), ("Remove from", "remove")):
+            st.button(
+                f"{word} {which}", key=f"questions.tag.{how}", disabled=not ids, on_click=_tag, args=(session, ids, how)
+            )
+    st.markdown("**Take away**: labels in the label store stay, and count again when a question of that id comes back.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        meant = st.checkbox(f"Yes, {which} of the {len(session.cases):,}", key="questions.meant", disabled=not ids)
+        st.button(
+            "Take away",
+            icon=":material/delete:",
+            key="questions.remove",
+            disabled=not meant,
+            on_click=_remove,
+            args=(session, ids),
+        )
+
+
+def _tag(session: Session, ids: list[str], how: str) -> None:
+    def change() -> int:
+        tag = str(st.session_state.get(TAG) or "").strip()  # what stands there by now: typed, then clicked
+        if not tag:
+            raise InputError("the tag is empty, expected a name")
+        project = session.project
+        return set_writing.change_tags(project.workspace, project.folder.name, ids, **{how: [tag]})
+
+    act(change, lambda count: f"Tags of {counted(count, 'question', 'questions')} changed.")
+
+
+def _remove(session: Session, ids: list[str]) -> None:
+    project = session.project
+    if act(
+        lambda: set_writing.remove_queries(project.workspace, project.folder.name, ids),
+        lambda count: f"{counted(count, 'question', 'questions')} taken away.",
+    ):
+        st.session_state["questions.meant"] = False
+
+
+def held_out(session: Session) -> None:
+    """How the sides came about, who looked, and drawing them anew."""
+    split, rows = session.split, looks(session.project)
+    if split.declared:
+        st.markdown("**The sides come with the questions** (`split` of each), so they stay as they are.")
+    else:
+        st.markdown(
+            f"**{len(split.dev):,} dev and {len(split.held_out):,} held-out**, by chance over families of questions, "
+            "decided when a question was first seen. Labels, tags and settings never move one."
+        )
+    now = [one for one in rows if one.split == split.fingerprint]
+    st.markdown(
+        "**Looks at the held-out questions so far: "
+        f"{len({one.key for one in now}):,}**"
+        + (f", and {len(rows) - len(now):,} at earlier ones" if len(rows) > len(now) else "")
+    )
+    if rows:
+        st.dataframe(
+            [
+                {
+                    "when": one.at[:16].replace("T", " "),
+                    "who": one.by,
+                    "pipeline": one.name or one.pipeline[:8],
+                    "where": one.place,
+                    "questions": one.questions,
+                    "held out then": "now" if one in now else "earlier",
+                }
+                for one in reversed(rows)
+            ],
+            hide_index=True,
+            width="stretch",
+            height=180,
+            alt="Looks at held-out questions, newest first",
+        )
+    if split.declared:
+        return
+    st.markdown(
+        "**Draw the sides anew** when the held-out questions were looked at so often that they judge nothing any more. "
+        "The old sides and looks are kept. Pipelines chosen until now were chosen on some of the new ones."
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        meant = st.checkbox("Yes, draw them anew", key="questions.anew")
+        st.button(
+            "Draw anew",
+            icon=":material/shuffle:",
+            key="questions.reset",
+            disabled=not meant,
+            on_click=_draw_anew,
+            args=(session,),
+        )
+
+
+def _draw_anew(session: Session) -> None:
+    if act(lambda: reset_held_out(session.project), lambda _: "The sides are drawn anew; the old ones are kept."):
+        st.session_state["questions.anew"] = False
+
+
+def guidelines(session: Session) -> None:
+    """What people who label read beside the queue."""
+    project = session.project
+    text = set_writing.guidelines(project.folder)
+    if project.shipped:
+        st.markdown("**No guidelines of its own.**" if not text else "**Guidelines**, read beside the label queue")
+        if text:
+            st.code(text, language=None, wrap_lines=True)
+        return
+    st.markdown("**Guidelines** for those who label, read beside the queue. Markdown is stored as it is written.")
+    written = st.text_area(
+        "Guidelines",
+        text,
+        height=300,
+        key=f"{TEXT}.{project.name}",
+        label_visibility="collapsed",
+        placeholder="- 0: says nothing about what is asked\n- 3: the answer is in it",
+    )
+    if st.button("Store the guidelines", type="primary", key="questions.guide"):
+        act(
+            lambda: set_writing.write_guidelines(project.workspace, project.folder.name, written or ""),
+            lambda _: "The guidelines are stored.",
+        )
+        st.rerun()
+
+
+def copies(session: Session) -> None:
+    """A copy of one's own; the way back to the beginning of a shipped project; the end of one's own."""
+    project = session.project
+    copy_form(session)
+    st.divider()
+    if project.shipped:
+        st.markdown(
+            "**Back to the beginning**: takes away pipelines, looks and labels that were added to this project here."
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            meant = st.checkbox(f"Yes, reset {say.plain(project.title)}", key="questions.reset.meant")
+            st.button(
+                "Reset",
+                icon=":material/restart_alt:",
+                key="questions.shipped",
+                disabled=not meant,
+                on_click=_reset,
+                args=(session,),
+            )
+        return
+    if not (project.folder / set_writing.META).is_file():
+        return
+    st.markdown(
+        "**Delete this project** with its questions, pipelines and looks, for good. Its labels stay in the label "
+        "store, its collection on Data."
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        meant = st.checkbox(f"Yes, delete {say.plain(project.name)}", key=f"questions.gone.{project.name}")
+        st.button(
+            "Delete",
+            icon=":material/delete:",
+            key="questions.delete",
+            disabled=not meant,
+            on_click=_delete,
+            args=(project.name,),
+        )
+
+
+def copy_form(session: Session) -> None:
+    """Name and button of a copy."""
+    st.markdown("**A copy of your own**: questions keep their sides, so that nothing held out is opened.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Name of the copy", key=NAME, max_chars=64, placeholder=f"{session.project.name}-2", width=220)
+        st.button(
+            "Copy",
+            type="primary",
+            icon=":material/content_copy:",
+            key="questions.copy",
+            on_click=_copy,
+            args=(session,),
+        )
+    st.toggle("with the labels given here", value=True, key=WITH_LABELS)
+
+
+def _copy(session: Session) -> None:
+    name = str(st.session_state.get(NAME) or "").strip()
+    wanted = bool(st.session_state.get(WITH_LABELS, True))
+
+    def make() -> int:
+        made = copy_project(session.workspace, session.project.name, name)
+        if not wanted or not resources.has_store():
+            return 0
+        return copy_labels(LabelStore(resources.label_store()), session.project.labels, made.labels).written
+
+    copied = f"Copied {session.project.name} to {name}"
+    if act(make, lambda count: f"{copied} with {counted(count, 'label', 'labels')}." if count else f"{copied}."):
+        state.change(project=name)
+
+
+def _reset(session: Session) -> None:
+    def back() -> int:
+        count = 0
+        if resources.has_store():
+            store = LabelStore(resources.label_store())
+            token = uuid4().hex
+            count = store.undo_all(session.project.labels, f"reset-{token}", f"reset-{token}")
+        reset_overlay(session.project)
+        return count
+
+    if act(back, lambda count: f"Back at the beginning; {counted(count, 'label', 'labels')} taken back."):
+        st.session_state["questions.reset.meant"] = False
+        state.change(a="", b="", c="")
+
+
+def _delete(name: str) -> None:
+    if act(lambda: set_writing.delete_set(resources.workspace(), name), lambda _: f"{name} is deleted."):
+        state.change(project=state.DEFAULT_PROJECT)
+
+
+def _only_copies(session: Session) -> None:
+    st.markdown("**A shipped project stays as it is.** Make a copy to tag or change its questions.")
+    copy_form(session)
+
+
+def broken(why: str) -> None:
+    """A project that cannot be read: why, and the end of it where it is one's own."""
+    say.problem("The questions of this project cannot be read.", why)
+    name = state.current().project
+    if (resources.workspace() / "eval_sets" / name / set_writing.META).is_file():
+        meant = st.checkbox(f"Yes, delete {say.plain(name)}", key=f"questions.gone.{name}")
+        st.button(
+            "Delete it",
+            icon=":material/delete:",
+            key="questions.delete",
+            disabled=not meant,
+            on_click=_delete,
+            args=(name,),
+        )
