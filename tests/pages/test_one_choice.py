@@ -49,7 +49,7 @@ def test_the_labelled_queries_of_rules_are_the_eval_set_of_all_pages(open_app, w
     sane(app.selectbox(key=key).set_value("").run(timeout=120))
     assert app.selectbox(key=key).value == ""
     sane(app.selectbox(key=key).set_value(small_rules.NAME).run(timeout=120))
-    assert go(app, "headroom").selectbox(key="tuning.set.widget").value == small_rules.NAME
+    assert app.session_state["choice.eval_set"] == small_rules.NAME
 
 
 @pytest.mark.parametrize("page", COLLECTION_PAGES)
