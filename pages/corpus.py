@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components import choice, corpus_add, corpus_state, header, jobs, resources, say, who
 from rag_core.errors import WinnowError
 from rag_core.index.collection import Summary
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import DELETE_COLLECTION, INGEST
 
 BELOW = ("Chunks", "Numbers", "Words", "Add documents", "Connect Chroma")
 WAYS_IN = BELOW[3:]
@@ -61,7 +61,7 @@ def draw_demo() -> None:
         "Bring up to date",
         icon=":material/sync:",
         key="corpus.demo_go",
-        disabled=jobs.running() or name is None or not who.person().may(CHANGE),
+        disabled=jobs.running() or name is None or bool(who.refusal(INGEST)),
         on_click=lambda: corpus_state.bring_demo(st.session_state["corpus.demo"]),
         help="Builds the collection from the eval set’s corpus, or embeds what changed in it. Vectors that ship with "
         "it are used, so that this takes seconds.",
@@ -169,8 +169,8 @@ def delete(name: str) -> None:
     if st.session_state["corpus.confirm"] != name:  # the button may have been pressed before the page knew
         return
     try:
-        who.require(CHANGE)
-        delete_collection(resources.workspace(), name)
+        with who.doing(DELETE_COLLECTION, name):
+            delete_collection(resources.workspace(), name)
     except WinnowError as error:
         st.session_state["corpus.delete_problem"] = str(error)
         return

@@ -20,7 +20,7 @@ from pages.components.compare_view import FIRST, title_of
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.run_file import summary_of
 from rag_core.evaluate.sets import EvalSet
-from rag_core.roles import LABEL
+from rag_core.project.deeds import KEEP_RUN
 from rag_core.spec import saved_names, shipped_names
 
 SHOWN = ("Measures", "Per query", "Runs")
@@ -74,11 +74,12 @@ def measure_too(key: str) -> None:
 def keep(found: Material) -> None:
     """Run once more with reasons, and store the run under the name that stands in the field by now."""
     try:
-        who.require(LABEL)
         from rag_core.store.runs import RunStore
 
-        run = compare_run.recorded(found, st.session_state.get(NAME, ""))
-        st.session_state[KEPT] = RunStore(resources.label_store()).save(run.document, summary_of(run))
+        with who.doing(KEEP_RUN) as performed:
+            run = compare_run.recorded(found, st.session_state.get(NAME, ""))
+            st.session_state[KEPT] = RunStore(resources.label_store()).save(run.document, summary_of(run))
+            performed.result = run.id
         st.session_state[evaluate_runs.RUN] = st.session_state[KEPT]
     except (InputError, StoreError) as error:
         st.session_state[PROBLEM] = str(error)

@@ -14,6 +14,7 @@ from pages.components.pair_queue import PairQueue, make_queue
 from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.evaluate.pooling import pool
 from rag_core.evaluate.sets import EvalSet, folders
+from rag_core.project.deeds import LABEL
 from rag_core.store.database import Store
 from rag_core.store.labels import LabelStore
 
@@ -83,7 +84,7 @@ def queue_of(chosen: EvalSet, settings: Settings, store: Store) -> PairQueue | N
 def absorb(sent: Any, store: Store, queue: PairQueue) -> None:
     """Store what the browser sent; only what is on disk is acknowledged."""
     batch = read_batch(sent, who.person().name if who.shared() else "")
-    taken = take(LabelStore(store), batch)
+    taken = take(LabelStore(store), batch, who.deed(LABEL, queue.eval_set))
     acks: dict[str, int] = st.session_state.setdefault(ACKS, {})
     queue.take([entry for entry in taken.entries if entry.event.seq > acks.get(entry.event.session, -1)])
     for stream, seq in taken.acks.items():

@@ -6,7 +6,8 @@ import streamlit as st
 from pages.components import header, jobs, resources, say, who
 from rag_core.errors import InputError
 from rag_core.health import Check, checks_of
-from rag_core.roles import CHANGE, ROLES
+from rag_core.project.deeds import SEE_STATUS
+from rag_core.roles import ROLES
 
 FOUND = "status.found"
 HELP = """
@@ -74,7 +75,7 @@ def draw_people() -> None:
 def draw() -> None:
     header.show("Status", "Does everything work, and how full is it?", HELP)
     try:
-        allowed = who.person().may(CHANGE)
+        allowed = not who.refusal(SEE_STATUS)
     except InputError as error:
         say.problem("The list of people cannot be read.", str(error))
         return

@@ -1,7 +1,7 @@
-"""Who may do what on a team's server: three roles, and the file in the workspace that names people.
+"""Three roles on a team's server, and the file in the workspace that names people; project/deeds.py says who may what.
 
-Only the rules. Who somebody is comes from the log-in (pages/components/who.py); on one's own machine and on the command
-line, where the workspace belongs to whoever can open it, everybody is admin.
+Who somebody is comes from the log-in (pages/components/who.py); on one's own machine and on the command line, where the
+workspace belongs to whoever can open it, everybody is admin.
 """
 
 from __future__ import annotations
@@ -19,14 +19,6 @@ ROLES = (VIEWER, ANNOTATOR, ADMIN)
 """From the least to the most; each may what the one before it may."""
 ANYBODY = "*"
 
-LOOK, LABEL, CHANGE = "look", "label", "change"
-NEEDS: Mapping[str, tuple[str, str]] = {
-    LOOK: (VIEWER, "look"),
-    LABEL: (ANNOTATOR, "label"),
-    CHANGE: (ADMIN, "change collections, rules, structures or eval sets"),
-}
-"""Deed → (least role, how a sentence calls it)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -35,19 +27,9 @@ class Person:
     name: str
     role: str
 
-    def may(self, deed: str) -> bool:
-        """Whether the role allows the deed."""
-        return self.role in ROLES and ROLES.index(self.role) >= ROLES.index(NEEDS[deed][0])
-
-    def refusal(self, deed: str) -> str:
-        """'' or the sentence why not."""
-        least, words = NEEDS[deed]
-        return "" if self.may(deed) else f"your role is {self.role or 'none'}, expected {least} to {words}"
-
-    def require(self, deed: str) -> None:
-        """Raise an InputError where the role does not allow the deed."""
-        if refusal := self.refusal(deed):
-            raise InputError(refusal)
+    def is_at_least(self, role: str) -> bool:
+        """Whether this person has that role or more."""
+        return self.role in ROLES and ROLES.index(self.role) >= ROLES.index(role)
 
 
 def role_of(name: str, roles: Mapping[str, str]) -> str:

@@ -83,8 +83,8 @@ def test_an_import_says_how_many_labels_meet_nothing(run, workspace, capsysbinar
     assert (document["new"], document["unknown_queries"], document["unknown_chunks"]) == (3, 1, 1)
     assert main([*map(str, there), "small", "--workspace", str(workspace)]) == 0
     assert b"1 of an unknown query, 1 of an unknown chunk" in capsysbinary.readouterr().out
-    assert main([*map(str, there), "smal", "--workspace", str(workspace)]) == 0
-    assert b"there is no eval set 'smal' here yet" in capsysbinary.readouterr().out
+    assert main([*map(str, there), "smal", "--workspace", str(workspace)]) == 2
+    assert b"'smal', expected one of rulebook, small" in capsysbinary.readouterr().err
 
 
 def test_they_count_where_rules_are_checked(run, workspace):

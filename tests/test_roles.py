@@ -3,20 +3,12 @@
 import pytest
 
 from rag_core.errors import InputError
-from rag_core.roles import CHANGE, LABEL, LOOK, Person, read_roles, role_of
+from rag_core.roles import ROLES, Person, read_roles, role_of
 
 
-@pytest.mark.parametrize(
-    ("role", "allowed"),
-    [("", ()), ("viewer", (LOOK,)), ("annotator", (LOOK, LABEL)), ("admin", (LOOK, LABEL, CHANGE)), ("root", ())],
-)
-def test_each_role_may_what_the_one_before_may(role, allowed):
-    assert tuple(deed for deed in (LOOK, LABEL, CHANGE) if Person("ann", role).may(deed)) == allowed
-
-
-def test_a_refusal_names_role_and_what_is_needed():
-    with pytest.raises(InputError, match="your role is viewer, expected annotator to label"):
-        Person("ann", "viewer").require(LABEL)
+def test_each_role_has_what_the_one_before_has_and_an_unknown_one_nothing():
+    has = {role: [least for least in ROLES if Person("ann", role).is_at_least(least)] for role in (*ROLES, "", "root")}
+    assert has == {"viewer": ["viewer"], "annotator": ["viewer", "annotator"], "admin": list(ROLES), "": [], "root": []}
 
 
 def roles(tmp_path, text):

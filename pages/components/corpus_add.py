@@ -18,8 +18,8 @@ from rag_core.index.embed import BundledEmbedder
 from rag_core.index.foreign import Connected
 from rag_core.index.ingest import IngestReport
 from rag_core.index.remote import KNOWN
+from rag_core.project.deeds import INGEST
 from rag_core.rechunk import Recut
-from rag_core.roles import CHANGE
 
 NOT_THERE = ""
 SHOWN = 100  # lines of a list in a report
@@ -37,7 +37,7 @@ SPLIT_HELP = (
 
 def show() -> None:
     """One's own documents on the left, how they are read on the right."""
-    if refusal := who.person().refusal(CHANGE):
+    if refusal := who.refusal(INGEST):
         say.problem("Documents are added by admins.", refusal)
         return
     left, right = st.columns(2, gap="large")

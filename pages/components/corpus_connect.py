@@ -15,7 +15,7 @@ from rag_core.errors import InputError, WinnowError
 from rag_core.index.foreign import Connected, connect, list_foreign
 from rag_core.index.foreign_place import IN_PLACE_WARNING, Place, named_place
 from rag_core.index.foreign_records import Foreign
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import CONNECT, READ_FILES
 from rag_core.settings import chroma_settings
 
 FOUND = "corpus.chroma_found"
@@ -72,8 +72,8 @@ def _look(place: Place | None) -> None:
     if place is None:
         return
     try:
-        who.require(CHANGE)  # a path names any folder the server can read
-        with st.spinner("Reading the store …"):
+        # A path names any folder the server can read.
+        with who.doing(READ_FILES, str(place.path or place.url)), st.spinner("Reading the store …"):
             st.session_state[FOUND] = (repr(place), list_foreign(place, resources.workspace()))
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
@@ -108,17 +108,17 @@ def _connect(place: Place, foreign: str, name: str, model: str) -> None:
     st.session_state[PROBLEM] = ""
     workspace = resources.workspace()
     try:
-        who.require(CHANGE)
+        jobs.start(
+            "Reading a Chroma collection",
+            lambda progress: connect(place, foreign, name, workspace, model, progress),
+            who.deed(CONNECT, name),
+            verb="read",
+            unit="records",
+            first="opening the store …",
+        )
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
         return
-    jobs.start(
-        "Reading a Chroma collection",
-        lambda progress: connect(place, foreign, name, workspace, model, progress),
-        verb="read",
-        unit="records",
-        first="opening the store …",
-    )
     corpus_state.choose(name)
     st.rerun()
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.components import corpus_state, jobs, resources, say, who
 from rag_core.errors import WinnowError
+from rag_core.project.deeds import INGEST
 from rag_core.rechunk import Recut, look, recut
-from rag_core.roles import CHANGE
 from rag_core.store.events import Event
 
 LOOKED = "corpus.recut_looked"
@@ -60,7 +60,7 @@ def _look(name: str, level: int) -> None:
     st.session_state[PROBLEM] = ""
     st.session_state.pop(LOOKED, None)
     try:
-        who.require(CHANGE)
+        who.check(INGEST, name)
         st.session_state[LOOKED] = look(resources.workspace(), name, level, _labels())
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
@@ -70,19 +70,18 @@ def _start(name: str, level: int) -> None:
     """Cut in the background; until the end the collection is searched as it was."""
     st.session_state.pop(LOOKED, None)
     workspace = resources.workspace()
-    try:
-        who.require(CHANGE)
-        labels = _labels()
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
-        return
 
     def work(progress: jobs.Progress) -> object:
         from rag_core.index.handles import ingest_embedder
 
         return recut(workspace, name, level, ingest_embedder(workspace, name), labels, progress)
 
-    jobs.start("Cutting documents anew", work)
+    try:
+        labels = _labels()
+        jobs.start("Cutting documents anew", work, who.deed(INGEST, name))
+    except WinnowError as error:
+        st.session_state[PROBLEM] = str(error)
+        return
     corpus_state.choose(name)
 
 

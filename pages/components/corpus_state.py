@@ -22,7 +22,7 @@ from rag_core.files import write_whole
 from rag_core.index.browse import Overview, overview
 from rag_core.index.collection import Summary, folder_of, list_collections, revision_of
 from rag_core.index.handles import ingest_embedder
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import INGEST, READ_FILES
 
 COLLECTION = choice.COLLECTION
 CHUNK = "corpus.chunk"
@@ -94,7 +94,6 @@ def _set(name: str, workspace: str) -> EvalSet:
 
 def bring_demo(name: str) -> None:
     """Bring the collection of a live eval set up to date, in the background."""
-    who.require(CHANGE)
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> object:
@@ -102,7 +101,7 @@ def bring_demo(name: str) -> None:
 
         return bring_up_to_date(load_set(name, workspace), workspace, progress)
 
-    jobs.start("Bringing the demo collection up to date", work)
+    jobs.start("Bringing the demo collection up to date", work, who.deed(INGEST, name))
     choose(name)
 
 
@@ -126,7 +125,7 @@ class Order:
 
 def check(order: Order) -> None:
     """Nothing, or an InputError that says what the order lacks."""
-    who.require(CHANGE)
+    who.check(INGEST, order.collection)
     folder_of(resources.workspace(), order.collection)
     ingest_embedder(resources.workspace(), order.collection, order.model, order.dimension)
     if not order.paths:
@@ -135,7 +134,6 @@ def check(order: Order) -> None:
 
 def bring_in(order: Order) -> None:
     """Ingest in the background."""
-    who.require(CHANGE)
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> object:
@@ -152,7 +150,7 @@ def bring_in(order: Order) -> None:
             progress=progress,
         )
 
-    jobs.start("Ingesting documents", work)
+    jobs.start("Ingesting documents", work, who.deed(INGEST, order.collection))
     choose(order.collection)
 
 
@@ -170,8 +168,8 @@ class Preview:
 
 def preview(order: Order) -> Preview:
     """Read and check the documents as an ingest would, and write nothing."""
-    who.require(CHANGE)  # a path names any file the server can read
-    return _preview(load(order.paths, "auto", order.header_level, order.mapping))
+    with who.doing(READ_FILES, " ".join(order.paths)):  # a path names any file the server can read
+        return _preview(load(order.paths, "auto", order.header_level, order.mapping))
 
 
 def _preview(corpus: Corpus) -> Preview:
@@ -188,7 +186,7 @@ def _preview(corpus: Corpus) -> Preview:
 
 def store_dropped(collection: str, files: Sequence[UploadedFile]) -> Path:
     """Put dropped files into the workspace, once each, and give their folder; names that are none are refused."""
-    who.require(CHANGE)
+    who.check(INGEST, collection)
     folder_of(resources.workspace(), collection)  # refuses a name that leads elsewhere
     folder = resources.workspace() / DROPS / collection
     stored: set[tuple[str, str]] = st.session_state.setdefault(STORED, set())

@@ -15,9 +15,9 @@ from pages.components import corpus_words_effect, resources, say, who
 from pages.components.tuning_set import quiet
 from rag_core import wording
 from rag_core.errors import WinnowError
+from rag_core.project.deeds import CHANGE_WORDS
 from rag_core.retrieve.rewrite import rewritten
 from rag_core.retrieve.word_lists import Keywords, Synonyms
-from rag_core.roles import CHANGE
 from rag_core.wording import Listed
 
 KINDS = {"Synonyms": "synonyms", "Keywords": "keywords"}
@@ -116,7 +116,7 @@ def _edit(name: str, one: Listed, draft: str, problem: str) -> None:
         say.problem("This list cannot be saved as it is; your text is kept here.", refused or problem)
     if said := st.session_state.pop(SAID, ""):
         quiet(f":material/check: {said}")
-    barred = who.person().refusal(CHANGE)
+    barred = who.refusal(CHANGE_WORDS)
     with st.container(horizontal=True):
         st.button("Save", type="primary", key="corpus.words.save", disabled=bool(barred),
                   on_click=_save, args=(name, one.kind))  # fmt: skip
@@ -137,8 +137,8 @@ def _save(name: str, kind: str) -> None:
     _take(name, kind)  # what was typed right before the press
     text = str(st.session_state[_key(name, kind, "draft")])
     try:
-        who.require(CHANGE)
-        wording.save_list(resources.workspace(), name, kind, text)
+        with who.doing(CHANGE_WORDS, name):
+            wording.save_list(resources.workspace(), name, kind, text)
     except (WinnowError, OSError) as error:
         st.session_state[PROBLEM] = str(error)
         return

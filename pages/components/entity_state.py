@@ -19,8 +19,8 @@ from rag_core.entities.structure import structure_from_text
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import SHIPPED
 from rag_core.files import decode, write_whole
+from rag_core.project.deeds import CHANGE_STRUCTURE
 from rag_core.resources import STRUCTURE_FILES, structure_path
-from rag_core.roles import CHANGE
 
 DEMO, OWN = "demo", "workspace"
 LABELLED = SHIPPED / "skirmish-entities" / "queries.jsonl"
@@ -148,10 +148,10 @@ def keep(structure: Structure) -> Path:
 
     One that was written by hand there is set aside under a name of its own: its comments would be lost.
     """
-    who.require(CHANGE)
-    before = structure_path(resources.workspace())
-    path = resources.workspace() / STRUCTURE_FILES[-1]
-    write_whole(path, structure_text(structure))
-    if before is not None and before != path:
-        before.rename(before.with_name(f"{before.name}.before"))
-    return path
+    with who.doing(CHANGE_STRUCTURE, STRUCTURE_FILES[-1]):
+        before = structure_path(resources.workspace())
+        path = resources.workspace() / STRUCTURE_FILES[-1]
+        write_whole(path, structure_text(structure))
+        if before is not None and before != path:
+            before.rename(before.with_name(f"{before.name}.before"))
+        return path

@@ -11,7 +11,7 @@ from pages.components.tuning_set import quiet
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.compare_words import verdict_words
 from rag_core.evaluate.run_file import Run, changed_besides, compare_pipelines, dump_run, not_comparable, read_run
-from rag_core.roles import CHANGE, LABEL
+from rag_core.project.deeds import DELETE_RUN, NOTE_RUN
 from rag_core.store.runs import RunStore, StoredRun
 
 RUN, AGAINST, TABLE = "evaluate.run", "evaluate.against", "evaluate.runs"
@@ -149,8 +149,8 @@ def _notes(store: RunStore, run: Run) -> None:
         if not text.strip():
             return
         try:
-            who.require(LABEL)
-            store.add_note(run.id, who.person().name, text)
+            with who.doing(NOTE_RUN, run.id):
+                store.add_note(run.id, who.person().name, text)
             st.session_state["evaluate.note"] = ""
         except (InputError, StoreError) as error:
             st.session_state["evaluate.note.problem"] = str(error)
@@ -191,8 +191,8 @@ def _split_of(run: Run) -> str:
 
 def _delete(store: RunStore, run_id: str) -> None:
     try:
-        who.require(CHANGE)
-        store.delete(run_id)
+        with who.doing(DELETE_RUN, run_id):
+            store.delete(run_id)
     except (InputError, StoreError) as error:
         st.session_state["evaluate.delete.problem"] = str(error)
         return

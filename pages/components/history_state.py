@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.components import resources, who
-from rag_core.roles import CHANGE, LABEL
+from rag_core.project.deeds import CAPTURE, CHANGE_SET, DELETE_HISTORY
 from rag_core.store.history import Asked, History
 from rag_core.types import Query
 
@@ -42,9 +42,9 @@ def history() -> History | None:
 
 def delete(numbers: Sequence[int] | None) -> int:
     """Delete questions for good; how many."""
-    who.require(CHANGE)
-    found = history()
-    return found.delete(numbers) if found is not None else 0
+    with who.doing(DELETE_HISTORY, "all" if numbers is None else f"{len(numbers)} questions"):
+        found = history()
+        return found.delete(numbers) if found is not None else 0
 
 
 def link_of(asked: Asked) -> dict[str, str]:
@@ -57,15 +57,15 @@ def make_set(name: str, asked: Sequence[Asked], with_lists: bool) -> int:
     from rag_core.evaluate.set_writing import new_set
     from rag_core.workbench import capture_into
 
-    who.require(CHANGE)
     texts = list(dict.fromkeys(one.query for one in reversed(asked)))
     queries = [Query(f"q{number}", text) for number, text in enumerate(texts, 1)]
     workspace: Path = resources.workspace()
-    new_set(workspace, name, queries, description="Questions from the history.")
+    with who.doing(CHANGE_SET, name):
+        new_set(workspace, name, queries, description="Questions from the history.")
     collections = {one.collection for one in asked}
     if with_lists and len(collections) == 1:
-        who.require(LABEL)
-        capture_into(name, collections.pop(), 200, workspace)
+        with who.doing(CAPTURE, name):
+            capture_into(name, collections.pop(), 200, workspace)
     return len(queries)
 
 

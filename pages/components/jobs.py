@@ -1,6 +1,7 @@
 """Long work in a thread of its own: it goes on while pages are changed, says how far it is, and can be stopped.
 
-One job at a time in the app. What is done when it is stopped stays done; that is the work's own promise.
+One job at a time in the app, each the deed of a person. What is done when it is stopped stays done; that is the work's
+own promise.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import streamlit as st
 
+from pages.components import say, who
 from rag_core.errors import Cancelled, WinnowError
 from rag_core.journal import running as logged
+from rag_core.project.deeds import Deed, allow, cancel_kind, perform
+from rag_core.workspace import resolve_workspace
 
 Progress = Callable[[int, int], None]
 Work = Callable[[Progress], Any]
@@ -22,6 +27,7 @@ Work = Callable[[Progress], Any]
 
 DONE, UNIT = "embedded", "texts"
 FIRST = "reading the documents …"
+PROBLEM = "jobs.problem"
 
 
 @dataclass
@@ -29,6 +35,8 @@ class Job:
     """A piece of work and how far it is. `kind` says whose work it is: only that page shows what came of it."""
 
     title: str
+    deed: Deed
+    workspace: Path
     kind: str = "corpus"
     verb: str = DONE
     unit: str = UNIT
@@ -53,7 +61,7 @@ class Job:
     def run(self, work: Work) -> None:
         """Do the work and keep its report or its one sentence."""
         try:
-            with logged("job"):
+            with logged("job"), perform(self.deed, self.workspace):
                 self.report = work(self.progress)
         except Cancelled as error:
             self.stopped = str(error)
@@ -83,11 +91,23 @@ def running() -> bool:
     return job is not None and not job.over.is_set()
 
 
-def start(title: str, work: Work, kind: str = "corpus", verb: str = DONE, unit: str = UNIT, first: str = FIRST) -> None:
-    """Start the work, unless another job runs; `verb`, `unit` and `first` are the words of its bar."""
+def start(
+    title: str,
+    work: Work,
+    deed: Deed,
+    kind: str = "corpus",
+    verb: str = DONE,
+    unit: str = UNIT,
+    first: str = FIRST,
+) -> None:
+    """Start the work, unless another job runs; `verb`, `unit` and `first` are the words of its bar.
+
+    An InputError where the deed is not allowed: it is asked here, where the page can still say so.
+    """
+    allow(deed, resolve_workspace())
     if running():
         return
-    job = _kept()["job"] = Job(title, kind, verb, unit, first)
+    job = _kept()["job"] = Job(title, deed, resolve_workspace(), kind, verb, unit, first)
     threading.Thread(target=job.run, args=(work,), name="job", daemon=True).start()
 
 
@@ -111,7 +131,19 @@ def _bar() -> None:
     with st.container(border=True, key="job"):
         st.markdown(f"**{job.title}**")
         st.progress(job.done / job.total if job.total else 0.0, text=_how_far(job))
-        st.button("Cancel", key="job.cancel", on_click=job.stop.set, disabled=job.stop.is_set())
+        st.button("Cancel", key="job.cancel", on_click=_cancel, args=(job,), disabled=job.stop.is_set())
+        if problem := st.session_state.pop(PROBLEM, ""):
+            say.problem("The work goes on.", problem)
+
+
+def _cancel(job: Job) -> None:
+    """Ask a job to stop; another's is stopped by admins."""
+    starter = job.deed.person.name
+    try:
+        with who.doing(cancel_kind(who.person(), starter), job.deed.kind.name, whose=starter):
+            job.stop.set()
+    except WinnowError as error:
+        st.session_state[PROBLEM] = str(error)
 
 
 def _how_far(job: Job) -> str:

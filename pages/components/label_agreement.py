@@ -12,11 +12,12 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.components import glossary, inert_text, labels, say
+from pages.components import glossary, inert_text, labels, say, who
 from pages.components.inert_text import Block, Run
-from rag_core.errors import StoreError
+from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.agreement import Disagreement, disagreements, fleiss_kappa, krippendorff_alpha, pair_agreements
 from rag_core.evaluate.sets import EvalSet
+from rag_core.project.deeds import ADJUDICATE
 from rag_core.store.events import ADJUDICATED, Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
@@ -138,6 +139,7 @@ def _decide(event: Event, hit: Hit, grade: int | None, store: LabelStore, annota
         text_hash=text_hash(hit.chunk.text),
     )
     try:
-        store.append([decision])
-    except StoreError as error:
+        with who.doing(ADJUDICATE, event.eval_set) as performed:
+            store.append([performed.signature.on(decision)])
+    except (InputError, StoreError) as error:
         st.session_state[FAILED] = str(error)

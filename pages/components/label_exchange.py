@@ -6,13 +6,14 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from pages.components import label_by_text, say
+from pages.components import label_by_text, say, who
 from pages.components.label_by_text import RAGAS
 from pages.components.trace import counted
 from rag_core.errors import InputError, StoreError
 from rag_core.evaluate.sets import EvalSet
 from rag_core.files import decode
 from rag_core.given import unmet
+from rag_core.project.deeds import import_kind, undo_kind
 from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
 from rag_core.store.exchange.line import LabelLine
 from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_import
@@ -83,7 +84,11 @@ def _offer(plan: ImportPlan, store: LabelStore) -> None:
 
 def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
     try:
-        st.session_state[DONE] = asdict(apply_import(store, plan, overwrite))
+        kind = import_kind(who.person(), plan.annotators)
+        with who.doing(kind, plan.eval_set, whose=", ".join(plan.annotators)) as performed:
+            done = apply_import(store, plan, overwrite, performed.signature)
+            performed.result = f"{done.written} labels, {done.batch}"
+        st.session_state[DONE] = asdict(done)
         st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
     except (InputError, StoreError) as error:
         st.session_state[FAILED] = str(error)
@@ -104,10 +109,12 @@ def _take_back(batch: str) -> None:
     from pages.components import resources
 
     try:
-        LabelStore(resources.label_store()).undo_batch(batch)
+        store = LabelStore(resources.label_store())
+        with who.doing(undo_kind(who.person(), store.authors(batch)), batch) as performed:
+            performed.result = f"{store.undo_batch(batch, performed.signature)} labels"
         st.session_state[DONE] = None
         st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
-    except StoreError as error:
+    except (InputError, StoreError) as error:
         st.session_state[FAILED] = str(error)
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from cachetools import LRUCache
 
-from pages.components import jobs, labels, resources, say, tuning_sources
+from pages.components import jobs, labels, resources, say, tuning_sources, who
 from rag_core.evaluate.experiment import PipelineReport, run_all, run_case, unique_names
 from rag_core.evaluate.sets import EvalSet
+from rag_core.project.deeds import SEARCH_POOL
 from rag_core.spec import fingerprint, read_pipeline
 from rag_core.stage import Pipeline
 from rag_core.store.database import Store
@@ -124,6 +125,7 @@ def _searched(chosen: EvalSet, pipelines: Sequence[Pipeline]) -> Lists | None:
         jobs.start(
             f"Searching the pool of {len(chosen.cases)} queries",
             lambda progress: _search(chosen, pipelines, progress),
+            who.deed(SEARCH_POOL, chosen.name),
             kind=KIND, verb="searched", unit="queries", first="bringing the collection up to date …",
         )  # fmt: skip
     jobs.show()

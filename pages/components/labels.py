@@ -13,6 +13,7 @@ import streamlit as st
 
 from pages.components import who
 from rag_core import given
+from rag_core.project.deeds import LABEL
 from rag_core.store.database import Store
 from rag_core.store.events import GRADES, Event, is_reserved, undo_of
 from rag_core.store.keys import chunk_key, text_hash
@@ -78,12 +79,14 @@ def give(store: Store, eval_set: str, case: Case, hit: Hit, grade: int | None) -
         query_hash=text_hash(case.query.text),
         text_hash=text_hash(hit.chunk.text),
     )
-    LabelStore(store).append([event])
+    with who.doing(LABEL, eval_set) as performed:
+        LabelStore(store).append([performed.signature.on(event)])
 
 
 def take_back(store: Store, label: Event) -> None:
     """Undo a label; what counted before it counts again."""
-    LabelStore(store).append([undo_of(label, *_stamp())])
+    with who.doing(LABEL, label.eval_set) as performed:
+        LabelStore(store).append([undo_of(label, *_stamp(), by=performed.signature)])
 
 
 def _stamp() -> tuple[str, int]:

@@ -10,13 +10,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import jobs, say
+from pages.components import jobs, say, who
 from pages.components.llm_cost import CURRENCY, UNKNOWN, cost_word
 from pages.components.trace import counted
+from rag_core.errors import InputError
 from rag_core.judged import asking
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
 from rag_core.llm import Limits, Progress
+from rag_core.project.deeds import ASK_MODEL
 
 KIND = "llm"
 
@@ -74,7 +76,14 @@ def _start(bench: Bench, paid: Sequence[Entrant], limits: Limits) -> None:
         return asking.ask_all(bench, paid, limits, tell, job.stop if job is not None else None)
 
     _latest().pop(KIND, None)
-    jobs.start("Asking the models", work, kind=KIND, verb="asked", unit="questions", first="looking what is stored …")
+    try:
+        jobs.start(
+            "Asking the models", work, who.deed(ASK_MODEL, ", ".join(one.label for one in paid)),
+            kind=KIND, verb="asked", unit="questions", first="looking what is stored …",
+        )  # fmt: skip
+    except InputError as error:
+        say.problem("No model was asked.", str(error))
+        return
     st.rerun()
 
 

@@ -16,7 +16,7 @@ import streamlit as st
 from pages.components import who
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet, folders, load_set, read_meta, title_of
-from rag_core.roles import LABEL
+from rag_core.project.deeds import LABEL
 from rag_core.settings import database_settings
 from rag_core.workspace import resolve_workspace
 
@@ -108,7 +108,7 @@ def label_store() -> Store:
     Whoever may not label is handed one that refuses to write: no page can forget to ask.
     """
     store = _open(str(workspace()))
-    refusal = who.person().refusal(LABEL)
+    refusal = who.refusal(LABEL)
     return replace(store, unwritable=refusal) if refusal else store
 
 

@@ -13,7 +13,7 @@ from pages.components import resources, say, who
 from pages.components.rules_state import Bench, Rules
 from rag_core.errors import WinnowError
 from rag_core.index.rules import RuleBatch, apply_rules, rule_batches, undo_rules
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import CHANGE_RULES, UNDO_RULES, Kind
 
 DONE = "rules.done"  # (collection, sentence, number of the batch that can be undone or 0)
 FAILED = "rules.failed"
@@ -26,7 +26,7 @@ def store(collection: str, rules: Rules, about: str) -> None:
         batch = apply_rules(resources.workspace(), collection, rules, about)
         return f"Batch {batch.number} is stored: {batch.chunks:,} chunks, nothing was embedded.", batch.number
 
-    _tried(collection, work)
+    _tried(CHANGE_RULES, collection, work)
 
 
 def undo(collection: str, number: int) -> None:
@@ -37,7 +37,7 @@ def undo(collection: str, number: int) -> None:
         kept = f"; {len(found.changed_since):,} were changed since and stay" if found.changed_since else ""
         return f"Batch {found.number} is undone: {len(found.restored):,} chunks are as before{kept}.", 0
 
-    _tried(collection, work)
+    _tried(UNDO_RULES, collection, work)
 
 
 def refuse(reason: str) -> None:
@@ -46,12 +46,12 @@ def refuse(reason: str) -> None:
     st.session_state[FAILED] = reason
 
 
-def _tried(collection: str, work: Callable[[], tuple[str, int]]) -> None:
+def _tried(kind: Kind, collection: str, work: Callable[[], tuple[str, int]]) -> None:
     st.session_state[FAILED] = ""
     st.session_state.pop(DONE, None)
     try:
-        who.require(CHANGE)
-        st.session_state[DONE] = (collection, *work())
+        with who.doing(kind, collection):
+            st.session_state[DONE] = (collection, *work())
     except (WinnowError, OSError) as error:
         st.session_state[FAILED] = str(error)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import resources, say, tuning, tuning_held_out, tuning_points, tuning_set, who
+from pages.components import choice, resources, say, tuning, tuning_held_out, tuning_points, tuning_set, who
 from rag_core.errors import WinnowError
 from rag_core.evaluate.judgement import Judgement, sentence
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import JUDGE_HELD_OUT
 
 JUDGED = "tune.judged"
 Interval = tuple[float, float] | None
@@ -93,8 +93,8 @@ def _verdict(found: Judgement) -> str:
 def _judge(key: str, study: tuning.Study) -> None:
     st.session_state["tune.judge_problem"] = ""
     try:
-        who.require(CHANGE)  # a look is counted for everybody
-        found = tuning_held_out.judged(study, resources.workspace())
+        with who.doing(JUDGE_HELD_OUT, choice.eval_set()):
+            found = tuning_held_out.judged(study, resources.workspace())
         points = tuple(_point(study, name, pipeline) for name, pipeline in _two(found).items())
     except (WinnowError, OSError) as error:
         st.session_state["tune.judge_problem"] = str(error)

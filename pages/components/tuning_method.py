@@ -15,7 +15,7 @@ from rag_core.evaluate import judgement
 from rag_core.evaluate.looks import held_out_key, look, looks
 from rag_core.evaluate.sets import EvalSet
 from rag_core.evaluate.tune import Choice, dev_and_test
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import JUDGE_HELD_OUT
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -71,8 +71,8 @@ def judge(place: str, key: str, chosen: EvalSet, test: Sequence[Case], objective
     """Look at the held-out queries once more, and keep the judgement of a choice in the session."""
     keep_problem("")
     try:
-        who.require(CHANGE)  # a look is counted for everybody
-        times = look(resources.workspace(), held_out_key(test), fingerprint(choice.pipeline))
+        with who.doing(JUDGE_HELD_OUT, chosen.name):
+            times = look(resources.workspace(), held_out_key(test), fingerprint(choice.pipeline))
         found = judgement.judge(test, choice, objective, looks=times, min_grade=chosen.min_grade)
     except (InputError, OSError) as error:
         keep_problem(str(error))

@@ -18,7 +18,7 @@ from rag_core.evaluate.conformal import ASSUMPTION, KNOBS
 from rag_core.evaluate.looks import held_out_key, look
 from rag_core.evaluate.promise import Promise, lost_before, promises, realised, sentence, too_few
 from rag_core.evaluate.sets import EvalSet
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import JUDGE_HELD_OUT
 from rag_core.spec import fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Case
@@ -135,8 +135,8 @@ def _judge(key: str, test: Sequence[Case], front: tuple[Stage, ...], made: Promi
     pipeline = made.pipeline or Pipeline(front)
     tuning_method.keep_problem("")
     try:
-        who.require(CHANGE)  # a look is counted for everybody
-        times = look(resources.workspace(), held_out_key(test), fingerprint(pipeline))
+        with who.doing(JUDGE_HELD_OUT, chosen.name):
+            times = look(resources.workspace(), held_out_key(test), fingerprint(pipeline))
         st.session_state[JUDGED] = (key, realised(test, front, made, chosen.min_grade), times)
     except (InputError, OSError) as error:
         tuning_method.keep_problem(str(error))

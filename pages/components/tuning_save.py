@@ -15,7 +15,7 @@ from pages.components.view import View, with_pipeline
 from rag_core.cli.tuning_output import write_pipeline
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import SAVE_PIPELINE
 from rag_core.stage import Pipeline
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -64,8 +64,8 @@ def view_of(chosen: EvalSet, pipeline: Pipeline) -> View:
 def _save(name: str, pipeline: Pipeline) -> None:
     path = resources.workspace() / "pipelines" / f"{name}.yaml"
     try:
-        who.require(CHANGE)
-        write_pipeline(path, pipeline)
+        with who.doing(SAVE_PIPELINE, name):
+            write_pipeline(path, pipeline)
     except (InputError, OSError) as error:
         say.problem("The pipeline cannot be stored.", str(error))
         return

@@ -20,7 +20,7 @@ from rag_core.evaluate.grid import parse_grid
 from rag_core.evaluate.objectives import OBJECTIVES
 from rag_core.evaluate.sets import EvalSet
 from rag_core.files import parse_json
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.spec import parse_pipeline
 from rag_core.types import Case
 
@@ -102,7 +102,7 @@ def _draw_start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Search", icon=":material/search:", type="primary", key="tune.search.start", on_click=_start,
-            args=(chosen, dev, plan), disabled=jobs.running() or not who.person().may(CHANGE),
+            args=(chosen, dev, plan), disabled=jobs.running() or bool(who.refusal(SEARCH_SETTINGS)),
         )  # fmt: skip
         st.markdown(":small[Study]")
         st.code(plan.study, language=None)
@@ -119,7 +119,6 @@ def _draw_start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
 
 def _start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
     """Seek in the background until the study holds the trials that were asked for."""
-    who.require(CHANGE)
     workspace = resources.workspace()
 
     def work(progress: jobs.Progress) -> Any:
@@ -128,6 +127,7 @@ def _start(chosen: EvalSet, dev: list[Case], plan: Plan) -> None:
     jobs.start(
         f"Searching {len(plan.axes)} settings",
         work,
+        who.deed(SEARCH_SETTINGS, chosen.name),
         kind=KIND,
         verb="finished",
         unit="trials",

@@ -11,7 +11,7 @@ from pages.components import choice, resources, say, sources, tuning_sources, wh
 from pages.components.trace import counted
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate.sets import EvalSet
-from rag_core.roles import CHANGE
+from rag_core.project.deeds import CAPTURE
 from rag_core.types import Case
 
 SET = choice.EVAL_SET
@@ -99,8 +99,8 @@ def _capture(chosen: EvalSet, place: st.delta_generator.DeltaGenerator) -> None:
         bar = st.progress(0.0, text="opening the collection")
         st.button("Cancel", key="tuning.cancel", help="What is done is kept; the next capture goes on from there.")
         try:
-            who.require(CHANGE)
-            tuning_sources.capture(chosen, _shown(bar, "chunks embedded"), _shown(bar, "queries asked"))
+            with who.doing(CAPTURE, chosen.name):
+                tuning_sources.capture(chosen, _shown(bar, "chunks embedded"), _shown(bar, "queries asked"))
         except (WinnowError, OSError) as error:
             say.problem("The capture did not come to its end; what is done is kept.", str(error))
             return

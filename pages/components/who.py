@@ -1,11 +1,13 @@
-"""Who opened this page and what they may do; the one place that every page asks before something is changed.
+"""Who opened this page, and what they do: whatever changes something, costs money or takes long goes through `doing`.
 
 The name comes from the log-in alone: OpenID Connect by st.login, or the header of a proxy that asgi.py trusts. Without
-either the app is one person's own and that person is admin. Roles are rag_core/roles.py.
+either the app is one person's own and that person is admin. Which deed needs which role is rag_core/project/deeds.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
@@ -13,7 +15,8 @@ from streamlit import config
 
 from pages.components import say
 from rag_core.errors import InputError
-from rag_core.roles import ADMIN, FILE, LOOK, Person, read_roles, role_of
+from rag_core.project.deeds import LOOK, Deed, Kind, Performed, allow, perform
+from rag_core.roles import ADMIN, FILE, Person, read_roles, role_of
 from rag_core.settings import server_settings
 from rag_core.workspace import resolve_workspace
 
@@ -55,9 +58,26 @@ def _read(workspace: str, changed_at: int) -> dict[str, str]:
     return read_roles(Path(workspace))
 
 
-def require(deed: str) -> None:
-    """Raise an InputError where this session's person may not; called by whatever changes something, in the server."""
-    person().require(deed)
+def refusal(kind: Kind) -> str:
+    """'' or the sentence why this session's person may not; for what is drawn, since `doing` asks again."""
+    return kind.refusal(person())
+
+
+def deed(kind: Kind, about: str = "", whose: str = "") -> Deed:
+    """The deed of this session's person, pressed now."""
+    return Deed(kind, person(), about, whose)
+
+
+def check(kind: Kind, about: str = "") -> None:
+    """Nothing, or the InputError that refuses the deed; before what only prepares it."""
+    allow(deed(kind, about), resolve_workspace())
+
+
+@contextmanager
+def doing(kind: Kind, about: str = "", whose: str = "") -> Iterator[Performed]:
+    """The block does the deed, if this session's person may at this moment; else an InputError. It is logged."""
+    with perform(deed(kind, about, whose), resolve_workspace()) as performed:
+        yield performed
 
 
 def gate() -> None:
@@ -71,7 +91,7 @@ def gate() -> None:
         st.stop()
     if not found.name:
         _ask()
-    elif not found.may(LOOK):
+    elif LOOK.refusal(found):
         say.problem("This server does not know you. Ask an admin to add you.", f"logged in as {found.name}")
         _leave()
         st.stop()

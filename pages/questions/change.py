@@ -15,11 +15,11 @@ from pages import state
 from pages.components import resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.evaluate import set_writing
+from rag_core.project.deeds import CHANGE_PROJECT, CHANGE_SET, RESET_LABELS, Kind
 from rag_core.project.ledger import looks
 from rag_core.project.project import copy_project, reset_overlay
 from rag_core.project.session import Session
 from rag_core.project.split import reset_held_out
-from rag_core.roles import CHANGE
 from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
 from rag_core.text import counted
@@ -29,12 +29,12 @@ DONE, PROBLEM = "questions.done", "questions.problem"
 TAG, NAME, WITH_LABELS, TEXT = "questions.tag", "questions.copy.name", "questions.copy.labels", "questions.guidelines"
 
 
-def act(what: Callable[[], Any], done: Callable[[Any], str]) -> bool:
-    """Do what a button asks for, keep in one sentence how it went, and whether it did."""
+def act(what: Callable[[], Any], done: Callable[[Any], str], kind: Kind = CHANGE_SET) -> bool:
+    """Do what a button asks for, a deed of that kind; keep in one sentence how it went, and whether it did."""
     st.session_state[DONE] = st.session_state[PROBLEM] = ""
     try:
-        who.require(CHANGE)
-        st.session_state[DONE] = done(what())
+        with who.doing(kind, state.current().project):
+            st.session_state[DONE] = done(what())
     except (WinnowError, OSError) as error:
         st.session_state[PROBLEM] = str(error)
         return False
@@ -151,7 +151,11 @@ def held_out(session: Session) -> None:
 
 
 def _draw_anew(session: Session) -> None:
-    if act(lambda: reset_held_out(session.project), lambda _: "The sides are drawn anew; the old ones are kept."):
+    if act(
+        lambda: reset_held_out(session.project),
+        lambda _: "The sides are drawn anew; the old ones are kept.",
+        CHANGE_PROJECT,
+    ):
         st.session_state["questions.anew"] = False
 
 
@@ -243,7 +247,8 @@ def _copy(session: Session) -> None:
         made = copy_project(session.workspace, session.project.name, name)
         if not wanted or not resources.has_store():
             return 0
-        return copy_labels(LabelStore(resources.label_store()), session.project.labels, made.labels).written
+        by = who.deed(CHANGE_SET, name).signature
+        return copy_labels(LabelStore(resources.label_store()), session.project.labels, made.labels, by).written
 
     copied = f"Copied {session.project.name} to {name}"
     if act(make, lambda count: f"{copied} with {counted(count, 'label', 'labels')}." if count else f"{copied}."):
@@ -256,11 +261,13 @@ def _reset(session: Session) -> None:
         if resources.has_store():
             store = LabelStore(resources.label_store())
             token = uuid4().hex
-            count = store.undo_all(session.project.labels, f"reset-{token}", f"reset-{token}")
+            by = who.deed(RESET_LABELS, session.project.name).signature
+            count = store.undo_all(session.project.labels, f"reset-{token}", f"reset-{token}", by)
         reset_overlay(session.project)
         return count
 
-    if act(back, lambda count: f"Back at the beginning; {counted(count, 'label', 'labels')} taken back."):
+    said = "Back at the beginning; {} taken back."
+    if act(back, lambda count: said.format(counted(count, "label", "labels")), RESET_LABELS):
         st.session_state["questions.reset.meant"] = False
         state.change(a="", b="", c="")
 

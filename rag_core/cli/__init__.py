@@ -84,6 +84,7 @@ def _register() -> None:
     app.command("backup")(backups.backup)
     app.command("restore")(backups.restore)
     app.command("doctor")(status.doctor)
+    app.command("deeds")(status.deeds)
     app.command("stages")(status.stages)
     app.command()(exporting.export)
     app.command()(comparing.compare)

@@ -23,8 +23,12 @@ def backup(
 ) -> None:
     """Copy workspace and database, as they are at this moment, into one file with a checksum for every part."""
     from rag_core.backup import make
+    from rag_core.project import deeds
 
-    _say(make(resolve_workspace(workspace), path), json, "Backed up")
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.BACK_UP, path.name, place):
+        report = make(place, path)
+    _say(report, json, "Backed up")
 
 
 def restore(
@@ -35,8 +39,12 @@ def restore(
 ) -> None:
     """Bring a back-up into a new workspace and an empty database."""
     from rag_core.backup import restore as bring_back
+    from rag_core.project import deeds
 
-    _say(bring_back(path, resolve_workspace(workspace), force=force), json, "Restored")
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.RESTORE, path.name, place):
+        report = bring_back(path, place, force=force)
+    _say(report, json, "Restored")
 
 
 def _say(report: Report, json: bool, deed: str) -> None:

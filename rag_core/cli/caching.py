@@ -23,10 +23,12 @@ def clear(
 ) -> None:
     """Let go of every remembered result, in a running app too; the answers of models stay unless --answers."""
     from rag_core.cache import clear_everywhere
+    from rag_core.project import deeds
 
     folder = resolve_workspace(workspace)
-    clear_everywhere(folder)
-    forgotten = _forget_answers(folder) if answers else 0
+    with deeds.command(deeds.CLEAR_CACHE, "results and answers" if answers else "results", folder):
+        clear_everywhere(folder)
+        forgotten = _forget_answers(folder) if answers else 0
     if json:
         emit({"cleared": True, "answers": forgotten})
     else:

@@ -96,9 +96,11 @@ def connect(
     """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
     from rag_core.cli.progress import Bar
     from rag_core.index.foreign import connect as mirror
+    from rag_core.project import deeds
 
-    place = place_of(chroma_path, chroma_url, chroma_cloud, in_place)
-    done = mirror(place, collection, name or collection, resolve_workspace(workspace), model, Bar("read"))
+    place, folder = place_of(chroma_path, chroma_url, chroma_cloud, in_place), resolve_workspace(workspace)
+    with deeds.command(deeds.CONNECT, name or collection, folder):
+        done = mirror(place, collection, name or collection, folder, model, Bar("read"))
     if json:
         emit({one: getattr(done, one) for one in done.__slots__})
         return
@@ -121,10 +123,13 @@ def delete(
 ) -> None:
     """Delete a collection of the workspace for good; documents and foreign stores stay as they are."""
     from rag_core.index.collection import delete_collection
+    from rag_core.project import deeds
 
     if not yes:
         raise InputError(f"collection {collection[:80]} would be deleted for good, expected --yes")
-    delete_collection(resolve_workspace(workspace), collection)
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.DELETE_COLLECTION, collection, place):
+        delete_collection(place, collection)
     if json:
         emit({"deleted": collection})
     else:
@@ -143,14 +148,16 @@ def recut(
     from rag_core import rechunk
     from rag_core.cli.progress import Bar
     from rag_core.index.handles import ingest_embedder
+    from rag_core.project import deeds
 
     place = resolve_workspace(workspace)
     labels = _labels(place)
     if look:
         done = rechunk.look(place, collection, header_level, labels)
     else:
-        embedder = ingest_embedder(place, collection)
-        done = rechunk.recut(place, collection, header_level, embedder, labels, Bar("embedded"))
+        with deeds.command(deeds.INGEST, collection, place):
+            embedder = ingest_embedder(place, collection)
+            done = rechunk.recut(place, collection, header_level, embedder, labels, Bar("embedded"))
     if json:
         moves = [
             {

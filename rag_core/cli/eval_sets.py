@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from rag_core.cli.label_store import say
 from rag_core.cli.options import Json, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
+
+if TYPE_CHECKING:
+    from rag_core.store.events import Signature
 
 eval_sets_app = typer.Typer(
     help="Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.", no_args_is_help=False
@@ -79,12 +82,14 @@ def new(
     from rag_core.evaluate.set_queries import form_of, read_query_list, repeated_texts
     from rag_core.evaluate.set_writing import new_set, own_folder
     from rag_core.files import read_text
+    from rag_core.project import deeds
 
     text = sys.stdin.read() if file == "-" else read_text(Path(file))
     queries = read_query_list(text, form or form_of(text, "" if file == "-" else file), Path(file).name)
     folder = own_folder(resolve_workspace(workspace), name)
     if not dry_run:
-        folder = new_set(resolve_workspace(workspace), name, queries, title, description, min_grade)
+        with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
+            folder = new_set(resolve_workspace(workspace), name, queries, title, description, min_grade)
     repeated = repeated_texts(queries)
     facts = {"name": name, "queries": len(queries), "repeated": repeated, "folder": str(folder), "dry_run": dry_run}
     again = f", {repeated} of them asked before" if repeated else ""
@@ -105,10 +110,12 @@ def tag(
     Example: python -m rag_core eval-sets tag table-talk --add movement -t q1 -t q7
     """
     from rag_core.evaluate.set_writing import change_tags
+    from rag_core.project import deeds
 
     if not add and not remove:
         raise InputError("no tag given, expected --add or --remove")
-    count = change_tags(resolve_workspace(workspace), name, query_id or None, add or (), remove or ())
+    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
+        count = change_tags(resolve_workspace(workspace), name, query_id or None, add or (), remove or ())
     say({"name": name, "changed": count}, json, f"{name}: {count} queries changed")
 
 
@@ -125,8 +132,10 @@ def split(
     Example: python -m rag_core eval-sets split table-talk --test-share 0.3
     """
     from rag_core.evaluate.set_writing import split_set
+    from rag_core.project import deeds
 
-    found = split_set(resolve_workspace(workspace), name, test_share, seed)
+    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
+        found = split_set(resolve_workspace(workspace), name, test_share, seed)
     facts = {"name": name, "dev": list(found.dev), "test": list(found.test), "seed": seed}
     say(facts, json, f"{name}: {len(found.dev)} dev, {len(found.test)} test")
 
@@ -145,19 +154,21 @@ def copy(
     Example: python -m rag_core eval-sets copy rulebook my-rulebook
     """
     from rag_core.evaluate.set_writing import copy_set
+    from rag_core.project import deeds
 
-    folder = copy_set(resolve_workspace(workspace), source, name, title)
-    copied = _copy_labels(workspace, source, name) if labels else 0
+    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)) as performed:
+        folder = copy_set(resolve_workspace(workspace), source, name, title)
+        copied = _copy_labels(workspace, source, name, performed.signature) if labels else 0
     facts = {"source": source, "name": name, "folder": str(folder), "labels_copied": copied}
     say(facts, json, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
 
 
-def _copy_labels(workspace: Path | None, source: str, name: str) -> int:
+def _copy_labels(workspace: Path | None, source: str, name: str, by: Signature) -> int:
     from rag_core.cli.label_store import opened
     from rag_core.store.exchange.planning import copy_labels
 
     with opened(workspace, stand_in=True) as labels:
-        return copy_labels(labels, source, name).written
+        return copy_labels(labels, source, name, by).written
 
 
 @eval_sets_app.command("diff")
@@ -191,10 +202,12 @@ def guidelines(
     from rag_core.evaluate import set_writing
     from rag_core.evaluate.sets import folders, load_set
     from rag_core.files import read_text
+    from rag_core.project import deeds
 
     folder = resolve_workspace(workspace)
     if file is not None:
-        set_writing.write_guidelines(folder, name, read_text(file))
+        with deeds.command(deeds.CHANGE_SET, name, folder):
+            set_writing.write_guidelines(folder, name, read_text(file))
     load_set(name, folder)
     text = set_writing.guidelines(folders(folder).get(name, Path(name)))
     say({"name": name, "guidelines": text}, json, text.rstrip("\n") or "no guidelines yet")
@@ -213,10 +226,12 @@ def capture(
     Example: python -m rag_core eval-sets capture table-talk --collection my-rules
     """
     from rag_core.cli.progress import Bar
+    from rag_core.project import deeds
     from rag_core.workbench import capture_into
 
     folder = resolve_workspace(workspace)
-    count = capture_into(name, collection, depth, folder, Bar("captured"))
+    with deeds.command(deeds.CAPTURE, name, folder):
+        count = capture_into(name, collection, depth, folder, Bar("captured"))
     facts = {"name": name, "collection": collection, "depth": depth, "queries": count}
     say(facts, json, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
 
@@ -233,9 +248,12 @@ def delete(
     Example: python -m rag_core eval-sets delete table-talk --yes
     """
     from rag_core.evaluate.set_writing import delete_set, existing_own
+    from rag_core.project import deeds
 
     folder = existing_own(resolve_workspace(workspace), name)
     if not yes:
         raise InputError(f"{folder} would be deleted for good, expected --yes")
-    delete_set(resolve_workspace(workspace), name)
+    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)) as performed:
+        delete_set(resolve_workspace(workspace), name)
+        performed.result = "deleted"
     say({"name": name, "deleted": True}, json, f"{name} is deleted; its labels in the label store stay")

@@ -89,7 +89,10 @@ def delete(
     """Delete questions for good: nothing of them stays in the store's file. Back-ups made before keep theirs."""
     if bool(numbers) == everything:
         raise InputError("nothing to delete is named, expected numbers or --all")
-    with _opened(workspace) as history:
+    from rag_core.project import deeds
+
+    what = "all" if everything else f"{len(numbers)} questions"
+    with deeds.command(deeds.DELETE_HISTORY, what, resolve_workspace(workspace)), _opened(workspace) as history:
         gone = history.delete(None if everything else numbers) if history else 0
     if json:
         emit({"deleted": gone})

@@ -41,13 +41,17 @@ def ingest(
 ) -> None:
     """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
     from rag_core.index.ingest import ingest as bring_in
+    from rag_core.project import deeds
 
     reading: dict[str, Any] = {"format": format, "header_level": header_level, "columns": _columns(column or [])}
     if dry_run:
         _look(paths, json, reading)
         return
     place = resolve_workspace(workspace)
-    with _embedder(engine, place, collection, model, dimension) as embedder:
+    with (
+        deeds.command(deeds.INGEST, collection, place),
+        _embedder(engine, place, collection, model, dimension) as embedder,
+    ):
         report = bring_in(
             paths, collection, place, embedder, split_long=split_long, force=force, progress=Bar("embedded"), **reading
         )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rag_core.evaluate.judge_agreement import JudgeAgreement
     from rag_core.judged.bench import Bench
     from rag_core.judged.grading import Proposal
+    from rag_core.store.events import Signature
     from rag_core.store.labels import LabelStore
 
 ONLY = ("labelled", "open", "all")
@@ -55,6 +56,7 @@ def judge_labels(
     from rag_core.judged import entrants, grading
     from rag_core.judged.bench import open_bench
     from rag_core.llm import Limits
+    from rag_core.project import deeds
 
     folder = resolve_workspace(workspace)
     bench = open_bench(eval_set, None, collection, folder, split, first, None, depth)
@@ -75,9 +77,12 @@ def judge_labels(
         from rag_core.cli.progress import AskingBar
 
         limits = Limits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
-        ran = grading.grade_all(prompts, judge, limits, repeats, AskingBar())
-        found = grading.proposals(pairs, prompts, judge, repeats)
-        facts |= {"run": ran.to_json(), **_stored(labels, bench.name, judge.model, found, repeats)}
+        with deeds.command(deeds.JUDGE_LABELS, bench.name, folder, judge.name) as performed:
+            ran = grading.grade_all(prompts, judge, limits, repeats, AskingBar())
+            found = grading.proposals(pairs, prompts, judge, repeats)
+            stored = _stored(labels, bench.name, judge.model, found, repeats, performed.signature)
+            performed.result = f"{stored['written']} labels"
+        facts |= {"run": ran.to_json(), **stored}
     say(facts, json, f"{_ahead(facts)}\n{_done(facts)}")
     stop_if(ran.cancelled)
 
@@ -98,7 +103,9 @@ def _wanted(only: str, bench: Bench, labels: LabelStore) -> Callable[[Any, Any],
     return wanted
 
 
-def _stored(labels: LabelStore, eval_set: str, model: str, found: list[Proposal], repeats: int) -> dict[str, Any]:
+def _stored(
+    labels: LabelStore, eval_set: str, model: str, found: list[Proposal], repeats: int, by: Signature
+) -> dict[str, Any]:
     """Keep every run's grades as labels of the model; what was kept, and how many pairs got none."""
     from rag_core.store.model_labels import model_annotator, store_model_labels
 
@@ -110,7 +117,7 @@ def _stored(labels: LabelStore, eval_set: str, model: str, found: list[Proposal]
             for one, grade in graded
             if grade is not None
         )
-        written += store_model_labels(labels, eval_set, model_annotator(model, run), said)
+        written += store_model_labels(labels, eval_set, model_annotator(model, run), said, by)
     failures: dict[str, int] = {}
     for one in found:
         if one.failure:

@@ -16,6 +16,7 @@ from rag_core.cli.label_store import EvalSet, existing, opened, say
 from rag_core.cli.label_texts import remap_labels, write_run_file
 from rag_core.cli.options import Json, Workspace
 from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.store.exchange.line import LabelLine
@@ -93,10 +94,13 @@ def import_labels(
     """
     from rag_core.cli import label_texts
     from rag_core.files import read_text
+    from rag_core.project import deeds
+    from rag_core.project.project import open_project
     from rag_core.store.exchange.formats import format_of, known_format, read_labels
     from rag_core.store.exchange.planning import Imported, apply_import, plan_import
 
-    strangers = 0
+    place = resolve_workspace(workspace)
+    eval_set, strangers = open_project(eval_set, place).labels, 0
     if format_name == label_texts.RAGAS:
         lines, strangers = label_texts.texts_of(eval_set, workspace, collection).read_ragas(read_text(file), file.name)
     else:
@@ -105,8 +109,12 @@ def import_labels(
     if query_texts:
         lines = label_texts.texts_of(eval_set, workspace, collection).by_query_id(lines)
     with opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
-        plan = plan_import(labels, eval_set, lines, annotator)
-        done = Imported("", 0, "") if dry_run else apply_import(labels, plan, overwrite)
+        plan, done = plan_import(labels, eval_set, lines, annotator), Imported("", 0, "")
+        if not dry_run:
+            kind = deeds.import_kind(deeds.person_of_this_machine(), plan.annotators)
+            with deeds.command(kind, eval_set, place, ", ".join(plan.annotators)) as performed:
+                done = apply_import(labels, plan, overwrite, performed.signature)
+                performed.result = f"{done.written} labels, {done.batch}"
     stray, note = _unmet(lines, eval_set, workspace)
     unknown = f"; {strangers} lines ask what the eval set does not" if strangers else ""
     facts = _import_facts(plan, done, dry_run) | {"left_out": strangers} | stray
@@ -123,8 +131,14 @@ def undo_import(
 
     Example: python -m rag_core labels undo import-2026-01-31T12:00:00.000000Z-1a2b3c4d
     """
+    from rag_core.project import deeds
+
+    person = deeds.person_of_this_machine()
     with opened(workspace) as labels:
-        count = labels.undo_batch(batch)
+        kind = deeds.undo_kind(person, labels.authors(batch))
+        with deeds.command(kind, batch, resolve_workspace(workspace)) as performed:
+            count = labels.undo_batch(batch, performed.signature)
+            performed.result = f"{count} labels"
     if not count:
         raise InputError(f"no label of batch {batch[:80]!r} still stands, expected the name an import gave")
     say({"batch": batch, "undone": count}, json, f"{count} labels taken back")
@@ -177,7 +191,6 @@ def _unmet(lines: Sequence[LabelLine], eval_set: str, workspace: Path | None) ->
     """Labels that would count for nothing, as facts and in words."""
     from rag_core.evaluate.sets import folders, load_set
     from rag_core.given import unmet
-    from rag_core.workspace import resolve_workspace
 
     folder = resolve_workspace(workspace)
     if eval_set not in folders(folder):

@@ -74,7 +74,7 @@ def variants(
     document: dict[str, Any] = {"judge": names, "eval_set": bench.name, "preview": asking.ahead(bench, rivals)}
     ran = None
     if not spending.preview:
-        ran = spending.ask(bench, rivals)
+        ran = spending.ask(bench, rivals, folder)
         document |= {"run": ran.to_json(), **comparing.compare(bench, rivals, seed, pipeline or [])}
     say(document, json, lines)
     stop_if(ran is not None and ran.cancelled)

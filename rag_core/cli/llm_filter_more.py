@@ -54,7 +54,7 @@ def repeat(
     if spending.preview:
         say(document, json, lambda found: [ahead_line(found["preview"])])
         return
-    ran = spending.ask(bench, every)
+    ran = spending.ask(bench, every, folder)
     steady = [repeating.steadiness(bench, rival, runs) for rival in rivals]
     say({**document, "run": ran.to_json(), "entrants": steady}, json, steadiness_lines)
     stop_if(ran.cancelled)
@@ -107,6 +107,7 @@ def answer(
     """
     from rag_core.cli.llm_filter_run import answer_lines
     from rag_core.judged import answering, bench, entrants
+    from rag_core.project import deeds
 
     folder = resolve_workspace(workspace)
     (stage,) = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
@@ -117,8 +118,9 @@ def answer(
         raise InputError(f"there is no query {chosen[:80]!r}, expected one of the {len(queries.cases)} query ids")
     models = [entrants.endpoint_judge(folder, endpoint, one) for one in model or [""]]
     judge = models[0] if simulated is None else entrants.simulated_judge(queries, simulated, depth, 0)
-    document = answering.answer(case, replace(stage, judge=judge, chunks=queries.chunks), models, seconds=seconds)
-    answering.keep(folder, document)
+    with deeds.command(deeds.ASK_MODEL, ", ".join(one.name for one in models), folder):
+        document = answering.answer(case, replace(stage, judge=judge, chunks=queries.chunks), models, seconds=seconds)
+        answering.keep(folder, document)
     say(document, json, answer_lines)
 
 

@@ -89,13 +89,15 @@ class Spending:
     rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second.")
     preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost.")
 
-    def ask(self, bench: Bench, rivals: Sequence[Entrant]) -> Ran:
+    def ask(self, bench: Bench, rivals: Sequence[Entrant], workspace: Path) -> Ran:
         """Every call that is not stored yet, within the limits, with a bar on stderr."""
         from rag_core.cli.progress import AskingBar
         from rag_core.judged import asking
+        from rag_core.project import deeds
 
         limits = asking.limits_of(rivals, self.budget, self.max_calls, self.rate)
-        return asking.ask_all(bench, rivals, limits, AskingBar())
+        with deeds.command(deeds.ASK_MODEL, ", ".join(one.label for one in rivals), workspace):
+            return asking.ask_all(bench, rivals, limits, AskingBar())
 
 
 def say(document: dict[str, Any], json: bool, lines: Callable[[dict[str, Any]], list[str]]) -> None:

@@ -67,6 +67,7 @@ def _written(
     chunks: Sequence[Chunk], sources: Sources, families: Sequence[Family] | None, folder: Path, model: bool
 ) -> tuple[Checked, dict[str, Any]]:
     """The checked rules of a generator, and what the run cost."""
+    from rag_core.project import deeds
     from rag_core.rules.generate import check_generated, generate_rules
     from rag_core.rules.proposals import check_proposals, template_proposals
 
@@ -74,7 +75,8 @@ def _written(
         proposals = template_proposals(chunks, families)
         return check_proposals(proposals, sources.chunks, sources.cases, sources.min_grade, families), {}
     client, name = _model_client()
-    made = generate_rules(chunks, client, name, folder / "rule-answers.jsonl", families, progress=_bar())
+    with deeds.command(deeds.ASK_MODEL, name, folder):
+        made = generate_rules(chunks, client, name, folder / "rule-answers.jsonl", families, progress=_bar())
     checked = check_generated(made, sources.chunks, sources.cases, sources.min_grade, families)
     return checked, {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
 
@@ -152,5 +154,11 @@ def apply(
 
 def _stored(folder: Path, collection: str, checked: Checked, about: str) -> int | None:
     from rag_core.index.rules import apply_rules
+    from rag_core.project import deeds
 
-    return apply_rules(folder, collection, checked.accepted, about).number if checked.accepted else None
+    if not checked.accepted:
+        return None
+    with deeds.command(deeds.CHANGE_RULES, collection, folder) as performed:
+        number = apply_rules(folder, collection, checked.accepted, about).number
+        performed.result = f"batch {number}"
+    return number

@@ -133,8 +133,14 @@ def import_metadata(collection: str = NamedCollection, workspace: Path | None = 
 
 def _imported(folder: Path, collection: str, rules: Mapping[str, Any]) -> int | None:
     from rag_core.index.rules import apply_rules
+    from rag_core.project import deeds
 
-    return apply_rules(folder, collection, rules, "import of metadata").number if rules else None
+    if not rules:
+        return None
+    with deeds.command(deeds.CHANGE_RULES, collection, folder) as performed:
+        number = apply_rules(folder, collection, rules, "import of metadata").number
+        performed.result = f"batch {number}"
+    return number
 
 
 def _unreadable(wrong: Mapping[str, str]) -> list[str]:
@@ -169,8 +175,12 @@ def undo(
 ) -> None:
     """Take a batch of rules back; chunks whose rules were changed since keep them."""
     from rag_core.index.rules import undo_rules
+    from rag_core.project import deeds
 
-    found = undo_rules(resolve_workspace(workspace), collection, batch)
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.UNDO_RULES, collection, place) as performed:
+        found = undo_rules(place, collection, batch)
+        performed.result = f"batch {found.number}"
     lines = [f"changed since and kept: {identity}" for identity in found.changed_since]
     _say(json, asdict(found), lines, f"batch {found.number} undone: {len(found.restored)} chunks as before")
 

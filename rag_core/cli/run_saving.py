@@ -45,11 +45,13 @@ class Keeping:
 def store_run(run: Any, workspace: Path | None) -> str:
     """Keep a run in the workspace's store; its id."""
     from rag_core.evaluate.run_file import summary_of
+    from rag_core.project import deeds
     from rag_core.store.database import open_store
     from rag_core.store.runs import RunStore
     from rag_core.workspace import resolve_workspace
 
-    with open_store(resolve_workspace(workspace)) as store:
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.KEEP_RUN, run.id, place), open_store(place) as store:
         return RunStore(store).save(run.document, summary_of(run))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,16 +115,12 @@ def note_run(
     json: bool = Json,
 ) -> None:
     """Add a note to a run."""
-    with _store(workspace) as store:
-        chosen = store.add_note(run, author or _user(), text)
+    from rag_core.project import deeds
+    from rag_core.workspace import resolve_workspace
+
+    with deeds.command(deeds.NOTE_RUN, run, resolve_workspace(workspace)) as performed, _store(workspace) as store:
+        chosen = performed.result = store.add_note(run, author or performed.deed.person.name, text)
     say({"run": chosen, "note": text}, json, f"noted on {chosen}")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
 
 
 @runs_app.command("export")
@@ -166,6 +161,9 @@ def delete_run(
     json: bool = Json,
 ) -> None:
     """Take a run and its notes out of the workspace, for good."""
-    with _store(workspace) as store:
-        chosen = store.delete(run)
+    from rag_core.project import deeds
+    from rag_core.workspace import resolve_workspace
+
+    with deeds.command(deeds.DELETE_RUN, run, resolve_workspace(workspace)) as performed, _store(workspace) as store:
+        chosen = performed.result = store.delete(run)
     say({"deleted": chosen}, json, f"deleted {chosen}")

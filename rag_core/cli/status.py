@@ -1,4 +1,4 @@
-"""`doctor`: is everything reachable and whole; `stages`: every stage with its settings."""
+"""`doctor`: is everything reachable and whole; `deeds`: who did what; `stages`: every stage with its settings."""
 
 from __future__ import annotations
 
@@ -34,6 +34,24 @@ def doctor(
         )
     if broken:
         raise typer.Exit(3)
+
+
+def deeds(
+    last: int = typer.Option(20, "--last", min=1, help="How many, the newest last; --json gives all."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Who changed, imported, deleted, spent or cancelled what in this workspace, and what was refused."""
+    from rag_core.project.deeds import log
+
+    rows = log(resolve_workspace(workspace))
+    if json:
+        emit({"deeds": rows})
+        return
+    for row in rows[-last:]:
+        about = ", ".join(str(row[name]) for name in ("about", "whose", "result") if row.get(name))
+        line = f"{row['at'][:19]}  {row['who']}  {row['deed']}: {row['outcome']}"
+        typer.echo(f"{line} ({about})" if about else line)
 
 
 def stages(

@@ -65,12 +65,14 @@ def set_list(
     """Make a file's list the collection's own; what stood there before is kept beside it."""
     from rag_core import wording
     from rag_core.files import read_text
+    from rag_core.project import deeds
     from rag_core.retrieve.word_lists import LARGEST
 
     place = resolve_workspace(workspace)
     wording.own_file(place, collection, kind)  # an unknown kind of list is said before the file is read
     wording.header_words(place, collection)
-    wording.save_list(place, collection, kind, read_text(file, limit=LARGEST))
+    with deeds.command(deeds.CHANGE_WORDS, collection, place):
+        wording.save_list(place, collection, kind, read_text(file, limit=LARGEST))
     now = wording.listed(place, collection, kind)
     if json:
         emit({"collection": collection, **_facts(now)})

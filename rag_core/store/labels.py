@@ -82,6 +82,12 @@ class LabelStore:
             _take_back(connection, targets, session, batch, by)
         return len(targets)
 
+    def authors(self, batch: str) -> set[str | None]:
+        """Who brought a batch in: None is somebody who is not known."""
+        query = select(label_event.c.author).distinct().where(label_event.c.batch == batch)
+        with self.store.reading() as connection:
+            return set(connection.scalars(query))
+
     def undo_all(self, eval_set: str, batch: str, session: str, by: Signature = UNSIGNED) -> int:
         """Take back every label of an eval set that stands, as one batch that undo_batch takes back in turn.
 

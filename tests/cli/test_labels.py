@@ -1,3 +1,4 @@
+import getpass
 import json
 import os
 import subprocess
@@ -6,6 +7,7 @@ import sys
 import pytest
 
 from rag_core.cli import main
+from rag_core.project.deeds import log
 from rag_core.store.database import FILE, open_store
 from rag_core.store.labels import LabelStore
 
@@ -38,13 +40,13 @@ def run(capfdbinary, workspace):
 
 @pytest.fixture
 def imported(run, qrels):
-    _, out, _ = run("import", qrels, "--eval-set", "demo", "--annotator", "ann", "--json")
+    _, out, _ = run("import", qrels, "--eval-set", "recorded-combat", "--annotator", "ann", "--json")
     return json.loads(out)
 
 
 def current(workspace):
     with open_store(workspace, create=False) as store:
-        return LabelStore(store).current("demo")
+        return LabelStore(store).current("recorded-combat")
 
 
 def test_import_says_what_it_did(imported, workspace):
@@ -54,15 +56,41 @@ def test_import_says_what_it_did(imported, workspace):
 
 
 def test_a_dry_run_counts_and_makes_nothing(run, qrels, workspace):
-    code, out, _ = run("import", qrels, "--eval-set", "demo", "--dry-run", "--json")
+    code, out, _ = run("import", qrels, "--eval-set", "recorded-combat", "--dry-run", "--json")
     document = json.loads(out)
     assert (code, document["new"], document["written"], document["batch"]) == (0, 3, 0, "")
     assert not workspace.exists()
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_labels_of_a_set_that_is_not_there_are_refused_and_what_is_there_named(run, qrels, workspace, dry_run):
+    code, out, err = run("import", qrels, "--eval-set", "recorded-comabt", *["--dry-run"] * dry_run)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "recorded-comabt" in err
+    assert "recorded-combat" in err
+    assert not workspace.exists()
+
+
+def test_the_demo_is_labelled_under_its_sets_name(run, qrels, workspace):
+    assert run("import", qrels, "--eval-set", "demo", "--annotator", "ann")[0] == 0
+    with open_store(workspace) as store:
+        assert LabelStore(store).eval_sets() == ["rulebook"]
+
+
+def test_every_row_says_who_brought_it_in_and_the_log_names_the_batch(run, imported, workspace):
+    with open_store(workspace) as store:
+        authors = {(event.author, event.actor) for event in LabelStore(store).history("recorded-combat")}
+    assert authors == {(getpass.getuser(), "import")}
+    run("undo", imported["batch"])
+    first, second = log(workspace)
+    assert (first["deed"], first["about"], first["whose"]) == ("import labels for others", "recorded-combat", "ann")
+    assert imported["batch"] in first["result"]
+    assert (second["deed"], second["about"]) == ("undo import", imported["batch"])
+
+
 def test_conflicts_are_listed_and_left_until_overwrite_is_said(run, imported, qrels, workspace):
     qrels.write_text("q1 0 c1 1\n")
-    arguments = ("import", qrels, "--eval-set", "demo", "--annotator", "ann")
+    arguments = ("import", qrels, "--eval-set", "recorded-combat", "--annotator", "ann")
     document = json.loads(run(*arguments, "--json")[1])
     assert document["conflicts"] == [
         {"line": 1, "query_id": "q1", "chunk_id": "c1", "annotator": "ann", "grade": 1, "stored_grade": 3}
@@ -86,32 +114,32 @@ def test_an_unknown_batch_is_wrong_usage(run, imported):
 @pytest.mark.parametrize("name", ["jsonl", "csv", "trec", "beir"])
 def test_what_is_exported_is_equal_when_imported(run, imported, tmp_path, name):
     file = tmp_path / "out"
-    assert run("export", "--eval-set", "demo", "--format", name, "--out", file)[0] == 0
-    out = run("import", file, "--eval-set", "demo", "--format", name, "--annotator", "ann", "--json")[1]
+    assert run("export", "--eval-set", "recorded-combat", "--format", name, "--out", file)[0] == 0
+    out = run("import", file, "--eval-set", "recorded-combat", "--format", name, "--annotator", "ann", "--json")[1]
     document = json.loads(out)
     assert (document["new"], document["conflicting"]) == (0, 0)
     assert document["equal"] == (3 if name in ("jsonl", "csv") else 2)
 
 
 def test_without_out_stdout_holds_the_labels_alone(run, imported):
-    code, out, err = run("export", "--eval-set", "demo", "--format", "trec")
+    code, out, err = run("export", "--eval-set", "recorded-combat", "--format", "trec")
     assert (code, out) == (0, "q1 0 c1 3\nq1 0 c%202 0\n")
     assert err == "2 labels, 1 unsure left out\n"
 
 
 def test_the_ending_of_out_chooses_the_format(run, imported, tmp_path):
-    run("export", "--eval-set", "demo", "--out", tmp_path / "out.tsv")
+    run("export", "--eval-set", "recorded-combat", "--out", tmp_path / "out.tsv")
     assert (tmp_path / "out.tsv").read_text().startswith("query-id\tcorpus-id\tscore\n")
 
 
 def test_one_annotators_labels(run, imported):
-    assert run("export", "--eval-set", "demo", "--annotator", "bob")[1] == ""
+    assert run("export", "--eval-set", "recorded-combat", "--annotator", "bob")[1] == ""
 
 
 def test_stats_count(run, imported):
     (stats,) = json.loads(run("stats", "--json")[1])["eval_sets"]
     assert stats == {
-        "eval_set": "demo",
+        "eval_set": "recorded-combat",
         "labels": 3,
         "unsure": 1,
         "queries": 2,
@@ -125,8 +153,8 @@ def test_stats_count(run, imported):
 def test_agreement_gives_the_figures_and_the_chunks_that_differ(run, imported, tmp_path):
     other = tmp_path / "bob.qrels"
     other.write_text("q1 0 c1 3\nq1 0 c%202 2\n")
-    run("import", other, "--eval-set", "demo", "--annotator", "bob")
-    document = json.loads(run("agreement", "--eval-set", "demo", "--json")[1])
+    run("import", other, "--eval-set", "recorded-combat", "--annotator", "bob")
+    document = json.loads(run("agreement", "--eval-set", "recorded-combat", "--json")[1])
     (pair,) = document["pairs"]
     assert (pair["first"], pair["second"], pair["items"], pair["observed"]) == ("ann", "bob", 2, 0.5)
     assert pair["kappa"] == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
@@ -136,23 +164,26 @@ def test_agreement_gives_the_figures_and_the_chunks_that_differ(run, imported, t
 def test_a_decision_between_people_is_no_further_annotator(run, imported, tmp_path):
     decision = tmp_path / "decided.qrels"
     decision.write_text("q1 0 c1 0\n")
-    run("import", decision, "--eval-set", "demo", "--annotator", "adjudicated")
-    assert json.loads(run("agreement", "--eval-set", "demo", "--json")[1])["annotators"] == ["ann"]
+    run("import", decision, "--eval-set", "recorded-combat", "--annotator", "adjudicated")
+    assert json.loads(run("agreement", "--eval-set", "recorded-combat", "--json")[1])["annotators"] == ["ann"]
 
 
 def test_agreement_of_one_annotator_is_undefined_not_an_error(run, imported):
-    assert run("agreement", "--eval-set", "demo")[1] == "Fleiss –, Krippendorff –\n0 chunks labelled differently\n"
+    assert (
+        run("agreement", "--eval-set", "recorded-combat")[1]
+        == "Fleiss –, Krippendorff –\n0 chunks labelled differently\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["export", "--eval-set", "other"], "expected one of: demo"),
-        (["export", "--eval-set", "demo", "--format", "xml"], "jsonl, trec, beir, csv"),
-        (["export", "--eval-set", "demo", "--json"], "--out"),
-        (["stats", "--eval-set", "other"], "expected one of: demo"),
-        (["import", "missing.qrels", "--eval-set", "demo"], "not there"),
-        (["import", "missing.txt", "--eval-set", "demo"], "--format"),
+        (["export", "--eval-set", "other"], "expected one of: recorded-combat"),
+        (["export", "--eval-set", "recorded-combat", "--format", "xml"], "jsonl, trec, beir, csv"),
+        (["export", "--eval-set", "recorded-combat", "--json"], "--out"),
+        (["stats", "--eval-set", "other"], "expected one of: recorded-combat"),
+        (["import", "missing.qrels", "--eval-set", "recorded-combat"], "not there"),
+        (["import", "missing.txt", "--eval-set", "recorded-combat"], "--format"),
         (["export"], "--eval-set"),
     ],
 )
@@ -164,13 +195,13 @@ def test_wrong_usage_is_one_sentence_and_exit_code_two(run, imported, arguments,
 
 def test_a_bad_line_is_named_and_nothing_is_stored(run, qrels, workspace):
     qrels.write_text("q 0 c 1\nq 0 d 9\n")
-    code, out, err = run("import", qrels, "--eval-set", "demo")
+    code, out, err = run("import", qrels, "--eval-set", "recorded-combat")
     assert (code, out) == (2, "")
     assert "demo.qrels, line 2: grade is 9" in err
     assert not (workspace / FILE).exists()
 
 
-@pytest.mark.parametrize("arguments", [["export", "--eval-set", "demo"], ["stats"], ["undo", "x"]])
+@pytest.mark.parametrize("arguments", [["export", "--eval-set", "recorded-combat"], ["stats"], ["undo", "x"]])
 def test_no_store_is_exit_code_three_and_makes_none(run, workspace, arguments):
     code, out, err = run(*arguments)
     assert (code, out, err.count("\n")) == (3, "", 1)
@@ -179,7 +210,7 @@ def test_no_store_is_exit_code_three_and_makes_none(run, workspace, arguments):
 
 def test_the_workspace_may_come_from_the_environment(qrels, tmp_path):
     environment = os.environ | {"WINNOW_WORKSPACE": str(tmp_path / "named")}
-    command = [sys.executable, "-m", "rag_core", "labels", "import", str(qrels), "--eval-set", "demo"]
+    command = [sys.executable, "-m", "rag_core", "labels", "import", str(qrels), "--eval-set", "recorded-combat"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("3 new, 0 equal, 0 conflicting; 3 written as batch import-")
     assert current(tmp_path / "named") == {"q1": {"c1": 3, "c 2": 0}}

@@ -7,6 +7,10 @@ from werkzeug import Response
 
 from pages.components import jobs
 from rag_core.index import foreign_place
+from rag_core.project.deeds import INGEST, Deed, log
+from rag_core.roles import Person
+
+ME = Deed(INGEST, Person("me", "admin"), "docs")
 
 HOSTILE = "![x](http://foreign.invalid/a.png)"
 
@@ -192,8 +196,8 @@ def test_foreign_titles_never_stand_in_markup(corpus, folder):
         assert "foreign.invalid" not in "\n".join(str(one.value) for one in (*corpus.markdown, *corpus.caption))
 
 
-def test_a_job_that_is_stopped_keeps_what_was_done_and_says_so():
-    job = jobs.Job("x")
+def test_a_job_that_is_stopped_keeps_what_was_done_and_says_so(folder):
+    job = jobs.Job("x", ME, folder.parent)
     job.stop.set()
 
     def work(progress):
@@ -202,14 +206,16 @@ def test_a_job_that_is_stopped_keeps_what_was_done_and_says_so():
     job.run(work)
     assert job.over.is_set()
     assert job.stopped == "stopped after 4 of 8 texts; do it again, it resumes"
+    assert log(folder.parent)[-1]["outcome"] == "cancelled"
 
 
-def test_a_fault_in_a_job_still_ends_it():
-    job = jobs.Job("x")
+def test_a_fault_in_a_job_still_ends_it(folder):
+    job = jobs.Job("x", ME, folder.parent)
     with pytest.raises(ZeroDivisionError):
         job.run(lambda progress: 1 / 0)
     assert job.over.is_set()
     assert job.problem == "internal error, ZeroDivisionError"
+    assert (log(folder.parent)[-1]["outcome"], log(folder.parent)[-1]["error"]) == ("failed", "ZeroDivisionError")
 
 
 def test_a_chroma_collection_is_found_connected_and_shown_with_its_distance(corpus, tmp_path):

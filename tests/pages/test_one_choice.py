@@ -10,6 +10,8 @@ import pytest
 from pages.components import jobs
 from pages.components.choice import added, working_copy
 from rag_core.evaluate.sets import SHIPPED
+from rag_core.project.deeds import INGEST, Deed
+from rag_core.roles import Person
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 
@@ -160,7 +162,7 @@ def test_a_title_changed_in_its_file_is_shown_and_a_set_that_cannot_be_read_leav
 
 def test_a_collection_that_a_job_builds_stays_chosen_until_the_job_is_over(open_app, words):
     ready = Event()
-    jobs.start("Ingesting documents", lambda progress: ready.wait(300))
+    jobs.start("Ingesting documents", lambda progress: ready.wait(300), Deed(INGEST, Person("me", "admin"), "mine"))
     job = jobs.current()
     try:
         assert "is not here" not in words(go(open_app(), "rules", collection="mine"))

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rag_core.errors import InputError, StoreError
+from rag_core.project.deeds import Deed, perform
 from rag_core.store.events import LABEL, LARGEST_SEQ, PAGE, UNDO, Event, check_event, time_of
 from rag_core.store.labels import LabelStore
 
@@ -139,19 +140,28 @@ def _shared(first: Event, raw: Mapping[str, Any]) -> Iterable[Event]:
         yield replace(first, session=f"{first.session}+{number}", chunk_id=chunk_id, text_hash=digest, undoes=undoes)
 
 
-def take(labels: LabelStore, batch: Batch) -> Taken:
-    """Store a batch in its order; when this returns, what `acks` names is on disk."""
-    taken = Taken(problem=batch.problem)
+def take(labels: LabelStore, batch: Batch, deed: Deed) -> Taken:
+    """Store a batch in its order, as this deed of whoever sent it; when this returns, what `acks` names is on disk."""
+    taken, author = Taken(problem=batch.problem), deed.person.name
+    entries = [Entry(one.pair, tuple(replace(event, author=author) for event in one.events)) for one in batch.entries]
     try:
-        labels.append([event for entry in batch.entries for event in entry.events])
-        taken.entries = list(batch.entries)
-    except (InputError, StoreError) as error:
+        with perform(deed, labels.store.workspace):
+            taken.entries = _stored(labels, entries, taken)
+    except InputError as error:  # a right that was taken away since the page was drawn
         taken.problem = str(error)
-        if not labels.store.unwritable:
-            taken.entries = _one_by_one(labels, batch.entries)
     for entry in taken.entries:
         taken.acks[entry.event.session] = entry.event.seq
     return taken
+
+
+def _stored(labels: LabelStore, entries: Sequence[Entry], taken: Taken) -> list[Entry]:
+    """The entries that are stored: all at once, or one by one where one of them cannot be; why is kept in `taken`."""
+    try:
+        labels.append([event for entry in entries for event in entry.events])
+        return list(entries)
+    except (InputError, StoreError) as error:
+        taken.problem = str(error)
+        return [] if labels.store.unwritable else _one_by_one(labels, entries)
 
 
 def _one_by_one(labels: LabelStore, entries: Iterable[Entry]) -> list[Entry]:

@@ -26,6 +26,11 @@ class ImportPlan:
     equal: tuple[LabelLine, ...]
     conflicting: tuple[tuple[LabelLine, Event], ...]
 
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Whose labels these are, equal ones apart: there nothing is written."""
+        return tuple(sorted({line.annotator for line in (*self.new, *(line for line, _ in self.conflicting))}))
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:

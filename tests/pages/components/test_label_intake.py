@@ -6,6 +6,8 @@ import pytest
 
 from pages.components.label_queue.intake import read_batch, read_entry, take
 from rag_core.errors import InputError
+from rag_core.project.deeds import LABEL, Deed
+from rag_core.roles import Person
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 
@@ -21,6 +23,10 @@ def batch(*entries, **changes):
     return read_batch({"entries": list(entries), "later": [], "attempt": 1, "stream": "t"} | changes)
 
 
+def taken_in(labels, sent):
+    return take(labels, sent, Deed(LABEL, Person("eve", "annotator")))
+
+
 @pytest.fixture
 def labels(tmp_path):
     with open_store(tmp_path) as store:
@@ -28,37 +34,37 @@ def labels(tmp_path):
 
 
 def test_a_batch_is_stored_in_its_order_and_acknowledged(labels):
-    taken = take(labels, batch(press(0), press(1, None), press(2, 0)))
+    taken = taken_in(labels, batch(press(0), press(1, None), press(2, 0)))
     assert taken.acks == {"t": 2}
     assert [(event.chunk_id, event.grade) for event in labels.history("s")] == [("c0", 2), ("c1", None), ("c2", 0)]
 
 
 def test_a_batch_that_comes_again_changes_nothing_and_is_acknowledged_again(labels):
-    take(labels, batch(press(0)))
-    assert take(labels, batch(press(0), press(1))).acks == {"t": 1}
+    taken_in(labels, batch(press(0)))
+    assert taken_in(labels, batch(press(0), press(1))).acks == {"t": 1}
     assert len(labels.history("s")) == 2
 
 
 def test_what_left_another_page_is_acknowledged_under_its_own_stream(labels):
-    assert take(labels, batch(press(3, session="old"), press(0))).acks == {"old": 3, "t": 0}
+    assert taken_in(labels, batch(press(3, session="old"), press(0))).acks == {"old": 3, "t": 0}
 
 
 def test_an_undo_names_what_it_takes_back(labels):
-    take(labels, batch(press(0), press(1, kind="undo", undoes=["t", 0], chunk_id="c0")))
+    taken_in(labels, batch(press(0), press(1, kind="undo", undoes=["t", 0], chunk_id="c0")))
     assert labels.labels("s") == []
 
 
 def test_chunks_that_share_the_label_get_it_and_lose_it_together(labels):
     shared = {"others": [{"chunk_id": "x", "text_hash": ""}, {"chunk_id": "y", "text_hash": ""}], "chunk_id": "c0"}
-    take(labels, batch(press(0, **shared)))
+    taken_in(labels, batch(press(0, **shared)))
     assert labels.current("s") == {"q": {"c0": 2, "x": 2, "y": 2}}
-    take(labels, batch(press(1, kind="undo", undoes=["t", 0], **shared)))
+    taken_in(labels, batch(press(1, kind="undo", undoes=["t", 0], **shared)))
     assert labels.current("s") == {}
 
 
 def test_a_colliding_entry_stops_its_stream_there_and_is_said(labels):
-    take(labels, batch(press(0), press(1)))
-    taken = take(labels, batch(press(1, 3), press(2), press(0, session="other")))
+    taken_in(labels, batch(press(0), press(1)))
+    taken = taken_in(labels, batch(press(1, 3), press(2), press(0, session="other")))
     assert taken.acks == {"other": 0}
     assert "stored with another grade" in taken.problem
 
@@ -67,18 +73,19 @@ def test_nothing_is_acknowledged_while_the_disk_refuses_and_all_of_it_after_the_
     with sqlite3.connect(labels.store.path) as other:
         other.execute("CREATE TRIGGER t BEFORE INSERT ON label_event BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
     sent = batch(press(0), press(1))
-    taken = take(labels, sent)
+    taken = taken_in(labels, sent)
     assert (taken.acks, taken.entries) == ({}, [])
     assert "full" in taken.problem
     with sqlite3.connect(labels.store.path) as other:
         other.execute("DROP TRIGGER t")
-    assert take(labels, sent).acks == {"t": 1}
+    assert taken_in(labels, sent).acks == {"t": 1}
 
 
 def test_a_press_brings_its_time_and_what_its_page_knew(labels):
-    take(labels, batch(press(0, pressed=1769860800123, base=7), press(1)))
+    taken_in(labels, batch(press(0, pressed=1769860800123, base=7), press(1)))
     first, second = labels.history("s")
-    assert (first.pressed_at, first.base_position, first.actor) == ("2026-01-31T12:00:00.123000Z", 7, "page")
+    assert (first.pressed_at, first.base_position) == ("2026-01-31T12:00:00.123000Z", 7)
+    assert (first.author, first.actor, first.annotator) == ("eve", "page", "ann")
     assert (second.pressed_at, second.base_position) == (None, None)
 
 
