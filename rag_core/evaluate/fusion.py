@@ -36,6 +36,11 @@ class Ranks:
         by = np.argsort(np.where(self.inside, -score, np.inf), axis=1, kind="stable")  # ties stay in the order of ids
         return np.take_along_axis(self.places, by, axis=1)
 
+    def within(self, depth: int) -> Ranks:
+        """The ranks of the first `depth` of both sides, as if no more had been read."""
+        sides = np.where(self.sides <= depth, self.sides, NEVER)
+        return Ranks(self.places, sides, (sides != NEVER).any(axis=0))
+
 
 def ranks_in(starts: Sequence[Candidates]) -> Ranks | None:
     """The ranks of recorded hybrid lists; None where a list holds a chunk twice or a hit without its ranks."""

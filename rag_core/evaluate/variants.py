@@ -177,16 +177,22 @@ class Captures:
             return None if front is None or not captured.distinct else Chain(captured, front, None, front)
         return self._with_cut(captured, front, pipeline.stages[at], tail)
 
+    def ranks(self) -> Ranks | None:
+        """The ranks of the recorded lists, where all are fused ones."""
+        self._ranks = self._ranks or [ranks_in(self.after(()).starts)]
+        return self._ranks[0]
+
     def _fused(self, stages: Sequence[Stage]) -> Chain | None:
         """Hybrid and then TopK over recorded ranks as arrays; None where that is not what the stages are."""
-        if not stages or not isinstance(stages[0], Hybrid) or not all(isinstance(one, TopK) for one in stages[1:]):
+        source = next((at for at, one in enumerate(stages) if one.kind != "rewrite"), 0)  # none asks on a recorded list
+        fusion, cutoffs = stages[source : source + 1], stages[source + 1 :]
+        if not fusion or not isinstance(fusion[0], Hybrid) or not all(isinstance(one, TopK) for one in cutoffs):
             return None
         captured = self.after(())
-        self._ranks = self._ranks or [ranks_in(captured.starts)]
-        ranks, front = self._ranks[0], captured.limits(stages[1:])
+        ranks, front = self.ranks(), captured.limits(cutoffs)
         if ranks is None or front is None:
             return None
-        return Chain(captured, front, None, front, fused_lists(captured.ordered, ranks.order(stages[0])))
+        return Chain(captured, front, None, front, fused_lists(captured.ordered, ranks.order(fusion[0])))
 
     def _with_cut(self, captured: Captured, front: Whole, cut: Stage, tail: Sequence[Stage]) -> Chain | None:
         """The chain around a cut, once it is known that the cut refuses none of the lists."""

@@ -8,8 +8,9 @@ as the plain pipeline would; any other number runs the plain stages behind a beg
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from rag_core.errors import InputError, SpecError
 from rag_core.evaluate.experiment import kept_ids
+from rag_core.evaluate.fusion import fused_lists
 from rag_core.evaluate.lists import Lists, Whole
 from rag_core.evaluate.measures import SET_MEASURES
 from rag_core.evaluate.scores import score
@@ -57,7 +59,7 @@ class StepFunction:
     means: Floats  # (4, n) SetP, SetR, SetF over the scored questions (NaN without one), kept_mean over all
     per_question: Floats  # (q, n) SetF, NaN where a question is not scored
     rows: tuple[str, ...]  # chunk ids: the captured list of the question in sight, then what the pipeline adds to it
-    kept: Bools  # (rows, n) whether the row's chunk is kept
+    kept: Bools  # (rows, n) whether the row's chunk is kept; no row without a question in sight
     one: Floats  # (4, n) SetP, SetR, SetF, kept of the question in sight; (4, 0) without one
 
 
@@ -112,13 +114,13 @@ def _is_idle(stage: Stage, setting: str) -> bool:
 def _knob(
     captures: Captures, pipeline: Pipeline, place: int, setting: Setting, name: str, value: float, searched: bool
 ) -> Knob:
-    stage = pipeline.stages[place]
-    front = first_cutoff(pipeline.stages[:place]) if isinstance(stage, AdaptiveGap | MinSimilarity) else place
-    try:
-        reaching = captures.after(pipeline.stages[:front])
-        points, dear = _scaled(stage, setting.name, reaching), _in_arrays(captures, [pipeline], place, name) is None
-    except InputError:  # a stage refuses these lists as it is set: its step function says why
-        reaching, points, dear = captures.after(()), np.zeros(0), True
+    stage, reaching, points = pipeline.stages[place], captures.after(()), np.zeros(0)
+    dear = _in_arrays(captures, [pipeline], place, name) is None
+    if isinstance(stage, AdaptiveGap | MinSimilarity | TopK):
+        front = place if isinstance(stage, TopK) else first_cutoff(pipeline.stages[:place])
+        with contextlib.suppress(InputError):  # a stage refuses these lists as it is set: its step function says why
+            reaching = captures.after(pipeline.stages[:front])
+            points = _scaled(stage, setting.name, reaching)
     longest = max(len(start.hits) for start in reaching.starts)
     low = -math.inf if setting.low is None else setting.low
     high = math.inf if setting.high is None else setting.high
@@ -221,10 +223,39 @@ def step_function(
     variants, refusal = _variants(pipeline, stage, setting, values.tolist())
     if refusal is not None and not any(variants):
         raise refusal
-    lengths = _in_arrays(captures, variants, stage, setting)
-    if lengths is None:
-        return _plainly(captures, pipeline, stage, setting, values, variants, sight, progress)
-    return _measured(captures, stage, setting, values, lengths, sight)
+    result = None
+    if (lengths := _in_arrays(captures, variants, stage, setting)) is not None:
+        result = _measured(captures, lengths, sight)
+    elif isinstance(pipeline.stages[stage], Hybrid):
+        result = _fused(captures, variants, stage, setting, sight, progress)
+    if result is None:
+        result = _plainly(captures, pipeline, stage, setting, values, variants, sight, progress)
+    figures, rows, kept = result
+    scored = np.isfinite(figures[2]).any(axis=1)
+    means = np.full((4, len(values)), np.nan)
+    means[3] = exact_sum(figures[3]) / len(scored)
+    if scored.any():
+        shares = figures[:3] if scored.all() else figures[:3, scored]
+        means[:3] = exact_sum(shares) / scored.sum()
+    one = np.zeros((4, 0)) if sight is None else figures[:, sight]
+    return StepFunction(stage, setting, values, means, figures[2], rows, kept, one)
+
+
+_Result = tuple[Floats, tuple[str, ...], Bools]
+"""SetP, SetR, SetF, number kept (4, q, n), NaN where refused or not scored; `rows` and `kept` of the function."""
+
+
+def exact_sum(values: Floats) -> Floats:
+    """Sums over the last axis but one of values from 0 to 1, or whole numbers, rounded once: what `math.fsum` gives.
+
+    Each value is split where its bits reach 2⁻³⁰; both halves then add up without rounding, whatever the order, for as
+    long as a value's last bit is worth 2⁻⁶⁵ or more (a share of at most 4,096 chunks) and there are under 2²² of them.
+    """
+    coarse = (values + _SPLIT) - _SPLIT
+    return np.asarray(coarse.sum(axis=-2) + (values - coarse).sum(axis=-2), dtype=np.float64)
+
+
+_SPLIT = 1.5 * 2.0**22
 
 
 def asks(stage: Stage) -> bool:
@@ -273,10 +304,13 @@ class _Lengths:
 def _in_arrays(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
     """The lengths at every position that is not refused; None where only the plain stages are exact."""
     moved = next(one for one in variants if one is not None).stages[stage]
-    if isinstance(moved, AdaptiveGap):
-        return _cut_moved(captures, variants, stage, setting)
-    if isinstance(moved, TopK | MinSimilarity) or (setting == "depth" and isinstance(moved, Dense | Lexical)):
-        return _cutoff_moved(captures, variants, stage, setting)
+    try:
+        if isinstance(moved, AdaptiveGap):
+            return _cut_moved(captures, variants, stage, setting)
+        if isinstance(moved, TopK | MinSimilarity) or (setting == "depth" and isinstance(moved, Dense | Lexical)):
+            return _cutoff_moved(captures, variants, stage, setting)
+    except InputError:  # a stage refuses some list, maybe not at every position: the plain stages tell
+        pass
     return None
 
 
@@ -320,8 +354,8 @@ def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage
     if isinstance(cut, AdaptiveGap):
         stages[end] = replace(cut, query_specific=False)
     first = first_cutoff(stages[:end])
-    chain = captures.chain(Pipeline(tuple(stages)))
-    if chain is None or slot < (1 if chain.ordered else first):
+    chain = captures.chain(Pipeline(tuple(stages))) if slot >= first else None
+    if chain is None:
         return None
     captured = chain.captured
     limits = _limits(captured, moved, np.array([getattr(one.stages[stage], setting) for one in pipelines]))
@@ -331,7 +365,7 @@ def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage
     if not isinstance(cut, AdaptiveGap):
         lists = chain.ordered or captured.ordered
         kept = np.minimum(np.minimum(front, limits), lists.lengths[:, None])
-        return _Lengths(lists, kept, open_, captured.starts, stages[0] if chain.ordered else None)
+        return _Lengths(lists, kept, open_, captured.starts, stages[first - 1] if chain.ordered else None)
     if not (captured.distinct and captured.by_distance and captured is captures.after(stages[:first])):
         return None  # the cutoffs are then no beginning of what the cut sees
     if cut.query_specific and any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in captured.starts):
@@ -383,35 +417,30 @@ def _cut_lengths(
     return kept
 
 
-def _measured(
-    captures: Captures, stage: int, setting: str, positions: Floats, lengths: _Lengths, sight: int | None
-) -> StepFunction:
-    """The step function from how much of each list is kept."""
+def _measured(captures: Captures, lengths: _Lengths, sight: int | None) -> _Result:
+    """The figures of how much of each list is kept."""
     lists, open_ = lengths.lists, lengths.open
-    figures = list(View(lists, 0, max(1, lists.distances.shape[1]), "largest").worths(lengths.kept, (0, 1, 2, 3)))
-    scored, count = int(lists.scored.sum()), len(lists.scored)
-    means = np.full((4, len(positions)), np.nan)
-    for row, values, by in zip(means, figures, (scored, scored, scored, count), strict=True):
-        if by:
-            row[open_] = exact_sum(values) / by
-    per_question = np.full((count, len(positions)), np.nan)
-    per_question[np.ix_(lists.scored, open_)] = figures[2][lists.scored]
+    figures = np.full((4, len(lists.lengths), len(open_)), np.nan)
+    for row, values in zip(figures, _worths(lists, lengths.kept), strict=True):
+        row[:, open_] = values
+    figures[:3, ~lists.scored] = np.nan
     if sight is None:
-        return StepFunction(stage, setting, positions, means, per_question, (), *_nothing())
-    one = np.full((4, len(positions)), np.nan)
-    for at, values in enumerate(figures):
-        if at == 3 or lists.scored[sight]:
-            one[at, open_] = values[sight]
-    rows = tuple(hit.chunk.id for hit in captures.after(()).starts[sight].hits)
+        return figures, (), np.zeros((0, len(open_)), dtype=bool)
+    rows = _rows(captures, sight)
     place_of = _places(lengths, sight)
     places = np.array([place_of.get(row, _ALL) for row in rows], dtype=np.int64)
-    kept = np.zeros((len(rows), len(positions)), dtype=bool)
+    kept = np.zeros((len(rows), len(open_)), dtype=bool)
     kept[:, open_] = places[:, None] < lengths.kept[sight]
-    return StepFunction(stage, setting, positions, means, per_question, rows, kept, one)
+    return figures, rows, kept
 
 
-def _nothing() -> tuple[Bools, Floats]:
-    return np.zeros((0, 0), dtype=bool), np.zeros((4, 0))
+def _worths(lists: Lists, lengths: Whole) -> Iterator[Floats]:
+    """SetP, SetR, SetF and the number kept of lists cut to lengths (q, n)."""
+    return View(lists, 0, max(1, lists.distances.shape[1]), "largest").worths(lengths, (0, 1, 2, 3))
+
+
+def _rows(captures: Captures, sight: int) -> tuple[str, ...]:
+    return tuple(hit.chunk.id for hit in captures.after(()).starts[sight].hits)
 
 
 def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
@@ -425,17 +454,38 @@ def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
     return {hit.chunk.id: -1 for hit in arranged} | {hit.chunk.id: place for place, hit in enumerate(judged)}
 
 
-def exact_sum(values: Floats) -> Floats:
-    """Sums over the first axis of values from 0 to 1, or whole numbers, rounded once: what `math.fsum` gives.
-
-    Each value is split where its bits reach 2⁻³⁰; both halves then add up without rounding, whatever the order, for as
-    long as a value's last bit is worth 2⁻⁶⁵ or more (a share of at most 4,096 chunks) and there are under 2²² of them.
-    """
-    coarse = (values + _SPLIT) - _SPLIT
-    return np.asarray(coarse.sum(axis=0) + (values - coarse).sum(axis=0), dtype=np.float64)
-
-
-_SPLIT = 1.5 * 2.0**22
+def _fused(
+    captures: Captures,
+    variants: Sequence[Pipeline | None],
+    stage: int,
+    setting: str,
+    sight: int | None,
+    progress: Progress | None,
+) -> _Result | None:
+    """A fusion's numbers where nothing but TopK follows: an order and lengths for each position."""
+    first = next(one for one in variants if one is not None).stages
+    ranks, captured = captures.ranks(), captures.after(())
+    if ranks is None or any(one.kind != "rewrite" for one in first[:stage]):
+        return None
+    if not all(isinstance(one, TopK) for one in first[stage + 1 :]):
+        return None
+    rows = () if sight is None else _rows(captures, sight)
+    figures = np.full((4, len(captured.starts), len(variants)), np.nan)
+    kept = np.zeros((len(rows), len(variants)), dtype=bool)
+    for at, variant in enumerate(variants):
+        if variant is not None and isinstance(hybrid := variant.stages[stage], Hybrid):
+            read = ranks.within(hybrid.depth) if setting == "depth" else ranks
+            order, lengths = read.order(hybrid), read.inside.sum(axis=1)
+            for one in variant.stages[stage + 1 :]:
+                lengths = np.minimum(lengths, one.settings()["k"])
+            lists = fused_lists(captured.ordered, order)
+            figures[:, :, at] = [values[:, 0] for values in _worths(lists, lengths[:, None])]
+            if sight is not None:
+                kept[order[sight, : lengths[sight]], at] = True
+        if progress is not None:
+            progress(at + 1, len(variants))
+    figures[:3, ~captured.ordered.scored] = np.nan
+    return figures, rows, kept
 
 
 # Plainly: the stages from the knob on, position by position
@@ -450,12 +500,11 @@ def _plainly(
     variants: Sequence[Pipeline | None],
     sight: int | None,
     progress: Progress | None,
-) -> StepFunction:
+) -> _Result:
     """The twin: the stages from the knob on, run at every position on lists that the stages in front gave once."""
     starts = captures.after(pipeline.stages[:stage]).starts
     reach = max(one.reach for one in pipeline.stages)  # live, a refill reads on where the source stopped
     asked = [pipeline.stages[stage].settled(start) for start in starts]
-    means = np.full((4, len(positions)), np.nan)
     figures = np.full((4, len(starts), len(positions)), np.nan)
     kept: list[frozenset[str]] = []
     refusal: InputError | None = None
@@ -477,16 +526,10 @@ def _plainly(
             progress(at + 1, len(positions))
     if refusal is not None and np.isnan(figures[3]).all():
         raise refusal
-    scored = np.isfinite(figures[2]).any(axis=1)
-    means[3] = exact_sum(figures[3]) / len(starts)
-    if scored.any():
-        means[:3] = exact_sum(figures[:3, scored].swapaxes(0, 1)) / scored.sum()
-    if sight is None:
-        return StepFunction(stage, setting, positions, means, figures[2], (), *_nothing())
-    rows = [hit.chunk.id for hit in captures.after(()).starts[sight].hits]
-    rows += sorted(frozenset().union(*kept).difference(rows))
+    rows = () if sight is None else _rows(captures, sight)
+    rows += tuple(sorted(frozenset().union(*kept).difference(rows)))
     table = np.array([[row in one for one in kept] for row in rows], dtype=bool).reshape(len(rows), len(positions))
-    return StepFunction(stage, setting, positions, means, figures[2], tuple(rows), table, figures[:, sight])
+    return figures, rows, table
 
 
 def _shallower(start: Candidates, source: Stage, depth: int, least: int) -> Candidates:
