@@ -14,8 +14,9 @@ st.set_page_config(page_title="Winnow", page_icon=str(ICON), layout="wide")
 st.session_state["app"] = True  # pages/components/header.py asks for it
 # Chosen values and main buttons are white on the primary colour, which no dark theme can make legible.
 WHITE_ON = "[data-tag], [data-testid=stBaseButton-primary]:enabled {background-color: light-dark(#005E94, #1B6FA3)}"
+WIDE = "[data-testid=stMainBlockContainer] {padding: 0.75rem 1.5rem 2rem}"  # every place uses the whole window
 HEADER = ".st-key-header h3 {padding-bottom: 0}"  # pages/components/header.py: the question belongs to the name
-st.html(f"<style>{WHITE_ON} {HEADER}</style>")
+st.html(f"<style>{WHITE_ON} {WIDE} {HEADER}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
 rail.show()

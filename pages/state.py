@@ -34,6 +34,7 @@ KEY, ADDRESS, PROBLEM = "page.state", "page.address", "page.problem"
 LONGEST = 4000
 """Characters of a pipeline in an address; a longer one is kept with the project under its fingerprint."""
 MOST_INFLATED = 200_000
+UNNAMED = "pipeline"  # what a spec without a name is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def encode(pipeline: Pipeline, session: Session | None = None) -> str:
         if dump_stages(make_stage(name, kept)) != [full]:  # one setting's default may depend on another
             kept = settings
         short.append({name: kept} if kept else name)
-    document: Any = [pipeline.label, short] if pipeline.label else short
+    document: Any = [pipeline.label, short] if pipeline.label not in ("", UNNAMED) else short
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 9)
     entry = "~" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
@@ -168,7 +169,9 @@ def decode(entry: str, session: Session | None = None) -> Pipeline:
         raise InputError(f"the link's pipeline is {entry[:40]!r}, expected one copied from the Bench") from None
     document = parse_json(text, "the link's pipeline")
     labelled = isinstance(document, list) and [type(part) for part in document] == [str, list]
-    return parse_pipeline(document[1], name=document[0]) if labelled else parse_pipeline(document)
+    if labelled:
+        return parse_pipeline(document[1], name=document[0])
+    return replace(parse_pipeline(document), label="")
 
 
 def pipeline_of(side: str, session: Session) -> Pipeline | None:

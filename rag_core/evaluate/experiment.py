@@ -14,8 +14,8 @@ from rag_core.errors import InputError
 from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure
 from rag_core.evaluate.prefix import tree_of
 from rag_core.evaluate.scores import QueryScores, Summary, score, summarise
-from rag_core.stage import Pipeline, counterfactuals
-from rag_core.types import Candidates, Case, Counterfactual
+from rag_core.stage import Pipeline, counterfactuals, flatten
+from rag_core.types import Candidates, Case, Counterfactual, Drop
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,16 @@ class Outcome:
     def counterfactuals(self) -> Mapping[tuple[str, str], tuple[Counterfactual, ...]]:
         """What would have kept each dropped hit, keyed by Hit.key; computed when first asked for."""
         return counterfactuals(self.pipeline, self.start)
+
+    def would_keep(self, drop: Drop) -> tuple[Counterfactual, ...]:
+        """Per parameter of the stage that made a drop, the nearest value with which it would have kept the chunk."""
+        candidates = self.start
+        for stage in flatten(self.pipeline):
+            after = stage.again(candidates)
+            if drop in after.drops[len(candidates.drops) :]:
+                return stage.would_keep(candidates, drop)
+            candidates = after
+        return ()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from rag_core.evaluate.measures import SET_MEASURES, Measure
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.evaluate.tally import PipelineTally, measure_all
 from rag_core.evaluate.tune import fixed_k
+from rag_core.evaluate.variants import Captures
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import list_collections, revision_of
@@ -117,6 +118,7 @@ class Session:
         self._joined: LRUCache[tuple[Any, ...], dict[str, Candidates]] = LRUCache(6)
         self._tallies: LRUCache[tuple[Any, ...], PipelineTally] = LRUCache(64)
         self._baselines: LRUCache[tuple[Any, ...], Pipeline] = LRUCache(32)
+        self._captures: LRUCache[tuple[Any, ...], Captures] = LRUCache(8)
 
     # What there is
 
@@ -374,6 +376,15 @@ class Session:
                 if name not in joined:
                     joined[name] = lists[name].joined(case.query, source.chunks, depth, None)
         return [replace(case, candidates=replace(joined[query_key(case.query)], query=case.query)) for case in wanted]
+
+    def captures(self, pipeline: Pipeline, cases: Sequence[Case]) -> Captures:
+        """The questions' lists for an array engine, which remembers what stages in front of a knob made of them."""
+        ids = hashlib.sha256(repr([case.query.id for case in cases]).encode()).hexdigest()
+        key = (fingerprint(front_of(pipeline)), _refill(pipeline), ids, *self._state())
+        with self._lock:
+            if key not in self._captures:
+                self._captures[key] = Captures(self.capture(pipeline, cases), self.project.min_grade)
+            return self._captures[key]
 
     def _captured(
         self,

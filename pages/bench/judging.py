@@ -1,0 +1,86 @@
+"""The verdict on the Bench: a deed that a person does, with what it costs said before and its button after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from pages import state
+from pages.components import say, who
+from rag_core.errors import WinnowError
+from rag_core.project.ledger import looks
+from rag_core.project.session import Session
+from rag_core.project.verdict import BETTER, NAMES, OPEN, WORSE, Verdict, judge
+from rag_core.spec import fingerprint
+from rag_core.stage import Pipeline
+
+KEY = "bench.verdict"
+MARKS = {BETTER: ":material/trending_up:", WORSE: ":material/trending_down:", OPEN: ":material/help:"}
+
+
+def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """The button, and the last verdict while it is of these two pipelines on these labels."""
+    a, b = pipelines.get("A"), pipelines.get("B")
+    held_out = len(session.split.held_out)
+    if a is None or b is None:
+        return
+    times = len({one.key for one in looks(session.project) if one.split == session.split.fingerprint})
+    looked = {0: "never yet", 1: "1 look so far"}.get(times, f"{times} looks so far")
+    verdict: Verdict | None = st.session_state.get(KEY)
+    of = (fingerprint(a), fingerprint(b), session.project.name)
+    current = verdict is not None and st.session_state.get(f"{KEY}.of") == of
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.judge"):
+        st.button(
+            f"Judge on {held_out:,} held-out {'question' if held_out == 1 else 'questions'}",
+            icon=":material/gavel:",
+            type="secondary" if current else "primary",
+            disabled=not held_out,
+            help="Estimate, interval and a word, on questions nothing was chosen on. Every look is written down.",
+            on_click=_judge,
+            args=(session, a, b),
+        )
+        st.markdown(f":gray[{looked}]" if held_out else ":gray[no question is held out yet]")
+    failed = st.session_state.pop(f"{KEY}.problem", "")
+    if failed:
+        say.problem("This could not be judged.", failed)
+    if verdict is not None and current:
+        _draw(verdict)
+
+
+def _judge(session: Session, a: Pipeline, b: Pipeline) -> None:
+    try:
+        verdict = judge(session, a, b, by=who.person().name, place="bench")
+    except WinnowError as error:
+        st.session_state[f"{KEY}.problem"] = str(error)
+        return
+    st.session_state[KEY] = verdict
+    st.session_state[f"{KEY}.of"] = (fingerprint(a), fingerprint(b), session.project.name)
+
+
+def _draw(verdict: Verdict) -> None:
+    with st.container(border=True, key="bench.said"):
+        st.markdown(
+            f"{MARKS.get(verdict.word, ':material/balance:')} **A is {verdict.word}.**"
+            if verdict.word in MARKS
+            else f":material/balance: **{verdict.word.capitalize()}.**"
+        )
+        st.text(verdict.to_text())
+        parts = [f"{NAMES[name]} {_figure(a)} against {_figure(b)}" for name, (a, b) in verdict.means.items()]
+        st.caption(" · ".join(parts) + " · kind: exact over labelled chunks; higher is better")
+        if verdict.worse:
+            st.button(
+                f"{len(verdict.worse)} worse: show them",
+                key="bench.show_worse",
+                on_click=_show_worse,
+                help="The matrix of the dev questions, the worst first; held-out ones stay unseen one by one.",
+            )
+
+
+def _show_worse() -> None:
+    state.change(zoom=state.ALL, lens=state.DIFFERENCES)
+    st.session_state["bench.filter"] = "worse"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,435 @@
+"""Bench: what does each stage do, to this question and to all, and is B better than A?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from time import time
+from typing import Any
+
+import streamlit as st
+from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function, with_setting
+
+from pages import state
+from pages.bench import component, drawers, judging, labelling, sight
+from pages.bench.component import Event
+from pages.components import history_keep, resources, say
+from rag_core.errors import InputError, WinnowError
+from rag_core.project.session import Session
+from rag_core.spec import dump_stages, saved_names, shipped_names
+from rag_core.stage import Pipeline
+
+KEY = "bench"
+OFF, UNDO, DRAWER, SELECTED, FILTER = "bench.off", "bench.undo", "bench.drawer", "bench.selected", "bench.filter"
+GRABBED, NOTICE, VERSION, ACKS, WHOLE = "bench.grabbed", "bench.notice", "bench.version", "bench.acks", "bench.whole"
+OWN = "own settings"
+NONE, BEST = "none", "auto: best fixed k"
+MOST_UNDO = 50
+
+HELP = """
+**A and B** are two pipelines over the same questions. The list on the left is A: switch a stage off, drag its number,
+open it with ▸. While a number is dragged nothing is computed: the figures were, and are looked up.
+
+**ALL** is the mean over the dev questions, **THIS ONE** the question in sight; ▲▼ is A against B. Neither is a verdict:
+*Judge on held-out* is, and it is counted.
+
+**Precision, Recall, F₁ of the kept list**: relevant kept ÷ kept; relevant kept ÷ all relevant; 2PR ÷ (P + R).
+
+**Keys** while the Bench has the focus: arrows move a number, j k walk the chunks, 0–3 label the chunk, [ ] the question
+before and after, x swaps A and B.
+"""
+
+
+def draw() -> None:
+    try:
+        session = state.session()
+    except WinnowError:
+        return  # the rail has said why
+    try:
+        pipelines = pipelines_of(session)
+    except InputError as error:
+        say.problem("A pipeline of this view cannot be read; the project's own is shown.", str(error))
+        state.change(a="", b="", c="")
+        pipelines = pipelines_of(session)
+    except WinnowError as error:
+        say.problem("This project has nothing to search yet.", str(error))
+        st.page_link("pages/data/page.py", label="Bring in documents", icon=":material/database:")
+        return
+    head(session, pipelines)
+    bench()
+    below(session)
+    state.write_address()
+    resources.settle()
+
+
+def pipelines_of(session: Session) -> dict[str, Pipeline]:
+    """A, B, and C where it was added, by side."""
+    sides = {side: state.pipeline_of(side, session) for side in ("A", "B", "C")}
+    return {side: pipeline for side, pipeline in sides.items() if pipeline is not None}
+
+
+# The line above: which pipelines, undo, save
+
+
+def head(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """Pick lists of A, B, C; undo, save, share."""
+    names = [*session.pipeline_names(), *shipped_names(), *saved_names(session.workspace)]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="bench.head"):
+        for side in ("A", "B", "C"):
+            if side == "C" and side not in pipelines and not st.session_state.get("bench.c"):
+                st.button(
+                    "＋ C", key="bench.add_c", type="tertiary", on_click=_add_c, help="A third pipeline, at zoom All"
+                )
+                continue
+            _pick(side, session, pipelines, list(dict.fromkeys(names)))
+        st.space("stretch")
+        st.button(
+            "Undo", icon=":material/undo:", type="tertiary", disabled=not st.session_state.get(UNDO), on_click=_undo
+        )
+        with st.popover("Save", icon=":material/save:", help="Keep A with the project under a name"):
+            name = st.text_input("Name", value="", placeholder="tuned-1", key="bench.save.name")
+            st.button("Save A", key="bench.save", type="primary", disabled=not name, on_click=_save, args=(session,))
+        with st.popover("?", help="Keys, and what the numbers mean"):
+            st.markdown(HELP)
+
+
+def _pick(side: str, session: Session, pipelines: Mapping[str, Pipeline], names: list[str]) -> None:
+    entry = (
+        getattr(state.current(), side.lower()) or session.project.pipelines.get(side) or (NONE if side == "C" else "")
+    )
+    options = list(names)
+    if side == "B":
+        options = [BEST, *options]
+    if side == "C":
+        options = [NONE, *options]
+    shown = BEST if entry == state.AUTO else entry
+    if entry.startswith("~"):
+        shown = pipelines[side].label or OWN
+        options = [shown, *[name for name in options if name != shown]]
+    key = f"bench.pick.{side}"
+    st.session_state[key] = shown if shown in options else None
+    st.selectbox(side, options, key=key, on_change=_take, args=(side, key), width=230)
+
+
+def _take(side: str, key: str) -> None:
+    chosen = st.session_state[key]
+    _remember()
+    if chosen in (None, NONE):
+        st.session_state["bench.c"] = False
+        state.change(c="")
+    elif chosen != OWN:
+        state.change(**{side.lower(): state.AUTO if chosen == BEST else chosen})
+    if side == "A":
+        st.session_state.pop(OFF, None)
+        st.session_state.pop(DRAWER, None)
+
+
+def _add_c() -> None:
+    st.session_state["bench.c"] = True
+    state.change(c="fixed-15", zoom=state.ALL)
+
+
+def _remember() -> None:
+    """What *Undo* goes back to."""
+    now = state.current()
+    stack = st.session_state.setdefault(UNDO, [])
+    stack.append((now.a, now.b, now.c, st.session_state.get(OFF, ())))
+    del stack[:-MOST_UNDO]
+
+
+def _undo() -> None:
+    a, b, c, off = st.session_state[UNDO].pop()
+    state.change(a=a, b=b, c=c)
+    st.session_state[OFF] = off
+
+
+def _save(session: Session) -> None:
+    name = str(st.session_state["bench.save.name"]).strip()
+    try:
+        pipeline = state.pipeline_of("A", session)
+        if pipeline is not None:
+            session.save_pipeline(name, pipeline)
+            state.change(a=name)
+    except InputError as error:
+        st.session_state[NOTICE] = str(error)
+
+
+# The Bench itself: one component in one fragment
+
+
+@st.fragment
+def bench() -> None:
+    """Compute what is in sight and draw it; a change of the page around it asks for a whole run."""
+    if st.session_state.pop(WHOLE, False):
+        st.rerun()
+    session, now = state.session(), state.current()
+    place = st.empty()
+    try:
+        pipelines = pipelines_of(session)
+        seen = _looked(session, pipelines, now.question, place)
+    except WinnowError as error:
+        say.problem(
+            "This cannot be run as it is.", str(error), "Take the last change back, or choose another pipeline."
+        )
+        return
+    if seen.case is not None and seen.case.query.id != now.question and not now.question.startswith("?"):
+        state.change(question=seen.case.query.id)
+    listed = sight.listed_stages(pipelines["A"], st.session_state.get(OFF, ()))
+    steps = _steps(session, pipelines["A"], seen)
+    version = st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
+    payload = sight.payload_of(
+        seen,
+        listed,
+        steps,
+        version=version,
+        zoom=now.zoom,
+        lens=now.lens,
+        filter=st.session_state.get(FILTER, ""),
+        selected=st.session_state.get(SELECTED, ""),
+        notice=st.session_state.pop(NOTICE, ""),
+        acks=st.session_state.get(ACKS, {}),
+    )
+    component.show(payload, KEY, _happened)
+    state.write_address()
+
+
+def _looked(session: Session, pipelines: Mapping[str, Pipeline], question: str, place: Any) -> sight.Sight:
+    """What is in sight; searching the questions anew says how far it is."""
+    started = time()
+
+    def progress(done: int, total: int) -> None:
+        if time() - started > 1:
+            place.progress(done / total, f"searched {done:,} of {total:,} questions; the source changed or is new")
+
+    session.refresh()
+    for pipeline in pipelines.values():
+        session.capture(pipeline, session.dev, progress)
+    place.empty()
+    return sight.look(session, pipelines, question)
+
+
+def _steps(
+    session: Session, pipeline: Pipeline, seen: sight.Sight
+) -> dict[tuple[int, str], tuple[Knob, StepFunction | None]]:
+    """Every cheap knob of A with its step function; of a dear one only while it is held."""
+    if not seen.dev and seen.case is None:
+        return {}
+    ready = session.ready(pipeline)
+    every = session.captures(pipeline, seen.dev) if seen.dev else None
+    alone = session.captures(pipeline, [seen.case]) if seen.case is not None else None
+    whole = every or alone
+    assert whole is not None
+    found: dict[tuple[int, str], tuple[Knob, StepFunction | None]] = {}
+    for knob in cheap_knobs(whole, ready, searched=session.live):
+        grabbed = st.session_state.get(GRABBED) == (knob.stage, knob.setting)
+        function = None
+        if not knob.dear or grabbed:
+            try:
+                function = step_function(whole, ready, knob.stage, knob.setting, knob.positions)
+                if alone is not None and seen.case is not None:
+                    one = step_function(
+                        alone, ready, knob.stage, knob.setting, knob.positions, question=seen.case.query.id
+                    )
+                    function = replace(function, rows=one.rows, kept=one.kept, one=one.one)
+            except InputError:
+                continue
+        found[knob.stage, knob.setting] = (knob, function)
+    return found
+
+
+# What a person did
+
+
+def _happened() -> None:
+    """Take in what the browser sent, in order; the fragment runs after."""
+    acks = st.session_state.get(ACKS, {})
+    events = component.read_events(KEY, acks)
+    session = state.session()
+    for event in events:
+        try:
+            ACTIONS[event.kind](session, event)
+        except WinnowError as error:
+            st.session_state[NOTICE] = str(error)
+    st.session_state[ACKS] = component.acknowledged(acks, events)
+
+
+def _listed(session: Session) -> list[sight.Listed]:
+    pipeline = state.pipeline_of("A", session) or Pipeline()
+    return sight.listed_stages(pipeline, st.session_state.get(OFF, ()))
+
+
+def put(session: Session, stages: list[sight.Listed]) -> None:
+    """Make these the stages of A; a SpecError says why they cannot be, and nothing is changed."""
+    before = state.pipeline_of("A", session) or Pipeline()
+    pipeline = sight.pipeline_from(stages)
+    _remember()
+    off = tuple((place, entry.stage) for place, entry in enumerate(stages) if not entry.on)
+    saved = state.current().a or session.project.pipelines.get("A") or ""
+    state.change(a=state.encode(pipeline, session))
+    st.session_state[OFF] = off
+    st.session_state[GRABBED] = None
+    if before.label or not saved.startswith("~") or off:
+        st.session_state[WHOLE] = True  # the pick list above says whose settings these are
+
+
+def _place_in_pipeline(stages: list[sight.Listed], index: int) -> int:
+    return sum(entry.on for entry in stages[:index])
+
+
+def _set(session: Session, event: Event) -> None:
+    stages = _listed(session)
+    index, setting, value = event.fields["stage"], event.fields["setting"], event.fields["value"]
+    if not 0 <= index < len(stages):
+        raise InputError("the stage that was changed is not there any more, expected the one in sight")
+    alone = with_setting(Pipeline((stages[index].stage,)), 0, setting, value)
+    stages[index] = replace(stages[index], stage=alone.stages[0])
+    put(session, stages)
+
+
+def _toggle(session: Session, event: Event) -> None:
+    stages = _listed(session)
+    index = event.fields["stage"]
+    stages[index] = replace(stages[index], on=not stages[index].on)
+    put(session, stages)
+
+
+def _move(session: Session, event: Event) -> None:
+    stages = _listed(session)
+    index, to = event.fields["stage"], event.fields["stage"] + event.fields["by"]
+    if not (0 <= index < len(stages) and 0 <= to < len(stages)):
+        return
+    stages.insert(to, stages.pop(index))
+    put(session, stages)
+
+
+def _remove(session: Session, event: Event) -> None:
+    stages = _listed(session)
+    del stages[event.fields["stage"]]
+    st.session_state.pop(DRAWER, None)
+    put(session, stages)
+
+
+def _open_drawer(session: Session, event: Event) -> None:
+    index = event.fields["stage"]
+    st.session_state[DRAWER] = None if st.session_state.get(DRAWER) == index else index
+    st.session_state[WHOLE] = True
+
+
+def _add(session: Session, event: Event) -> None:
+    st.session_state[DRAWER] = drawers.ADD
+    st.session_state[WHOLE] = True
+
+
+def _grab(session: Session, event: Event) -> None:
+    stages = _listed(session)
+    st.session_state[GRABBED] = (_place_in_pipeline(stages, event.fields["stage"]), event.fields["setting"])
+
+
+def _question(session: Session, event: Event) -> None:
+    changes = {"question": event.fields["id"]}
+    if event.fields["zoom"] in state.ZOOMS:
+        changes["zoom"] = event.fields["zoom"]
+    st.session_state[SELECTED] = ""
+    state.change(**changes)
+
+
+def _zoom(session: Session, event: Event) -> None:
+    state.change(zoom=event.fields["to"])
+
+
+def _lens(session: Session, event: Event) -> None:
+    state.change(lens=event.fields["to"])
+
+
+def _filter(session: Session, event: Event) -> None:
+    st.session_state[FILTER] = event.fields["to"]
+
+
+def _select(session: Session, event: Event) -> None:
+    st.session_state[SELECTED] = event.fields["id"]
+    st.session_state[WHOLE] = True
+
+
+def _swap(session: Session, event: Event) -> None:
+    _remember()
+    a, b = state.pipeline_of("A", session), state.pipeline_of("B", session)
+    if a is not None and b is not None:
+        state.change(a=state.encode(b, session), b=state.encode(a, session))
+        st.session_state.pop(OFF, None)
+        st.session_state[WHOLE] = True
+
+
+def _label(session: Session, event: Event) -> None:
+    """A label given in sight of distance and verdict: it counts, and says that it is no part of a blind sample."""
+    case = sight.question_in_sight(session, state.current().question)
+    if case is None:
+        return
+    pipeline = state.pipeline_of("A", session) or Pipeline()
+    outcomes = [session.run(pipeline, case)]
+    second = state.pipeline_of("B", session)
+    if second is not None:
+        outcomes.append(session.run(second, case))
+    for outcome in outcomes:
+        entry = sight.listed(outcome).get(event.fields["id"])
+        if entry is not None:
+            labelling.give(session.project.labels, case, entry.hit, event.fields["grade"], event.fields["pressed_at"])
+            return
+
+
+ACTIONS = {
+    "set": _set,
+    "toggle": _toggle,
+    "move": _move,
+    "remove": _remove,
+    "add": _add,
+    "drawer": _open_drawer,
+    "grab": _grab,
+    "question": _question,
+    "zoom": _zoom,
+    "lens": _lens,
+    "label": _label,
+    "select": _select,
+    "swap": _swap,
+    "filter": _filter,
+}
+
+
+# Below: the chunk that is selected, the verdict, a question of one's own; the drawer of a stage
+
+
+def below(session: Session) -> None:
+    """What a person asked for beside the Bench."""
+    opened = st.session_state.get(DRAWER)
+    if opened is not None:
+        drawers.show(opened, _listed(session), session, lambda stages: put(session, stages))
+    judging.show(session, pipelines_of(session))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Ask a question of your own",
+            key="bench.own",
+            placeholder="any question; Enter runs it through A and B",
+            on_change=_ask,
+            args=(session,),
+        )
+    chosen = st.session_state.get(SELECTED)
+    if chosen:
+        drawers.chunk(chosen, session, pipelines_of(session), state.current().question)
+
+
+def _ask(session: Session) -> None:
+    text = str(st.session_state.get("bench.own") or "").strip()
+    if not text:
+        return
+    try:
+        case = session.question(text)
+    except InputError as error:
+        st.session_state[NOTICE] = str(error)
+        return
+    state.change(question=f"?{text}", zoom=state.ONE)
+    pipeline = state.pipeline_of("A", session)
+    if session.live and pipeline is not None:
+        outcome = session.run(pipeline, case)
+        history_keep.keep(outcome.result, dump_stages(pipeline), session.project.source.name)
+
+
+draw()

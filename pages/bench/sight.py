@@ -1,0 +1,439 @@
+"""What is in sight on the Bench, as the payload that its component draws: stages, both lines, rows, curve, matrix.
+
+Pure reading of a session: nothing here draws, stores or decides. The state says what is looked at (pages/state.py), the
+session runs it (rag_core/project/session.py), step functions say what dragging a knob would change (rag_core/tune).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rag_core.tune.steps import Knob, StepFunction
+
+from pages.bench import payload as wire
+from rag_core.evaluate.attribution import waterfall
+from rag_core.evaluate.experiment import Outcome
+from rag_core.evaluate.tally import PipelineTally
+from rag_core.filters.cut import Cut
+from rag_core.project.session import Session
+from rag_core.project.split import Split
+from rag_core.spec import parse_pipeline, stage_class
+from rag_core.stage import Pipeline, Stage
+from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
+
+SHOWN = 40
+"""Rows of a list that are drawn at least; of a deeper one what is kept, relevant or cut is drawn too."""
+MOST_ROWS = 120
+DISTANCES = {Metric.COSINE: "cosine distance", Metric.L2: "squared L2 distance", Metric.IP: "inner-product distance"}
+SCORES = {"similarity": "similarity", "bm25": "BM25 score", "rrf": "fused score (RRF)", "score": "score"}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A stage as the list on the left holds it: one that is off keeps its settings and its place."""
+
+    stage: Stage
+    on: bool = True
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Everything that a Bench shows, computed: what the payload is made of, and what the page draws below it."""
+
+    session: Session
+    pipelines: Mapping[str, Pipeline]  # A, B, and C where there is one
+    case: Case | None
+    outcomes: Mapping[str, Outcome]  # of the question in sight, by side
+    tallies: Mapping[str, PipelineTally]  # over the dev questions, by side
+    dev: tuple[Case, ...]
+    split: Split
+
+
+def look(session: Session, pipelines: Mapping[str, Pipeline], question: str) -> Sight:
+    """Run what is in sight: one question through A and B, the dev questions through all."""
+    split, dev = session.split, tuple(session.dev)
+    case = question_in_sight(session, question)
+    outcomes: dict[str, Outcome] = {}
+    if case is not None:
+        outcomes = {side: session.run(pipelines[side], case) for side in ("A", "B") if side in pipelines}
+    tallies: dict[str, PipelineTally] = {}
+    if dev:
+        measured = session.measure(list(pipelines.values()), dev)
+        tallies = dict(zip(pipelines, measured, strict=True))
+    return Sight(session, pipelines, case, outcomes, tallies, dev, split)
+
+
+def question_in_sight(session: Session, question: str) -> Case | None:
+    """The question of an id, one of a person's own (`?` and its text), else the first; None where there is none."""
+    if question.startswith("?"):
+        return session.question(question[1:])
+    cases = session.cases
+    if not cases:
+        return None
+    return next((case for case in cases if case.query.id == question), None) or walked(session)[0]
+
+
+def walked(session: Session) -> list[Case]:
+    """The questions that can be looked at one by one: examples and dev; held-out ones only by name."""
+    split = session.split
+    shown = {*split.examples, *split.dev}
+    return [case for case in session.cases if case.query.id in shown] or list(session.cases)
+
+
+def payload_of(
+    sight: Sight,
+    stages: Sequence[Listed],
+    steps: Mapping[tuple[int, str], tuple[Knob, StepFunction | None]],
+    *,
+    version: int,
+    zoom: str,
+    lens: str,
+    filter: str = "",
+    selected: str = "",
+    notice: str = "",
+    acks: Mapping[str, int] | None = None,
+) -> wire.Payload:
+    """The payload; `steps` holds per (place in A, setting) the knob and its step function, None where it is dear."""
+    rows, curve = _rows_and_curve(sight, steps) if sight.case is not None else ((), None)
+    return wire.Payload(
+        version=version,
+        pipelines=tuple(_pipe(side, sight) for side in sight.pipelines),
+        stages=tuple(_stages(sight, stages, steps)),
+        all=_line_of_all(sight),
+        one=_line_of_one(sight),
+        question=_in_sight(sight),
+        zoom=zoom,
+        lens=lens,
+        rows=rows,
+        curve=curve,
+        questions=tuple(wire.Question(case.query.id, case.query.text, case.query.tags) for case in sight.dev),
+        losses=_losses(sight),
+        filter=filter,
+        selected=selected,
+        notice=notice,
+        acks=dict(acks or {}),
+    )
+
+
+# Stages and their knobs
+
+
+def _stages(
+    sight: Sight,
+    listed: Sequence[Listed],
+    steps: Mapping[tuple[int, str], tuple[Knob, StepFunction | None]],
+) -> list[wire.Stage]:
+    """The list on the left. `place` counts the stages that are on: that is a knob's place in the pipeline."""
+    outcome = sight.outcomes.get("A")
+    trace = (
+        list(outcome.result.steps[-len(sight.pipelines["A"].stages) :])
+        if outcome and sight.pipelines["A"].stages
+        else []
+    )
+    rows, place = [], 0
+    last = len(listed) - 1
+    for index, entry in enumerate(listed):
+        stage, knobs, did = entry.stage, [], ""
+        if entry.on:
+            knobs = [_knob(sight, knob, function) for (at, _), (knob, function) in steps.items() if at == place]
+            step = next((one for one in trace if one.stage == stage.name), None)
+            if step is not None:
+                trace.remove(step)
+                did = stage.change(step) if stage.kind not in ("source", "rewrite") else f"{step.left or step.entered}"
+            place += 1
+        front = stage.kind in ("source", "rewrite")
+        rows.append(
+            wire.Stage(
+                name=stage.name,
+                title=stage.title,
+                meaning=stage.meaning,
+                did=did,
+                note=_note(stage),
+                on=entry.on,
+                switchable=stage.kind != "source",
+                up=not front and index > 0 and listed[index - 1].stage.kind not in ("source", "rewrite"),
+                down=not front and index < last,
+                removable=stage.kind != "source",
+                drawer=True,
+                knobs=tuple(knobs),
+            )
+        )
+    return rows
+
+
+def _note(stage: Stage) -> str:
+    """The settings that matter first, in a few words, those apart that are numbers to be dragged."""
+    settings = stage.settings()
+    words = [
+        f"{settings[one.name]}"
+        for one in stage.declared()
+        if one.priority and not one.numeric and one.nested is None and settings[one.name] not in (None, "", False)
+    ]
+    return ", ".join(words[:2])
+
+
+def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
+    """A knob with what moves when it is dragged."""
+    steps = None
+    if function is not None:
+        baseline = sight.tallies.get("B")
+        counts = None
+        if baseline is not None and function.per_question.shape[0] == len(baseline.queries):
+            values = np.array([np.nan if (v := row.scores.values["SetF"]) is None else v for row in baseline.queries])
+            counts = wire.count_changes(function.per_question, values)
+        one = function.one if function.one.shape[1] else np.full((4, len(function.positions)), np.nan)
+        steps = wire.Steps(function.means, one, function.kept, counts, function.per_question)
+    return wire.Knob(
+        setting=knob.setting,
+        title=knob.label.partition(": ")[2] or knob.label,
+        value=float(knob.value),
+        positions=np.asarray(knob.positions, dtype=np.float64),
+        digits=knob.digits,
+        steps=steps,
+    )
+
+
+# Lines and matrix
+
+
+def _figures(tally: PipelineTally) -> wire.Figures:
+    means = tally.summary.means
+    return wire.Figures(means.get("SetP"), means.get("SetR"), means.get("SetF"), _mean_kept(tally))
+
+
+def _mean_kept(tally: PipelineTally) -> float | None:
+    return sum(row.scores.kept for row in tally.queries) / len(tally.queries) if tally.queries else None
+
+
+def _line_of_all(sight: Sight) -> wire.Line:
+    a, b = sight.tallies.get("A"), sight.tallies.get("B")
+    nothing = wire.Figures(None, None, None, None)
+    if a is None:
+        return wire.Line("ALL questions", 0, 0, nothing, note="no question yet")
+    scored = sum(row.scores.scored for row in a.queries)
+    counts = None
+    if b is not None:
+        better, worse, same = wire.count_changes(_column(a)[:, None], _column(b))[:, 0].tolist()
+        counts = (better, worse, same)
+    kind = "dev question" if len(sight.dev) == 1 else "dev questions"
+    note = "" if scored else "no label yet: nothing is scored"
+    return wire.Line(
+        f"ALL {len(sight.dev):,} {kind}",
+        len(sight.dev),
+        scored,
+        _figures(a),
+        None if b is None else _figures(b),
+        counts,
+        note,
+    )
+
+
+def _line_of_one(sight: Sight) -> wire.Line | None:
+    a, b = sight.outcomes.get("A"), sight.outcomes.get("B")
+    if a is None or sight.case is None:
+        return None
+    query = sight.case.query.id
+    note = ""
+    if query in sight.split.examples:
+        note = "an example: outside dev and held-out figures"
+    elif query in sight.split.held_out:
+        note = "held out"
+    elif a.scores.unjudged:
+        note = "no label yet"
+    elif a.scores.without_relevant:
+        note = "no relevant label"
+    return wire.Line(
+        "THIS ONE", 1, int(a.scores.scored), _one_figures(a), None if b is None else _one_figures(b), note=note
+    )
+
+
+def _one_figures(outcome: Outcome) -> wire.Figures:
+    values = outcome.scores.values
+    return wire.Figures(values.get("SetP"), values.get("SetR"), values.get("SetF"), float(outcome.scores.kept))
+
+
+def _column(tally: PipelineTally, measure: str = "SetF") -> wire.Array:
+    return np.array([np.nan if value is None else value for value in tally.values(measure)], dtype=np.float64)
+
+
+def _pipe(side: str, sight: Sight) -> wire.Pipe:
+    pipeline, tally = sight.pipelines[side], sight.tallies.get(side)
+    outcome = sight.outcomes.get(side)
+    kept = ""
+    if outcome is not None:
+        total = len({hit.chunk.id for hit in (*outcome.start.hits, *outcome.result.hits)})
+        kept = f"{outcome.scores.kept} of {total}"
+    if tally is None:
+        return wire.Pipe(side, pipeline.label or "unnamed", kept)
+    count = np.array([row.scores.kept for row in tally.queries], dtype=np.int32)
+    columns = (_column(tally), _column(tally, "SetP"), _column(tally, "SetR"), count)
+    return wire.Pipe(side, pipeline.label or "unnamed", kept, *columns)
+
+
+def _in_sight(sight: Sight) -> wire.InSight | None:
+    if sight.case is None:
+        return None
+    ids = [case.query.id for case in walked(sight.session)]
+    query = sight.case.query
+    at = ids.index(query.id) if query.id in ids else -1
+    previous = ids[at - 1] if at > 0 else ""
+    following = ids[at + 1] if 0 <= at < len(ids) - 1 else (ids[0] if at < 0 and ids else "")
+    return wire.InSight(query.id, query.text, at + 1, len(ids), previous, following)
+
+
+def _losses(sight: Sight) -> tuple[wire.Loss, ...]:
+    """Where relevant chunks of the dev questions die in A, stage by stage."""
+    tally = sight.tallies.get("A")
+    if tally is None:
+        return ()
+    fall = waterfall(tally)
+    losses = [wire.Loss("search", fall.relevant, fall.lost_in_retrieval, 0)]
+    left = fall.retrieved
+    for label, lost in fall.lost.items():
+        name = label.partition("#")[0]
+        dropped = [row.dropped[label] for row in tally.queries if label in row.dropped]
+        noise = sum(one.irrelevant + one.unjudged for one in dropped)
+        title = stage_class(name).title
+        if stage_class(name).kind in ("source", "rewrite"):
+            continue
+        losses.append(wire.Loss(title, left, lost, noise))
+        left -= lost
+    return tuple(losses)
+
+
+# Rows and the curve beside them
+
+
+def _rows_and_curve(
+    sight: Sight, steps: Mapping[tuple[int, str], tuple[Knob, StepFunction | None]]
+) -> tuple[tuple[wire.Row, ...], wire.Curve]:
+    a, b = sight.outcomes["A"], sight.outcomes.get("B")
+    kind = score_kind(sight)
+    in_a, in_b = listed(a), listed(b) if b is not None else {}
+    order = list(dict.fromkeys([*in_a, *in_b]))
+    shown = [id_ for id_ in order if _is_shown(id_, in_a, in_b, sight)][:MOST_ROWS]
+    function = next((one for _, one in steps.values() if one is not None), None)
+    places = {id_: place for place, id_ in enumerate(function.rows)} if function is not None else {}
+    chunks = {id_: (in_a.get(id_) or in_b[id_]).hit.chunk for id_ in shown}
+    titles = wire.split_titles([chunk.title or chunk.id for chunk in chunks.values()])
+    grades, least = a.case.grades, sight.session.project.min_grade
+    rows = []
+    for (id_, _), (head, rest) in zip(chunks.items(), titles, strict=True):
+        grade = grades.get(id_)
+        rows.append(
+            wire.Row(
+                id_,
+                head,
+                rest,
+                grade,
+                None if grade is None else grade >= least,
+                places.get(id_),
+                in_a[id_].side(kind) if id_ in in_a else None,
+                in_b[id_].side(kind) if id_ in in_b else None,
+            )
+        )
+    return tuple(rows), _curve(sight, kind, {id_: at for at, id_ in enumerate(chunks)})
+
+
+@dataclass(frozen=True)
+class _Entry:
+    place: int
+    hit: Hit
+    drop: Drop | None
+
+    def side(self, kind: str) -> wire.Side:
+        drop = self.drop
+        verdict = "kept" if drop is None else f"dropped by {stage_class(drop.stage).title}"
+        reason = "" if drop is None else drop.reason.text
+        score = self.hit.scores.get(kind)
+        return wire.Side(self.place, self.hit.rank, score, drop is None, verdict, reason)
+
+
+def listed(outcome: Outcome) -> dict[str, _Entry]:
+    """Every chunk that a run saw by id: the list as it came, then what stages brought, by rank."""
+    kept = {hit.chunk.id: hit for hit in reversed(outcome.result.hits)}
+    drops = {drop.hit.chunk.id: drop for drop in outcome.result.drops}
+    had = {hit.key for hit in outcome.start.hits}
+    brought = [*outcome.result.hits, *(drop.hit for drop in outcome.result.drops)]
+    beyond = sorted((hit for hit in brought if hit.key not in had), key=lambda hit: hit.rank)
+    entries: dict[str, _Entry] = {}
+    for hit in (*outcome.start.hits, *beyond):
+        id_ = hit.chunk.id
+        if id_ not in entries:
+            drop = None if id_ in kept else drops.get(id_)
+            entries[id_] = _Entry(len(entries), kept.get(id_, hit), drop)
+    return entries
+
+
+def _is_shown(id_: str, in_a: Mapping[str, _Entry], in_b: Mapping[str, _Entry], sight: Sight) -> bool:
+    entries = [side[id_] for side in (in_a, in_b) if id_ in side]
+    if any(entry.place < SHOWN or entry.drop is None for entry in entries):
+        return True
+    grades = sight.outcomes["A"].case.grades
+    return grades.get(id_, 0) >= sight.session.project.min_grade
+
+
+def score_kind(sight: Sight) -> str:
+    """The score that is drawn: what a cut of A looks at, else what orders the list, else the first that is there."""
+    start = sight.outcomes["A"].start
+    wanted = [stage.score for stage in sight.pipelines["A"].stages if stage.is_cut and stage.score]
+    kinds = [*wanted, *(["rrf"] if start.order is Order.FUSED else []), "distance", *SCORES]
+    return next((kind for kind in kinds if any(kind in hit.scores for hit in start.hits)), "distance")
+
+
+def _curve(sight: Sight, kind: str, at: Mapping[str, int]) -> wire.Curve:
+    """The chart: the rows that come to A's cut, and the lines that a person may drag."""
+    outcome, pipeline = sight.outcomes["A"], sight.pipelines["A"]
+    name = DISTANCES.get(outcome.start.metric, "distance") if kind == "distance" else SCORES[kind]
+    before = outcome.start
+    for place, stage in enumerate(pipeline.stages):
+        after = stage.again(before)
+        made = after.steps[-1].facts.get("cut") if after.steps else None
+        if isinstance(made, Cut):
+            return _curve_of_cut(before, after, made, place, stage, name, at)
+        before = after
+    return wire.Curve(score_name=name)
+
+
+def _curve_of_cut(
+    before: Candidates, after: Candidates, made: Cut, place: int, stage: Stage, name: str, at: Mapping[str, int]
+) -> wire.Curve:
+    judged = sorted(
+        (hit for hit in before.hits if hit.distance is not None and not hit.origin),
+        key=lambda hit: (hit.distance, hit.rank) if before.order is Order.FUSED else (0.0, hit.rank),
+    )
+    reaching = [at[hit.chunk.id] for hit in judged if hit.chunk.id in at]
+    settings = stage.settings()
+    absolute = settings["relative_offset"] is None
+    lines = []
+    if settings["gap_policy"] != "relative":
+        lines.append(wire.CutLine(place, "gap_threshold", "gap", "gap threshold", decides=made.gap_index is not None))
+    if absolute and judged:
+        first = judged[0].scores["distance"]
+        lines.append(
+            wire.CutLine(place, "distance_offset", "score", "offset", base=first, decides=made.gap_index is None)
+        )
+    kept = [hit for hit in judged if hit.key in {one.key for one in after.hits}]
+    cut_after = at.get(kept[-1].chunk.id) if kept and len(kept) < len(judged) else None
+    word = ""
+    if cut_after is not None:
+        word = f"gap {made.gap:.4f} ≥ {made.gap_threshold:.4f}" if made.gap is not None else f"up to {made.reach:.4f}"
+    return wire.Curve(name, tuple(reaching), tuple(lines), place, cut_after, word, skips_first_gap=True)
+
+
+# Changing the pipeline
+
+
+def pipeline_from(stages: Sequence[Listed], label: str = "") -> Pipeline:
+    """The pipeline of the stages that are on, in an order that the spec allows; a SpecError says what it refuses."""
+    return replace(parse_pipeline([entry.stage for entry in stages if entry.on]), label=label)
+
+
+def listed_stages(pipeline: Pipeline, off: Sequence[tuple[int, Stage]]) -> list[Listed]:
+    """The list on the left: the pipeline's stages, and those that are off at the places they had."""
+    stages = [Listed(stage) for stage in pipeline.stages]
+    for place, stage in sorted(off, key=lambda one: one[0]):
+        stages.insert(min(place, len(stages)), Listed(stage, on=False))
+    return stages
