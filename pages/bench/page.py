@@ -8,7 +8,6 @@ from time import time
 from typing import Any
 
 import streamlit as st
-from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function, with_setting
 
 from pages import state
 from pages.bench import component, drawers, judging, labelling, sight
@@ -18,6 +17,7 @@ from rag_core.errors import InputError, WinnowError
 from rag_core.project.session import Session
 from rag_core.spec import dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
+from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function, with_setting
 
 KEY = "bench"
 OFF, UNDO, DRAWER, SELECTED, FILTER = "bench.off", "bench.undo", "bench.drawer", "bench.selected", "bench.filter"
@@ -212,7 +212,7 @@ def _steps(
     session: Session, pipeline: Pipeline, seen: sight.Sight
 ) -> dict[tuple[int, str], tuple[Knob, StepFunction | None]]:
     """Every cheap knob of A with its step function; of a dear one only while it is held."""
-    if not seen.dev and seen.case is None:
+    if "A" not in seen.outcomes:
         return {}
     ready = session.ready(pipeline)
     every = session.captures(pipeline, seen.dev) if seen.dev else None

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from rag_core.tune.steps import Knob, StepFunction
 
 from pages.bench import payload as wire
+from rag_core.errors import InputError
 from rag_core.evaluate.attribution import waterfall
 from rag_core.evaluate.experiment import Outcome
 from rag_core.evaluate.tally import PipelineTally
@@ -21,6 +21,7 @@ from rag_core.project.session import Session
 from rag_core.project.split import Split
 from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline, Stage
+from rag_core.tune.steps import Knob, StepFunction
 from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
 
 SHOWN = 40
@@ -49,6 +50,7 @@ class Sight:
     tallies: Mapping[str, PipelineTally]  # over the dev questions, by side
     dev: tuple[Case, ...]
     split: Split
+    problem: str = ""  # why a pipeline cannot run
 
 
 def look(session: Session, pipelines: Mapping[str, Pipeline], question: str) -> Sight:
@@ -56,13 +58,18 @@ def look(session: Session, pipelines: Mapping[str, Pipeline], question: str) -> 
     split, dev = session.split, tuple(session.dev)
     case = question_in_sight(session, question)
     outcomes: dict[str, Outcome] = {}
-    if case is not None:
-        outcomes = {side: session.run(pipelines[side], case) for side in ("A", "B") if side in pipelines}
     tallies: dict[str, PipelineTally] = {}
-    if dev:
-        measured = session.measure(list(pipelines.values()), dev)
-        tallies = dict(zip(pipelines, measured, strict=True))
-    return Sight(session, pipelines, case, outcomes, tallies, dev, split)
+    problem = ""
+    for side, pipeline in pipelines.items():
+        try:
+            if case is not None and side != "C":
+                outcomes[side] = session.run(pipeline, case)
+            if dev:
+                (tallies[side],) = session.measure([pipeline], dev)
+        except InputError as error:  # a stage that is not ready, or does not fit these lists: the others are shown
+            outcomes.pop(side, None)
+            problem = problem or f"{side} cannot run: {error}"
+    return Sight(session, pipelines, case, outcomes, tallies, dev, split, problem)
 
 
 def question_in_sight(session: Session, question: str) -> Case | None:
@@ -96,7 +103,7 @@ def payload_of(
     acks: Mapping[str, int] | None = None,
 ) -> wire.Payload:
     """The payload; `steps` holds per (place in A, setting) the knob and its step function, None where it is dear."""
-    rows, curve = _rows_and_curve(sight, steps) if sight.case is not None else ((), None)
+    rows, curve = _rows_and_curve(sight, steps) if "A" in sight.outcomes else ((), None)
     return wire.Payload(
         version=version,
         pipelines=tuple(_pipe(side, sight) for side in sight.pipelines),
@@ -112,7 +119,7 @@ def payload_of(
         losses=_losses(sight),
         filter=filter,
         selected=selected,
-        notice=notice,
+        notice=notice or sight.problem,
         acks=dict(acks or {}),
     )
 
@@ -150,7 +157,7 @@ def _stages(
                 title=stage.title,
                 meaning=stage.meaning,
                 did=did,
-                note=_note(stage),
+                note=_note(stage, sight.session),
                 on=entry.on,
                 switchable=stage.kind != "source",
                 up=not front and index > 0 and listed[index - 1].stage.kind not in ("source", "rewrite"),
@@ -163,8 +170,10 @@ def _stages(
     return rows
 
 
-def _note(stage: Stage) -> str:
-    """The settings that matter first, in a few words, those apart that are numbers to be dragged."""
+def _note(stage: Stage, session: Session) -> str:
+    """The settings that matter first and are no numbers to be dragged; of rules, that there are none."""
+    if stage.drawer == "rules" and all(chunk.query_must is None for chunk in session.source.chunks):
+        return "no chunk carries a rule"
     settings = stage.settings()
     words = [
         f"{settings[one.name]}"
@@ -385,10 +394,12 @@ def score_kind(sight: Sight) -> str:
 
 def _curve(sight: Sight, kind: str, at: Mapping[str, int]) -> wire.Curve:
     """The chart: the rows that come to A's cut, and the lines that a person may drag."""
-    outcome, pipeline = sight.outcomes["A"], sight.pipelines["A"]
+    outcome = sight.outcomes["A"]
     name = DISTANCES.get(outcome.start.metric, "distance") if kind == "distance" else SCORES[kind]
+    if not any(isinstance(step.facts.get("cut"), Cut) for step in outcome.result.steps):
+        return wire.Curve(score_name=name)
     before = outcome.start
-    for place, stage in enumerate(pipeline.stages):
+    for place, stage in enumerate(outcome.pipeline.stages):
         after = stage.again(before)
         made = after.steps[-1].facts.get("cut") if after.steps else None
         if isinstance(made, Cut):

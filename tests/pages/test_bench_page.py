@@ -1,0 +1,157 @@
+"""The Bench: the page is the pipeline, and its figures are those that the session computes."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from pages import state
+from pages.bench import payload, sight
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.project.ledger import looks
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
+from rag_core.spec import STAGES, dump_pipeline, dump_stages, make_stage, parse_pipeline
+from rag_core.tune.steps import cheap_knobs, step_function
+from tests.any_pipeline import pipelines
+from tests.pages.walking import sane
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    session = Session(open_project("demo", tmp_path_factory.mktemp("workspace")))
+    session.refresh()
+    return session
+
+
+def bench(app, **link):
+    app.query_params.clear()
+    for name, value in link.items():
+        app.query_params[name] = value
+    return sane(app.switch_page("pages/bench/page.py").run(timeout=120))
+
+
+def seen(session, a="query-must-refill", b="fixed-15", question="combat-1", **changes):
+    pipelines = {"A": session.pipeline(a) if isinstance(a, str) else a, "B": session.pipeline(b)}
+    looked = sight.look(session, pipelines, question)
+    stages = sight.listed_stages(pipelines["A"], ())
+    return sight.payload_of(looked, stages, {}, version=1, zoom="one", lens="threshold", **changes)
+
+
+def test_the_first_sight_is_fifteen_chunks_of_which_two_stay(demo):
+    first = seen(demo)
+    assert (first.one.a.kept, first.one.b.kept) == (2, 15)
+    assert (round(first.one.b.precision, 3), round(first.one.a.precision, 3)) == (0.067, 0.5)
+    assert [row.id for row in first.rows if row.a and row.a.kept and row.relevant] == [
+        hit.chunk.id for hit in demo.run(demo.pipeline("query-must-refill"), demo.case("combat-1")).result.hits[:1]
+    ]
+    assert all(row.a.reason for row in first.rows if row.a and not row.a.kept)
+
+
+def test_examples_are_in_no_mean(demo):
+    whole = seen(demo)
+    ids = {question.id for question in whole.questions}
+    assert not ids & {"combat-1", "combat-strength", "combat-2", "combat-3"}
+    assert not ids & set(demo.split.held_out)
+    assert whole.all.questions == len(ids) == 40
+
+
+def test_the_line_of_all_is_the_measured_mean(demo):
+    whole = seen(demo, a="demo-tuned")
+    (tally,) = demo.measure([demo.pipeline("demo-tuned")], demo.dev)
+    assert whole.all.a.f == tally.summary.means["SetF"]
+    better, worse, same = whole.all.counts
+    assert better + worse + same == tally.summary.queries_scored
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_every_stage_can_be_on_the_bench(demo, name):
+    stage = make_stage(name)
+    front = [] if stage.kind in ("source", "rewrite") else ["Dense"]
+    pipeline = parse_pipeline([*front, stage])
+    drawn = seen(demo, a=pipeline)
+    entry = drawn.stages[-1]
+    assert entry.name == name
+    assert entry.title
+    assert entry.meaning
+    assert payload.pack(drawn)
+
+
+def test_a_stage_that_is_off_keeps_its_place_and_its_settings():
+    pipeline = parse_pipeline(["Dense", {"AdaptiveGap": {"gap_threshold": 0.2}}, {"TopK": {"k": 7}}])
+    off = [(1, pipeline.stages[1])]
+    rest = parse_pipeline(["Dense", {"TopK": {"k": 7}}])
+    listed = sight.listed_stages(rest, off)
+    assert [(entry.stage.name, entry.on) for entry in listed] == [
+        ("Dense", True),
+        ("AdaptiveGap", False),
+        ("TopK", True),
+    ]
+    assert dump_stages(sight.pipeline_from(listed)) == dump_stages(rest)
+    assert listed[1].stage == AdaptiveGap(gap_threshold=0.2)
+
+
+@settings(max_examples=180, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pipelines())
+def test_any_pipeline_goes_from_the_list_on_the_left_to_the_address_and_back(pipeline):
+    listed = sight.listed_stages(pipeline, ())
+    again = state.decode(state.encode(sight.pipeline_from(listed)))
+    assert dump_stages(again) == dump_stages(pipeline)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pipelines(most=4))
+def test_any_pipeline_of_an_address_is_shown_and_stands_in_the_address_after(demo_app, pipeline):
+    entry = state.encode(pipeline)
+    app = bench(demo_app, project="rulebook", a=entry, b="fixed-15")
+    assert app.session_state[state.KEY].a == entry
+    shown = state.decode(app.query_params["a"][0] if isinstance(app.query_params["a"], list) else app.query_params["a"])
+    assert dump_pipeline(shown) == dump_pipeline(pipeline)
+
+
+@pytest.fixture(scope="module")
+def demo_app(demo):
+    import streamlit as st
+    from streamlit.testing.v1 import AppTest
+
+    from tests.pages.conftest import ROOT
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_WORKSPACE", str(demo.workspace))
+        st.cache_resource.clear()
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        yield app.run()
+
+
+def test_what_a_knob_shows_is_what_the_plain_pipeline_gives(demo):
+    pipeline = demo.pipeline("demo-tuned")
+    ready, captures = demo.ready(pipeline), demo.captures(pipeline, demo.dev)
+    knobs = [knob for knob in cheap_knobs(captures, ready, searched=True) if not knob.dear]
+    assert {knob.setting for knob in knobs} >= {"gap_threshold", "distance_offset", "min_results", "max_results"}
+    for knob in knobs:
+        function = step_function(captures, ready, knob.stage, knob.setting, knob.positions)
+        at = list(knob.positions).index(knob.value)
+        (tally,) = demo.measure([pipeline], demo.dev)
+        assert function.means[2, at] == pytest.approx(tally.summary.means["SetF"], abs=1e-12)
+
+
+def test_judging_is_a_look_and_looking_at_the_same_again_is_none(demo_app, demo):
+    app = bench(demo_app, project="rulebook", a="demo-tuned", b="fixed-15")
+    judge = next(button for button in app.button if button.label.startswith("Judge on"))
+    assert "never yet" in "\n".join(str(one.value) for one in app.markdown)
+    sane(judge.click().run(timeout=60))
+    assert {look.name for look in looks(demo.project)} == {"demo-tuned", "fixed-15"}
+    count = len(looks(demo.project))
+    judge = next(button for button in app.button if button.label.startswith("Judge on"))
+    sane(judge.click().run(timeout=60))
+    assert len(looks(demo.project)) == count
+
+
+def test_a_project_without_rules_says_that_they_dropped_nothing(tmp_path):
+    session = Session(open_project("skirmish-rules", tmp_path))
+    session.refresh()
+    pipeline = session.pipeline("query-must")
+    looked = sight.look(session, {"A": pipeline, "B": session.pipeline("fixed-15")}, "")
+    rules = next(stage for stage in sight.payload_of(
+        looked, sight.listed_stages(pipeline, ()), {}, version=1, zoom="one", lens="threshold"
+    ).stages if stage.name == "QueryMust")  # fmt: skip
+    assert rules.did == "−0"
+    assert "no chunk carries a rule" in rules.note
