@@ -18,10 +18,14 @@ def unpack(data):
     start = 4 + length
 
     def arrays(value):
-        if isinstance(value, dict) and value.keys() == {"at", "type", "shape"}:
+        if isinstance(value, dict) and value.keys() >= {"at", "type", "shape"}:
             assert value["at"] % 8 == 0
-            size = int(np.prod(value["shape"], dtype=int))
-            return np.frombuffer(data, "<" + value["type"], size, start + value["at"]).reshape(value["shape"])
+            size, at = int(np.prod(value["shape"], dtype=int)), start + value["at"]
+            if value["type"] == "bit":
+                packed = np.frombuffer(data, np.uint8, -(-size // 8), at)
+                return np.unpackbits(packed)[:size].reshape(value["shape"]).astype(bool)
+            array = np.frombuffer(data, "<" + value["type"], size, at).reshape(value["shape"])
+            return arrays(value["values"])[array] if "values" in value else array
         if isinstance(value, dict):
             return {name: arrays(inner) for name, inner in value.items()}
         return [arrays(inner) for inner in value] if isinstance(value, list) else value
@@ -46,6 +50,31 @@ def test_arrays_and_words_come_out_as_they_went_in(positions, rows, notice):
     np.testing.assert_array_equal(out["positions"], knob.positions)
     assert header["notice"] == notice
     assert header["all"]["a"] == {"precision": 0.5, "recall": None, "f": None, "kept": 2.0}
+
+
+@given(st.integers(30, 60), st.integers(1, 90), st.booleans())
+def test_figures_of_every_question_travel_exactly_and_only_to_the_zoom_that_draws_them(questions, positions, every):
+    f = np.random.default_rng(positions).integers(0, 7, (questions, positions)) / 6
+    f[0, 0] = np.nan
+    steps = Steps(np.zeros((4, positions)), np.zeros((4, positions)), np.zeros((3, positions), bool), None, f)
+    sent = pack(
+        payload(Knob("k", "keep", 0.0, np.arange(float(positions)), steps=steps), zoom="all" if every else "one")
+    )
+    out = unpack(sent)["stages"][0]["knobs"][0]["steps"]
+    if every:
+        np.testing.assert_array_equal(out["per_question"], f)
+        assert out["kept"] is None
+    else:
+        assert out["per_question"] is None
+        assert out["kept"].shape == (3, positions)
+
+
+def test_of_very_many_questions_only_the_knob_in_the_hand_has_its_figures():
+    f = np.zeros((2000, 60))
+    knobs = [Knob(name, name, 0.0, np.arange(60.0), steps=Steps(f[:4], f[:4], None, None, f)) for name in "kl"]
+    for grabbed, expected in (None, [False, False]), ((0, "l"), [False, True]):
+        out = unpack(pack(payload(*knobs, zoom="all", grabbed=grabbed)))["stages"][0]["knobs"]
+        assert [knob["steps"]["per_question"] is not None for knob in out] == expected
 
 
 def test_an_array_of_another_type_is_refused():

@@ -89,7 +89,7 @@ function curve(state, header, width, room) {
     const label = row.relevant === null ? "unjudged" : row.relevant ? "relevant" : "irrelevant";
     const mark = svg("g", { class: `dot ${label}`, transform: `translate(${x(i)} ${y(row.a.score)})` },
       svg("title", {}, `rank ${row.a.rank ?? "–"}, ${data.score_name} ${knobValue(row.a.score, 4)}, ${label}\n${row.rest ? `${row.rest} ` : ""}${row.head}`), svg("circle", { class: "hit", r: Math.max(radius, 7) }), svg("circle", { class: "marker", r: radius }));
-    if (label === "relevant") mark.append(svg("path", { class: "glyph relevant", d: "M-4 -11.5 -1.2 -8.8 4 -14.5" }));
+    if (label === "relevant") mark.append(svg("path", { class: "glyph relevant", d: "M-4 -11.5 -1.2 -8.8 4 -14.5", transform: last > 60 ? "translate(0 1.5) scale(.7)" : null }));
     mark.addEventListener("click", () => { state.parts.rows.show(row.id); state.send("select", { id: row.id }); });
     return { row, mark, at: x(i) };
   });
@@ -213,10 +213,12 @@ function sweep(state, header, width) {
   const x = scale(0, Math.max(1, n - 1), LEFT + 6, width - RIGHT - 26);
   const box = panel(width, height, `All questions by ${at.knob.title}`, `${at.knob.title} →`, "", y, [0, 0.25, 0.5, 0.75, 1], (tick) => knobValue(tick, 2));
   for (let i = 0; i < n; i += Math.max(1, Math.ceil(n / 5))) box.append(svg("text", { class: "tick", x: x(i), y: height - BOTTOM + 15, "text-anchor": "middle" }, knobValue(positions[i], at.knob.digits)));
-  const names = ["P", "R", "F₁"].map((word, line) => ({ word, line, y: y(means[line * n + n - 1]) }));
+  const names = ["P", "R", "F₁"].map((word, line) => ({ word, line, y: y(means[line * n + n - 1] || 0) }));
   [...names].sort((one, other) => one.y - other.y).forEach((name, i, all) => { if (i && name.y - all[i - 1].y < 12) name.y = all[i - 1].y + 12; });
   for (const { word, line, y: end } of names) {
-    const path = [...means.subarray(line * n, line * n + n)].map((value, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+    const values = means.subarray(line * n, line * n + n);
+    // a position that the pipeline refuses leaves a hole
+    const path = [...values].map((value, i) => (Number.isNaN(value) ? "" : `${i && !Number.isNaN(values[i - 1]) ? "L" : "M"}${x(i).toFixed(1)} ${y(value).toFixed(1)}`)).join("");
     box.append(svg("path", { class: `mean m${line}`, d: path }), svg("text", { class: "mean-name", x: width - RIGHT - 22, y: end + 4 }, word));
   }
   const rule = svg("line", { class: "dash", y1: TOP, y2: height - BOTTOM }), text = svg("text", { class: "dash-text", y: TOP - 1 });
@@ -238,7 +240,12 @@ function sweep(state, header, width) {
       const flip = x(position) > width * 0.6;
       attribute(text, "x", x(position) + (flip ? -5 : 5)); attribute(text, "text-anchor", flip ? "end" : "start");
       write(text, knobValue(value, at.knob.digits));
-      dots.forEach((dot, line) => { attribute(dot, "cx", x(position)); attribute(dot, "cy", y(means[line * n + position])); });
+      dots.forEach((dot, line) => { 
+        const mean = means[line * n + position];
+        attribute(dot, "visibility", Number.isNaN(mean) ? "hidden" : null);
+        attribute(dot, "cx", x(position));
+        attribute(dot, "cy", y(mean || 0));
+      });
     },
   };
 }
@@ -266,17 +273,37 @@ function quarters(header) {
 function waterfall(header, width) {
   const [a, b] = header.pipelines.map((pipe) => header.array(pipe.f));
   if (!a || !b) return { node: el("p", { class: "empty" }, "There is no B to compare with.") };
-  const height = 330, changes = [...a].map((value, i) => value - b[i]).filter((value) => !Number.isNaN(value)).sort((one, other) => one - other);
-  const [low, high] = [Math.min(-0.05, ...changes) * 1.05, Math.max(0.05, ...changes) * 1.05];
+  const height = 330;
+  const changes = [...a].map((value, index) => ({ index, value: value - b[index] })).filter(({ value }) => !Number.isNaN(value)).sort((one, other) => one.value - other.value);
+  const [low, high] = [Math.min(-0.05, ...changes.map(({ value }) => value)) * 1.05, Math.max(0.05, ...changes.map(({ value }) => value)) * 1.05];
   const y = scale(low, high, height - BOTTOM, TOP + 6);
   const { ticks, written } = ticksOf(low, high, 5);
   const box = panel(width, height, "F₁ of A − B, question by question", "questions, worst change first →", "", y, ticks, written);
   const slot = (width - LEFT - RIGHT) / Math.max(1, changes.length);
-  changes.forEach((value, i) => box.append(svg("rect", { class: `step ${value > 1e-9 ? "up" : value < -1e-9 ? "down" : "same"}`, x: LEFT + i * slot + slot * 0.1, width: Math.max(0.8, slot * 0.8), y: Math.min(y(0), y(value)) - 0.5, height: Math.max(1, Math.abs(y(value) - y(0))) })));
-  box.append(svg("line", { class: "zero", x1: LEFT, x2: width - RIGHT, y1: y(0), y2: y(0) }));
-  const mean = changes.reduce((sum, value) => sum + value, 0) / Math.max(1, changes.length);
-  box.append(svg("line", { class: "dash", x1: LEFT, x2: width - RIGHT, y1: y(mean), y2: y(mean) }), svg("text", { class: "dash-text", x: LEFT + 6, y: y(mean) - 5 }, `mean ${mean < 0 ? "−" : "+"}${measure(Math.abs(mean))}`));
-  return { node: el("div", { class: "curves" }, box) };
+  const bars = changes.map((_, i) => svg("rect", { x: LEFT + i * slot + slot * 0.1, width: Math.max(0.8, slot * 0.8) }));
+  const mean = svg("line", { class: "dash", x1: LEFT, x2: width - RIGHT }), text = svg("text", { class: "dash-text", x: LEFT + 6 });
+  box.append(...bars, svg("line", { class: "zero", x1: LEFT, x2: width - RIGHT, y1: y(0), y2: y(0) }), mean, text);
+  let stands = false;
+  return {
+    node: el("div", { class: "curves" }, box),
+    paint(figures) {
+      if (stands && !figures.moved) return;
+      stands = !figures.moved;
+      let sum = 0;
+      changes.forEach(({ index, value }, i) => {
+        const now = figures.moved ? (figures.f(index) ?? NaN) - b[index] : value;
+        const seen = Math.max(low, Math.min(high, Number.isNaN(now) ? 0 : now));
+        sum += now;
+        attribute(bars[i], "class", `step ${seen > 1e-9 ? "up" : seen < -1e-9 ? "down" : "same"}`);
+        attribute(bars[i], "y", Math.min(y(0), y(seen)) - 0.5);
+        attribute(bars[i], "height", Math.max(1, Math.abs(y(seen) - y(0))));
+      });
+      const average = sum / Math.max(1, changes.length);
+      const at = Number.isNaN(average) ? 0 : average;
+      attribute(mean, "y1", y(at)); attribute(mean, "y2", y(at)); attribute(text, "y", y(at) - 5);
+      write(text, Number.isNaN(average) ? "" : `mean ${at < 0 ? "−" : "+"}${measure(Math.abs(at))}`);
+    },
+  };
 }
 
 /** Losses: relevant chunks stage by stage, and the button that opens the stage which took them. */

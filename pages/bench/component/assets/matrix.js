@@ -22,6 +22,7 @@ export function makeMatrix(state) {
     const sortable = (index) => (Number.isNaN(delta(index)) ? Infinity : delta(index));
     order.sort((one, other) => sortable(one) - sortable(other) || one - other);
     node.style.setProperty("--pipes", header.pipelines.length);
+    node.classList.toggle("three", header.pipelines.length > 2);
     heads.replaceChildren(el("span", { class: "question-head" }, `${order.length} question${order.length === 1 ? "" : "s"}, worst change first`),
       ...header.pipelines.map((pipe) => el("span", { class: "pipe-head", title: pipe.name }, el("b", {}, pipe.key), ` ${pipe.name}`)), el("span", { class: "delta-head" }, b ? "F₁ of A against B" : ""));
     at = Math.min(at, Math.max(0, order.length - 1));

@@ -1,6 +1,6 @@
 // The payload as it arrived, and looking figures up in it. Layout: pages/bench/payload.py.
 
-const VIEWS = { f8: Float64Array, f4: Float32Array, i4: Int32Array, i1: Int8Array, u1: Uint8Array };
+const VIEWS = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u2: Uint16Array, u1: Uint8Array };
 
 /** The header, with every array in reach through `array(reference)`. */
 export function decode(data) {
@@ -9,12 +9,20 @@ export function decode(data) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   const views = new Map();
+  const view = ({ at, type, shape, values }) => {
+    const start = 4 + length + at, size = shape.reduce((product, one) => product * one, 1);
+    if (type === "bit") {
+      const bytes = new Uint8Array(buffer, start, Math.ceil(size / 8));
+      return Uint8Array.from({ length: size }, (_, i) => (bytes[i >> 3] >> (7 - (i & 7))) & 1);
+    }
+    const array = new VIEWS[type](buffer, start, size);
+    if (!values) return array;
+    const table = view(values);
+    return Float64Array.from(array, (place) => table[place]);
+  };
   header.array = (reference) => {
     if (!reference) return null;
-    if (!views.has(reference)) {
-      const size = reference.shape.reduce((product, one) => product * one, 1);
-      views.set(reference, new VIEWS[reference.type](buffer, 4 + length + reference.at, size));
-    }
+    if (!views.has(reference)) views.set(reference, view(reference));
     return views.get(reference);
   };
   return header;

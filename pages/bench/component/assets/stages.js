@@ -125,7 +125,7 @@ function makeKnob(state, stage, place) {
     const means = header.array(now.steps?.means);
     const path = means ? outline([...means.subarray(2 * positions.length, 3 * positions.length)]) : "";
     attribute(line, "d", path);
-    attribute(area, "d", path && `${path}L${SPARK.width} ${SPARK.height}L0 ${SPARK.height}Z`);
+    attribute(area, "d", path && `${path}V${SPARK.height}H${path.slice(1).split(" ", 1)[0]}Z`);
   }
 
   function paint(header, now) {
@@ -148,9 +148,10 @@ function makeKnob(state, stage, place) {
 
 /** F₁ over the positions as an outline under the slider: where it pays to drag, seen before dragging. */
 function outline(values) {
-  const low = Math.min(...values), high = Math.max(...values);
+  const known = values.filter((value) => !Number.isNaN(value));
+  const low = Math.min(...known), high = Math.max(...known);
   if (!(high > low)) return "";
   const x = (i) => ((i / (values.length - 1)) * SPARK.width).toFixed(2);
   const y = (value) => (SPARK.height - 1 - ((value - low) / (high - low)) * (SPARK.height - 2)).toFixed(2);
-  return values.map((value, i) => `${i ? "L" : "M"}${x(i)} ${y(value)}`).join("");
+  return values.map((value, i) => (Number.isNaN(value) ? "" : [x(i), y(value)].join(" "))).filter(Boolean).map((at, i) => `${i ? "L" : "M"}${at}`).join("");
 }
