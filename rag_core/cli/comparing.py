@@ -3,59 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from rag_core.cli.evaluating import narrowed, opened
 from rag_core.cli.grouping import grouped
-from rag_core.cli.live import SourceName
-from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Split, Workspace
+from rag_core.cli.options import Json, Lists, MinGrade, Split
 from rag_core.cli.output import emit
+from rag_core.cli.progress import Bar
 from rag_core.cli.replay import Pipelines, chosen, laid_over, measures_of, shown
+from rag_core.cli.sessions import WorksOn, lists_stand_on, look_at, narrowed, stands_on
 from rag_core.errors import InputError
-from rag_core.workspace import resolve_workspace
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What pipelines are measured on: recorded lists or an eval set, all of it or a part."""
+class Part:
+    """Recorded lists in place of a project, and which of the questions."""
 
     lists: Path | None = Lists
-    eval_set: str | None = EvalSetName
-    collection: str | None = Collection
-    source: str | None = SourceName
     split: str | None = Split
     tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag.")
     min_grade: int | None = MinGrade
-    workspace: Path | None = Workspace
 
-    @contextmanager
-    def opened(self, specs: list[str]) -> Iterator[tuple[list[Any], list[Any], int]]:
-        """(cases, pipelines ready to run, the grade from which a chunk is relevant)."""
-        if (self.lists is None) == (self.eval_set is None):
-            raise InputError("expected either --lists FILE or --eval-set NAME")
-        pipelines = [laid_over(spec) for spec in specs]
+    def starts(self, works_on: WorksOn, specs: list[str]) -> tuple[Any, list[Any], list[Any], int, dict[str, Any]]:
+        """(session, cases, pipelines, the grade from which a chunk is relevant, what the figures stand on).
+
+        The session is None for a file of lists.
+        """
         if self.lists is not None:
             from rag_core.records import load_lists
 
+            works_on.refuse_beside(self.lists)
+            pipelines = [laid_over(spec) for spec in specs]
             cases = [case for case in load_lists(self.lists) if self.tag is None or self.tag in case.query.tags]
             if not cases:
                 raise InputError(f"{self.lists} has no query with tag {self.tag!r}, expected one that it has")
-            yield cases, pipelines, self.min_grade or 1
-            return
-        folder = resolve_workspace(self.workspace)
-        with opened(str(self.eval_set), self.collection, self.source, folder) as whole:
-            one = narrowed(whole, self.split, self.tag, None, None)
-            yield one.cases, one.runnable(pipelines), self.min_grade or one.eval_set.min_grade
+            return None, cases, pipelines, self.min_grade or 1, lists_stand_on(cases, pipelines)
+        session = works_on.session(self.min_grade)
+        cases = narrowed(session, self.split, self.tag)
+        pipelines = [session.ready(laid_over(spec, session=session)) for spec in specs]
+        facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
+        return session, cases, pipelines, session.min_grade, facts
 
 
 @grouped
 def compare(
-    measured: Measured,
+    works_on: WorksOn,
+    part: Part,
     pipeline: list[str] = Pipelines,
     query: str | None = typer.Option(None, "-t", help="The query with this id side by side, with every reason."),
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure of differences, contrasts and slices."),
@@ -71,13 +67,18 @@ def compare(
 
     if len(pipeline or ()) < 2:
         raise InputError(f"compare got {len(pipeline or ())} pipelines, expected at least two --pipeline")
-    with measured.opened(pipeline) as (cases, pipelines, least):
+    session, cases, pipelines, least, stood = part.starts(works_on, pipeline)
+    if session is None:
         tallies = measure_all(cases, pipelines, least, measures_of([measure]))
-        facts = compare_json(tallies, measure, seed, order, most)
-        if query is not None:
-            reports = run_all(chosen(cases, [query], None), pipelines, least)
-            names = [report.name for report in reports]
-            facts["query"] = side_by_side_json([report.outcomes[0] for report in reports], names, least)
+    else:
+        tallies = session.measure(pipelines, cases, Bar("measured"), measures_of([measure]))
+    facts = compare_json(tallies, measure, seed, order, most)
+    if query is not None:
+        wanted = chosen(cases, [query], None)
+        reports = run_all(wanted, pipelines, least) if session is None else session.reports(pipelines, wanted)
+        names = [report.name for report in reports]
+        facts["query"] = side_by_side_json([report.outcomes[0] for report in reports], names, least)
+    facts |= stood
     if json:
         emit(facts)
         return
@@ -103,7 +104,8 @@ def _lines(facts: dict[str, Any], measure: str) -> Iterator[str]:
 
 @grouped
 def attribute(
-    measured: Measured,
+    works_on: WorksOn,
+    part: Part,
     pipeline: list[str] = Pipelines,
     json: bool = Json,
 ) -> None:
@@ -112,13 +114,13 @@ def attribute(
     from rag_core.evaluate.compare_report import attribution_json
     from rag_core.evaluate.experiment import unique_names
 
-    with measured.opened(pipeline or ["fixed-15"]) as (cases, pipelines, least):
-        found = [
-            attribution_json(name, attributed(cases, one, least))
-            for name, one in zip(unique_names(pipelines), pipelines, strict=True)
-        ]
+    session, cases, pipelines, least, stood = part.starts(works_on, pipeline or ["fixed-15"])
+    found = [
+        attribution_json(name, attributed(cases if session is None else session.starts(one, cases), one, least))
+        for name, one in zip(unique_names(pipelines), pipelines, strict=True)
+    ]
     if json:
-        emit({"pipelines": found})
+        emit({"pipelines": found} | stood)
         return
     for one in found:
         typer.echo("\n".join(_attribution_lines(one)))

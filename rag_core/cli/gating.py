@@ -7,26 +7,26 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.evaluating import narrowed, opened
-from rag_core.cli.live import SourceName
-from rag_core.cli.options import Collection, Json, Split, Workspace
+from rag_core.cli.evaluating import about
+from rag_core.cli.grouping import grouped
+from rag_core.cli.options import Json, Split
 from rag_core.cli.output import emit
+from rag_core.cli.progress import Bar
 from rag_core.cli.replay import Pipelines, eval_set_of, laid_over, measures_of
 from rag_core.cli.run_saving import RunOut, find_run
+from rag_core.cli.sessions import WorksOn, lists_stand_on, look_at, narrowed, open_session, project_named, stands_on
 from rag_core.errors import GateFailed, Inconclusive
-from rag_core.workspace import resolve_workspace
 
 
+@grouped
 def gate(
+    works_on: WorksOn,
     baseline: str = typer.Option(..., "--baseline", help="The baseline: a run file, or a stored run's id."),
     pipeline: list[str] = Pipelines,
     baseline_pipeline: str | None = typer.Option(
         None, "--baseline-pipeline", help="Which pipeline of the baseline run; default: its first."
     ),
-    lists: Path | None = typer.Option(None, "--lists", help="Recorded lists to run over, in place of an eval set."),
-    eval_set: str | None = typer.Option(None, "--eval-set", help="Default: the one the baseline was measured on."),
-    collection: str | None = Collection,
-    source: str | None = SourceName,
+    lists: Path | None = typer.Option(None, "--lists", help="Recorded lists to run over, in place of a project."),
     split: str | None = Split,
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure that decides."),
     margin: float = typer.Option(0.0, "--margin", help="How much worse is still accepted."),
@@ -36,20 +36,25 @@ def gate(
     markdown: Path | None = typer.Option(None, "--markdown", help="Write a summary for a pull request."),
     junit: Path | None = typer.Option(None, "--junit", help="Write JUnit XML."),
     run_out: Path | None = RunOut,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Exit 0 where nothing got worse, 1 on a regression, 4 where that cannot be told (docs/gate.md)."""
+    """Exit 0 where nothing got worse, 1 on a regression, 4 where that cannot be told (docs/gate.md).
+
+    The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
+    """
     from rag_core.evaluate.gate import GateRules, judge
     from rag_core.evaluate.gate_report import gate_json, gate_junit, gate_markdown
     from rag_core.evaluate.run_file import dump_run
     from rag_core.files import write_whole
 
     rules = GateRules(measure, margin, alpha, min_queries, seed)
-    before = find_run(baseline, workspace)
-    specs = [laid_over(spec) for spec in pipeline or ["fixed-15"]]
-    after = _measured(before, specs, lists, eval_set, collection, source, split, rules, workspace)
-    results = judge(before, after, rules, baseline_pipeline)
+    before = find_run(baseline, works_on.workspace)
+    least, measures = before.document["min_grade"], measures_of([rules.measure])
+    if lists is not None:
+        after, known, facts = _over_lists(works_on, lists, pipeline or ["fixed-15"], least, measures, rules)
+    else:
+        after, known, facts = _over_project(works_on, before, pipeline or ["fixed-15"], split, least, measures, rules)
+    results = judge(before, after, rules, baseline_pipeline, known)
     for path, text in (
         (markdown, gate_markdown(results, rules)),
         (junit, gate_junit(results, rules)),
@@ -58,39 +63,48 @@ def gate(
         if path is not None:
             write_whole(path, text)
     if json:
-        emit(gate_json(results, rules, after.id, before.id))
+        emit(gate_json(results, rules, after.id, before.id) | facts)
     _end(results, quiet=json)
 
 
-def _measured(
-    before: Any,
-    specs: list[Any],
-    lists: Path | None,
-    eval_set: str | None,
-    collection: str | None,
-    source: str | None,
-    split: str | None,
-    rules: Any,
-    workspace: Path | None,
-) -> Any:
-    """The run of the candidates, over the lists or the eval set, with the baseline's idea of relevant."""
+def _over_lists(
+    works_on: WorksOn, lists: Path, specs: list[str], least: int, measures: Any, rules: Any
+) -> tuple[Any, set[str], dict[str, Any]]:
+    """The run of the candidates over recorded lists, the ids of their chunks, and what the figures stand on."""
+    from rag_core.evaluate.experiment import start_of
     from rag_core.evaluate.snapshot import About, Recorder
     from rag_core.evaluate.tally import measure_all
+    from rag_core.records import load_lists
 
-    least, measures = before.document["min_grade"], measures_of([rules.measure])
-    if lists is not None:
-        from rag_core.records import load_lists
+    works_on.refuse_beside(lists)
+    cases, pipelines = load_lists(lists), [laid_over(spec) for spec in specs]
+    recorder = Recorder(pipelines, least, About("gate", eval_set_of(lists), rules.seed))
+    measure_all(cases, pipelines, least, measures, watch=recorder.add)
+    known = {hit.chunk.id for case in cases for hit in start_of(case).hits}
+    return recorder.run(), known, lists_stand_on(cases, pipelines)
 
-        recorder = Recorder(specs, least, About("gate", eval_set_of(lists), rules.seed))
-        measure_all(load_lists(lists), specs, least, measures, watch=recorder.add)
-        return recorder.run()
-    name = eval_set or before.document["eval_set"]
-    with opened(name, collection, source, resolve_workspace(workspace)) as whole:
-        one = narrowed(whole, split, None, None, None)
-        runnable = one.runnable(specs)
-        recorder = Recorder(runnable, least, one.about("gate", rules.seed))
-        measure_all(one.cases, runnable, least, measures, watch=recorder.add)
-        return recorder.run()
+
+def _over_project(
+    works_on: WorksOn, before: Any, specs: list[str], split: str | None, least: int, measures: Any, rules: Any
+) -> tuple[Any, set[str], dict[str, Any]]:
+    """The same over a project: its source is asked wherever no list of today answers."""
+    from rag_core.evaluate.snapshot import Recorder
+
+    named = works_on.eval_set
+    if named is None and project_named(works_on.project) is None:
+        named = before.document["eval_set"]
+    session = open_session(
+        works_on.folder, works_on.project, named, works_on.collection, works_on.source, min_grade=least
+    )
+    cases = narrowed(session, split)
+    pipelines = [session.ready(laid_over(spec, session=session)) for spec in specs]
+    recorder = Recorder(pipelines, least, about(session, "gate", rules.seed))
+    for outcomes in session.stream(pipelines, cases, measures, Bar("searched")):
+        recorder.add(outcomes)
+    facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
+    known = set(session.source.by_id)
+    session.close()
+    return recorder.run(), known, facts
 
 
 def _end(results: list[Any], quiet: bool) -> None:

@@ -1,4 +1,4 @@
-"""Commands on collections and other sources: `query`, `capture`. `ingest` is in ingesting.py."""
+"""Commands on a source: `query`, `capture`. `ingest` is in ingesting.py."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from typing import Any
 import typer
 
 from rag_core.cli.grouping import grouped
-from rag_core.cli.live_index import expire, remember, searched
-from rag_core.cli.live_index import opened_set as opened_set
-from rag_core.cli.options import Collection, Json, Workspace
+from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.progress import Bar
 from rag_core.cli.replay import Short, laid_over, show, show_traces
+from rag_core.cli.sessions import (
+    Approximate,
+    ProjectName,
+    SourceName,
+    WorksOn,
+    expire,
+    open_session,
+    remember,
+    stands_on,
+)
 from rag_core.workspace import resolve_workspace
 
-EvalSetName = typer.Option(..., "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
-SourceName = typer.Option(None, "--source", help="module:function that searches, in place of a collection.")
-Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a child process instead of exactly.")
 Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
 
 
@@ -27,6 +32,7 @@ Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts o
 def query(
     short: Short,
     text: str = typer.Argument(..., help="The question."),
+    project: str | None = ProjectName,
     collection: str | None = typer.Option(None, "--collection", help="The collection's name."),
     source: str | None = SourceName,
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
@@ -38,28 +44,38 @@ def query(
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Ask one question of a collection: what is found, what the filters drop and why."""
-    from rag_core import workbench
+    """Ask one question of a source: what is found, what the filters drop and why."""
     from rag_core.evaluate.experiment import run_all
     from rag_core.retrieve.question import check_question
     from rag_core.types import Case, Query
 
     case = Case(Query("query", check_question(text)))
-    specs = [laid_over(spec, short) for spec in pipeline or ["fixed-15"]]
-    index = searched(resolve_workspace(workspace), collection, source, approximate)
-    try:
-        reports = run_all([case], [workbench.live(spec, index) for spec in specs])
-    finally:
-        getattr(index, "close", lambda: None)()
-    remember(reports, collection or str(source), resolve_workspace(workspace))
+    folder = resolve_workspace(workspace)
+    session = open_session(folder, project, None, collection, source, approximate=approximate)
+    searchable(session)
+    specs = [session.ready(laid_over(spec, short, session)) for spec in pipeline or ["fixed-15"]]
+    reports = run_all([case], specs)
+    remember(reports, session.project.source.name, folder)
     if debug:
         show_traces(reports)
     if json:
-        show(reports, [], True)
+        show(reports, [], True, facts=stands_on(session, specs, [case]))
     else:
         for report in reports:
             typer.echo("\n".join(_listing(report)))
-    expire(resolve_workspace(workspace))
+    session.close()
+    expire(folder)
+
+
+def searchable(session: Any) -> None:
+    """Refuse a project of recorded lists where a new question is asked or lists are captured."""
+    from rag_core.errors import InputError
+
+    if not session.live:
+        raise InputError(
+            f"project {session.project.name} holds recorded lists, which cannot be searched, expected --collection "
+            "NAME or --source module:function"
+        )
 
 
 def _listing(report: Any) -> list[str]:
@@ -68,59 +84,59 @@ def _listing(report: Any) -> list[str]:
 
     (outcome,) = report.outcomes
     result = outcome.result
-    lines = [f"{report.name} · {result.metric} distance"]
+    fused = any("rrf" in hit.scores for hit in result.hits)
+    lines = [f"{report.name} · " + ("fused score (rrf) with " if fused else "") + f"{result.metric} distance"]
     for hit in result.hits:
         weak = "  (weak match)" if is_weak(hit, result.metric) else ""
-        lines.append(f"  {hit.rank:>4}  {_distance(hit)}  {hit.chunk.title or hit.chunk.id}{weak}")
+        lines.append(f"  {hit.rank:>4}  {_score(hit)}  {hit.chunk.title or hit.chunk.id}{weak}")
     steps = " → ".join(f"{step.stage} {step.left}" for step in result.steps)
     lines.append(f"  kept {len(result.hits)}, dropped {len(result.drops)} ({steps})")
     lines += [f"  {one.stage} fell back: {one.reason}" for one in result.fallbacks]
     return [*lines, *(f"  {one.stage}: {one.text}" for one in result.notices if not one.chunk_id)]
 
 
-def _distance(hit: Any) -> str:
-    """The distance, else the score that the list has, with its name."""
+def _score(hit: Any) -> str:
+    """What the list is ordered by: the fused score with the distance, the distance, else every score by its name."""
+    fused = hit.scores.get("rrf")
     if hit.distance is not None:
-        return f"{hit.distance:.4f}"
+        return f"{hit.distance:.4f}" if fused is None else f"rrf {fused:.5f}  {hit.distance:.4f}"
     return "  ".join(f"{name} {value:.4f}" for name, value in hit.scores.items())
 
 
+@grouped
 def capture(
-    eval_set: str = EvalSetName,
+    works_on: WorksOn,
     out: Path = typer.Option(..., "--out", help="The JSONL file of recorded lists to write."),
-    collection: str | None = Collection,
-    source: str | None = SourceName,
     depth: int = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query."),
     pipeline: str | None = typer.Option(
         None, "--pipeline", "-p", help="Whose source and query rewriting to ask; default: vector search."
     ),
     approximate: bool = Approximate,
     engine: str | None = Engine,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Ask every query of an eval set once, deep, and keep the lists: tune on them for ever. Resumes."""
+    """Ask every question once, deep, and write the lists with texts, rules and labels: a file to keep. Resumes."""
     from rag_core import workbench
     from rag_core.evaluate.capture import capture_to_file
     from rag_core.spec import read_pipeline
 
-    folder = resolve_workspace(workspace)
-    found, index = opened_set(eval_set, collection, folder, approximate, source)
+    session = works_on.session(approximate=approximate)
+    searchable(session)
+    index, cases, name = session.source.index, list(session.cases), session.project.labels
     with ExitStack() as stack:
-        stack.callback(getattr(index, "close", lambda: None))
+        stack.callback(session.close)
         spec = read_pipeline(pipeline) if pipeline else None
-        stage = workbench.source_of(index, depth, spec, found.name)
-        mark = workbench.capture_fingerprint(index, depth, found.cases, spec, found.name)
+        stage = workbench.source_of(index, depth, spec, name)
+        mark = workbench.capture_fingerprint(index, depth, cases, spec, name)
         ask = None
         if engine is not None:
             from rag_core.cli.spread import place_of
             from rag_core.engine import cluster, jobs
 
-            place = place_of(folder, eval_set, found, index, source, approximate)
-            ask = jobs.asker(stack.enter_context(cluster.opened(engine)), place, depth, spec)
-        asked = capture_to_file(found.cases, stage, out, mark, Bar("captured"), ask=ask)
-    facts = {"out": str(out), "queries": len(found.cases), "asked": asked, "depth": depth, "fingerprint": mark}
-    if json:
-        emit(facts)
-    else:
-        typer.echo(f"{len(found.cases)} queries, {depth} candidates each → {out}")
+            ask = jobs.asker(stack.enter_context(cluster.opened(engine)), place_of(session), depth, spec)
+        asked = capture_to_file(cases, stage, out, mark, Bar("captured"), ask=ask)
+        facts = {"out": str(out), "queries": len(cases), "asked": asked, "depth": depth, "fingerprint": mark}
+        if json:
+            emit(facts | stands_on(session, [spec] if spec else [], cases))
+        else:
+            typer.echo(f"{len(cases)} queries, {depth} candidates each → {out}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +80,7 @@ def replay(
     json: bool = Json,
 ) -> None:
     """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
+    from rag_core.cli.sessions import lists_stand_on
     from rag_core.evaluate.experiment import run_all
     from rag_core.evaluate.report import comparison_json
     from rag_core.evaluate.snapshot import About
@@ -99,10 +100,11 @@ def replay(
     cases = chosen(cases, name, first)
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
     reports = run_all(cases, pipelines, min_grade, measures_of(measure))
+    facts = lists_stand_on(cases, pipelines)
     if debug:
         show_traces(reports)
     keeping.keep(reports, About(keeping.run_name, eval_set_of(file), seed), workspace)
-    show(reports, comparison_json(reports, seed), json)
+    show(reports, comparison_json(reports, seed), json, facts=facts)
 
 
 def eval_set_of(file: Path) -> str:
@@ -123,13 +125,18 @@ def chosen(cases: list[Any], names: list[str] | None, first: int | None) -> list
     return cases[:first] if first else cases
 
 
-def laid_over(source: str, short: Short | None = None) -> Pipeline:
-    """The pipeline of a spec with the short options laid over it and its handles in place."""
+def laid_over(source: str, short: Short | None = None, session: Any = None) -> Pipeline:
+    """The pipeline of a spec with the short options laid over it and its handles in place.
+
+    A session knows the names its project gave; it hands the stages what they need when they run.
+    """
     from rag_core.resources import with_entities, with_judge
     from rag_core.spec import read_pipeline
 
-    pipeline = read_pipeline(source)
-    return with_judge(with_entities(pipeline if short is None else short.over(pipeline)))
+    pipeline = read_pipeline(source) if session is None else session.pipeline(source)
+    if short is not None:
+        pipeline = short.over(pipeline)
+    return with_judge(with_entities(pipeline)) if session is None else pipeline
 
 
 def measures_of(names: list[str] | None) -> Any:
@@ -158,12 +165,21 @@ def candidates(outcome: Any) -> int:
     return len({hit.chunk.id for hit in (*result.hits, *(drop.hit for drop in result.drops))})
 
 
-def show(reports: list[Any], comparison: list[dict[str, Any]], as_json: bool, notices: Sequence[str] = ()) -> None:
-    """The reports as JSON or as a short table; `notices` are what whoever reads the figures must know."""
+def show(
+    reports: list[Any],
+    comparison: list[dict[str, Any]],
+    as_json: bool,
+    notices: Sequence[str] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """The reports as JSON or as a short table; `notices` are what whoever reads the figures must know.
+
+    `facts` is what the figures stand on.
+    """
     from rag_core.evaluate.report import report_json
 
     if as_json:
-        emit(report_json(reports, comparison) | ({"notices": list(notices)} if notices else {}))
+        emit({**report_json(reports, comparison), **(facts or {}), **({"notices": list(notices)} if notices else {})})
         return
     for notice in notices:
         typer.echo(f"note: {notice}")
@@ -200,6 +216,8 @@ def shown(value: float | None) -> str:
 
 def comparison_line(row: dict[str, Any]) -> str:
     """A comparison in one line."""
+    if row["delta"] is None:
+        return f"{row['b']} − {row['a']}: no question has a relevant label, so nothing is compared"
     interval = "" if row["ci"] is None else f" [{row['ci'][0]:+.3f}, {row['ci'][1]:+.3f}]"
     p = row["p"] if row["p_corrected"] is None else row["p_corrected"]
     said = "" if p is None else f", p {'< 0.001' if p < 0.001 else f'{p:.3f}'} ({row['correction'] or 'uncorrected'})"

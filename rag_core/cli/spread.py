@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,25 @@ from rag_core.cli.replay import comparison_line, shown
 from rag_core.errors import InputError
 
 
-def place_of(folder: Path, eval_set: str, found: Any, index: Any, source: str | None, approximate: bool) -> Any:
-    """What queries of an eval set a cluster asks, and of which collection."""
+def place_of(session: Any) -> Any:
+    """What queries of a project a cluster asks, and of which collection."""
     from rag_core.engine.jobs import Place
+    from rag_core.project.project import CALLABLE
 
-    if source is not None:
+    project = session.project
+    if project.source.kind == CALLABLE:
         raise InputError("--engine got a --source, which workers cannot be handed, expected a collection")
-    if index is None:
-        return Place(folder, eval_set, found.name)
-    return Place(folder, eval_set, found.name, index.snapshot.name, approximate, str(index.fingerprint))
+    if not session.live:
+        return Place(project.workspace, str(project.folder), project.labels)
+    index = session.source.index
+    return Place(
+        project.workspace,
+        str(project.folder),
+        project.labels,
+        project.source.name,
+        session.approximate,
+        str(index.fingerprint),
+    )
 
 
 def evaluate_spread(
@@ -34,6 +44,7 @@ def evaluate_spread(
     measures: Sequence[Any],
     seed: int,
     json: bool,
+    facts: Mapping[str, Any],
 ) -> None:
     """Measure the pipelines on a cluster, print the report."""
     from rag_core.engine import cluster, jobs
@@ -46,7 +57,7 @@ def evaluate_spread(
     rows = [{**row.to_json(), "seed": seed} for row in all_pairs(values, "SetF", seed=seed)] if len(found) > 1 else []
     if json:
         reports = [one.report for one in found]
-        emit({"version": VERSION, "min_grade": min_grade, "pipelines": reports, "comparison": rows})
+        emit({"version": VERSION, "min_grade": min_grade, "pipelines": reports, "comparison": rows, **facts})
         return
     for one in found:
         means = "  ".join(f"{name} {shown(value)}" for name, value in one.means.items())

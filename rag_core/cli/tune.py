@@ -10,12 +10,13 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.options import Collection, EvalSetName, Json, MinGrade, Workspace
+from rag_core.cli.grouping import grouped
+from rag_core.cli.options import Json, MinGrade
 from rag_core.cli.output import emit
+from rag_core.cli.sessions import WorksOn
 from rag_core.cli.tune_methods import METHODS, Asked
-from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, read_cases, swept_stage
+from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, figures_stand_on, read_cases, swept_stage
 from rag_core.errors import InputError
-from rag_core.workspace import resolve_workspace
 
 OWN = {
     "alpha": "conformal", "knob": "conformal", "sampler": "search", "trials": "search", "study": "search",
@@ -32,9 +33,10 @@ OBJECTIVE_HELP = (
 )
 
 
+@grouped
 def tune(
+    works_on: WorksOn,
     file: Path | None = File,
-    eval_set: str | None = EvalSetName,
     method: str = typer.Option("plane", "--method", help=METHOD_HELP),
     stage: str = StageName,
     grid: str | None = Grid,
@@ -42,7 +44,9 @@ def tune(
     constraint: str | None = typer.Option(None, "--constraint", help="A mean to keep, such as 'SetR>=0.95'."),
     folds: int = typer.Option(5, "--folds", help="Folds over the dev queries; 0 for none."),
     holdout: float | None = typer.Option(
-        None, "--holdout", help="Share of the queries held out; default: the set's own dev and test, else 0.3."
+        None,
+        "--holdout",
+        help="Share of the queries held out; default: the project's split; of a FILE its own, or 0.3.",
     ),
     alpha: float | None = typer.Option(None, "--alpha", help="conformal: the share that may be missed, 0.1."),
     knob: str | None = typer.Option(None, "--knob", help="conformal: k, min_relevance or distance_offset."),
@@ -51,23 +55,23 @@ def tune(
     study: str | None = typer.Option(None, "--study", help="search: a study of the workspace to share or resume."),
     out: Path | None = typer.Option(None, "--out", help="Write the chosen pipeline to this file (YAML or JSON)."),
     pipeline: str = Front,
-    collection: str | None = Collection,
     depth: int = Depth,
     min_grade: int | None = MinGrade,
     seed: int = typer.Option(0, help="Seed of the split, intervals and tests."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Choose a setting on the dev queries and judge it on the held-out ones against the best fixed k."""
     own = {"alpha": alpha, "knob": knob, "sampler": sampler, "trials": trials, "study": study}
     given = {name: value for name, value in own.items() if value is not None}
     run = METHODS[checked(method, given)]
-    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace, pipeline)
-    place = resolve_workspace(workspace)
+    session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
     plan = (pipeline, swept_stage(stage), grid, objective, constraint, folds, holdout, given, out, seed)
-    document, lines = run(Asked(cases, grade, place, *plan))
+    document, lines = run(Asked(session, cases, grade, works_on.folder, *plan))
     if json:
-        emit({"method": method, **document})
+        from rag_core.spec import parse_pipeline
+
+        made = [parse_pipeline(document["pipeline"])] if document["pipeline"] else []
+        emit({"method": method, **document, **figures_stand_on(session, cases, made)})
     else:
         typer.echo("\n".join(lines))
 

@@ -22,6 +22,7 @@ ALPHA, TRIALS = 0.1, 200
 class Asked:
     """What `tune` was asked: the labelled queries and every option."""
 
+    session: Any  # None for a file of lists
     cases: list[Any]
     min_grade: int
     workspace: Path
@@ -45,15 +46,23 @@ class Asked:
 
     def split(self) -> tuple[list[Any], list[Any]]:
         """The queries to choose on and the held-out ones."""
-        from rag_core.evaluate.tune import dev_and_test
+        from rag_core.evaluate.tune import dev_and_test, scored
 
+        if self.session is not None and self.holdout is None:
+            usable, split = scored(self.cases, self.min_grade), self.session.split
+            sides = split.cases(usable, "dev"), split.cases(usable, "held_out")
+            if all(sides):
+                return sides
         return dev_and_test(self.cases, self.holdout, self.seed, self.min_grade)
 
     def look(self, test: list[Any], pipeline: Any) -> int:
         """Write down a look at the held-out queries; how many there were."""
+        from rag_core.cli.sessions import look_at
         from rag_core.evaluate.looks import held_out_key, look
         from rag_core.spec import fingerprint
 
+        if self.session is not None and self.holdout is None:
+            return look_at(self.session, [pipeline], test)
         return look(self.workspace, held_out_key(test), fingerprint(pipeline))
 
     def write(self, pipeline: Any) -> None:
@@ -98,7 +107,7 @@ def _chooser(asked: Asked) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
 
     if stage_class(asked.stage).trained:
         return None, _trainer(asked)
-    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid)
+    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, session=asked.session)
     plan = partial(choose, objective=asked.objective, floor=asked.floor, min_grade=asked.min_grade)
     return swept, partial(plan, pipeline=swept, axes=axes)
 
@@ -108,7 +117,7 @@ def _trainer(asked: Asked) -> Callable[[Sequence[Any]], Any]:
 
     if asked.grid is not None or asked.constraint is not None:
         raise InputError(f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither")
-    pipeline = with_stage(asked.pipeline, asked.stage)
+    pipeline = with_stage(asked.pipeline, asked.stage, asked.session)
     return partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
 
 
@@ -158,7 +167,7 @@ def search(asked: Asked) -> Answer:
     from rag_core.resources import with_entities, with_judge
     from rag_core.store.studies import shared_storage
 
-    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, most=None)
+    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, None, asked.session)
     swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)
     dev, test = asked.split()
     study, sampler = asked.own.get("study"), asked.own.get("sampler", "tpe")

@@ -8,14 +8,15 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.live import Engine, opened_set
-from rag_core.cli.options import Collection, EvalSetName, Json, MinGrade, Workspace
+from rag_core.cli.grouping import grouped
+from rag_core.cli.live import Engine
+from rag_core.cli.options import Json, MinGrade
 from rag_core.cli.output import emit
 from rag_core.cli.progress import Bar
+from rag_core.cli.sessions import WorksOn, lists_stand_on, project_named, stands_on
 from rag_core.cli.spread import sweep_spread
 from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
 from rag_core.errors import InputError
-from rag_core.workspace import resolve_workspace
 
 FILE_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md)."
 FRONT_HELP = "The stages in front; a spec that holds the stage is swept in place, with its own settings."
@@ -27,31 +28,30 @@ Front = typer.Option("unfiltered", "--pipeline", "-p", help=FRONT_HELP)
 Depth = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query, for a set without lists.")
 
 
+@grouped
 def sweep(
+    works_on: WorksOn,
     file: Path | None = File,
-    eval_set: str | None = EvalSetName,
     stage: str = StageName,
     grid: str | None = Grid,
     pipeline: str = Front,
-    collection: str | None = Collection,
     depth: int = Depth,
     min_grade: int | None = MinGrade,
     csv: Path | None = typer.Option(None, "--csv", help="Write the rows to this CSV file."),
     parquet: Path | None = typer.Option(None, "--parquet", help="Write the rows to this Parquet file."),
     engine: str | None = Engine,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
     from rag_core.evaluate import chain
 
     stage = swept_stage(stage)
-    cases, grade = read_cases(file, eval_set, collection, depth, min_grade, workspace, pipeline)
-    swept, axes = swept_pipeline(pipeline, stage, grid)
+    session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
+    swept, axes = swept_pipeline(pipeline, stage, grid, session=session)
     if engine is None:
         table = chain.sweep(cases, swept, axes, min_grade=grade, progress=Bar("swept"))
     else:
-        table = sweep_spread(engine, cases, swept, axes, resolve_workspace(workspace), grade)
+        table = sweep_spread(engine, cases, swept, axes, works_on.folder, grade)
     rows = list(table.rows())
     if csv is not None:
         write_csv(csv, rows)
@@ -68,6 +68,7 @@ def sweep(
         "queries_total": len(cases),
         "left_out": table.means[0].size - len(rows),
         "settings_run_plainly": table.plainly,
+        **figures_stand_on(session, cases, [swept]),
     }
     if json:
         emit(document)
@@ -76,49 +77,37 @@ def sweep(
 
 
 def read_cases(
-    file: Path | None,
-    eval_set: str | None,
-    collection: str | None,
-    depth: int,
-    min_grade: int | None,
-    workspace: Path | None,
-    pipeline: str = "unfiltered",
-) -> tuple[list[Any], int]:
-    """The lists of a file or an eval set with their labels, and the grade from which a chunk counts as relevant."""
-    if (file is None) == (eval_set is None):
-        raise InputError("sweep and tune got a FILE and an --eval-set, or neither, expected one of the two")
+    works_on: WorksOn, file: Path | None, depth: int, min_grade: int | None, pipeline: str = "unfiltered"
+) -> tuple[Any, list[Any], int]:
+    """The session (None for a file), the lists with their labels, and the grade from which a chunk is relevant.
+
+    Of a project that searches, one deep list a question by the pipeline's own source.
+    """
     if file is not None:
         from rag_core.records import load_lists
 
-        return load_lists(file), min_grade or 1
-    return _of_set(str(eval_set), collection, depth, min_grade, resolve_workspace(workspace), pipeline)
+        works_on.refuse_beside(file)
+        return None, load_lists(file), min_grade or 1
+    if works_on == WorksOn(None, None, None, None, works_on.workspace) and project_named(None) is None:
+        raise InputError("sweep and tune got neither a FILE nor an --eval-set nor a --project, expected one of them")
+    from rag_core.project.session import front_of
+    from rag_core.spec import make_stage
+    from rag_core.stage import Pipeline
+
+    session = works_on.session(min_grade)
+    *rewrites, source = front_of(session.pipeline(pipeline)).stages
+    deep = make_stage(source.name, {**source.settings(), "depth": depth})
+    cases = session.capture(Pipeline((*rewrites, deep)), progress=Bar("captured"))
+    return session, cases, session.min_grade
 
 
-def _of_set(
-    eval_set: str, collection: str | None, depth: int, min_grade: int | None, workspace: Path, pipeline: str
-) -> tuple[list[Any], int]:
-    """The recorded lists of a set, or one deep run per query of its collection by the pipeline's own source."""
-    from rag_core.evaluate.sets import load_set
-    from rag_core.given import with_given
-
-    found = load_set(eval_set, workspace)
-    if found.recorded and collection is None:
-        return list(with_given(found, workspace).cases), min_grade or found.min_grade
-    from rag_core import workbench
-    from rag_core.evaluate.capture import captures
-    from rag_core.spec import read_pipeline
-
-    found, index = opened_set(eval_set, collection, workspace)
-    try:
-        return list(
-            captures(found.cases, workbench.source_of(index, depth, read_pipeline(pipeline)))
-        ), min_grade or found.min_grade
-    finally:
-        getattr(index, "close", lambda: None)()
+def figures_stand_on(session: Any, cases: list[Any], pipelines: list[Any]) -> dict[str, Any]:
+    """Fingerprints and split, of a project or of a file."""
+    return lists_stand_on(cases, pipelines) if session is None else stands_on(session, pipelines, cases)
 
 
 def swept_pipeline(
-    source: str, stage: str, grid: str | None, most: int | None = 2_000_000
+    source: str, stage: str, grid: str | None, most: int | None = 2_000_000, session: Any = None
 ) -> tuple[Any, tuple[Any, ...]]:
     """The pipeline with the stage in it, behind what the spec holds unless it holds it already, and the grid's axes."""
     from rag_core.evaluate.grid import parse_grid
@@ -128,7 +117,7 @@ def swept_pipeline(
     text = grid or ",".join(f"{row.name}={row.grid[0]}:{row.grid[1]}:{row.grid[2]}" for row in rows if row.grid)
     if not text:
         raise InputError(f"there is no default grid for {stage}, expected --grid 'name=a|b|c'")
-    return with_stage(source, stage), parse_grid(text, stage, most)
+    return with_stage(source, stage, session), parse_grid(text, stage, most)
 
 
 def swept_stage(name: str) -> str:
@@ -138,13 +127,13 @@ def swept_stage(name: str) -> str:
     return name or AdaptiveGap.__name__
 
 
-def with_stage(source: str, stage: str) -> Any:
+def with_stage(source: str, stage: str, session: Any = None) -> Any:
     """The pipeline of a spec, with the stage behind it unless it holds it already."""
     from dataclasses import replace
 
     from rag_core.spec import make_stage, read_pipeline
 
-    pipeline = read_pipeline(source)
+    pipeline = read_pipeline(source) if session is None else session.pipeline(source)
     if stage in [held.name for held in pipeline.stages]:
         return pipeline
     return replace(pipeline, stages=(*pipeline.stages, make_stage(stage)))

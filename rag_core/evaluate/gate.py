@@ -1,19 +1,20 @@
 """A gate: is a pipeline worse than a baseline by more than chance, on the same queries, labels and corpus?
 
 One question in one direction: fail where the mean of candidate − baseline lies below −margin at level alpha (one-sided
-paired permutation test, corrected for the number of candidates). Where the two may not be compared, or the queries are
-too few to tell, the answer is neither: inconclusive. How it is told is in gate_report.py.
+paired permutation test, corrected for the number of candidates). Where the two cannot be set against each other (see
+run_file.paired), or the queries are too few to tell, the answer is neither: inconclusive. How it is told is in
+gate_report.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rag_core.errors import InputError
 from rag_core.evaluate.resampling import is_exact, share_at_most, sign_flips
-from rag_core.evaluate.run_file import Run, RunPipeline, changed_besides, not_comparable
+from rag_core.evaluate.run_file import Pairing, Run, RunPipeline, changed_besides, paired
 from rag_core.evaluate.significance import RESAMPLES, TIE, Comparison, compare, holm
 
 if TYPE_CHECKING:
@@ -76,16 +77,25 @@ class GateResult:
 
 
 def judge(
-    baseline: Run, candidate: Run, rules: GateRules = GateRules(), baseline_pipeline: str | None = None
+    baseline: Run,
+    candidate: Run,
+    rules: GateRules = GateRules(),
+    baseline_pipeline: str | None = None,
+    known: Container[str] | None = None,
 ) -> list[GateResult]:
-    """A verdict on every pipeline of the candidate run against one (the first, unless named) of the baseline."""
+    """A verdict on every pipeline of the candidate run against one (the first, unless named) of the baseline.
+
+    A question that the candidate lacks counts 0 there, one that the baseline lacks is left out; another source is told,
+    other labels are recomputed on the candidate's. `known` holds the ids of the chunks that it
+    could have kept.
+    """
     before = baseline.pipeline(baseline_pipeline)
-    why_not = not_comparable(baseline, candidate)
-    if why_not:
-        sentence = f"{why_not} Make a new baseline."
+    pairs = paired(baseline, candidate, known, guards=True)
+    if pairs.problem:
+        sentence = f"{pairs.problem} Make a new baseline."
         return [GateResult(one.name, before.name, INCONCLUSIVE, sentence) for one in candidate.pipelines]
-    notices = tuple(changed_besides(baseline, candidate))
-    found = [_judged(before, after, rules, candidate) for after in candidate.pipelines]
+    notices = tuple(changed_besides(baseline, candidate, guards=True))
+    found = [_judged(before, after, rules, pairs) for after in candidate.pipelines]
     tested = [one.p for one in found if one.p is not None]
     corrected = iter(holm(tested))
     settled = [one if one.p is None else replace(one, p=next(corrected)) for one in found]
@@ -98,24 +108,24 @@ def overall(results: Sequence[GateResult]) -> str:
     return next((one for one in (FAIL, INCONCLUSIVE) if one in outcomes), PASS)
 
 
-def _judged(before: RunPipeline, after: RunPipeline, rules: GateRules, candidate: Run) -> GateResult:
+def _judged(before: RunPipeline, after: RunPipeline, rules: GateRules, pairs: Pairing) -> GateResult:
     """What a candidate's figures say, not yet decided."""
     for one in (before, after):
         if not any(rules.measure in query["values"] for query in one.queries):
             raise InputError(
                 f"{one.name[:80]!r} has no {rules.measure[:40]!r}, expected a measure both runs were made with"
             )
-    values = (before.values(rules.measure), after.values(rules.measure))
+    values = pairs.values(before, after, rules.measure)
     found = compare(*values, names=(before.name, after.name), measure=rules.measure, seed=rules.seed)
     p = None
     if found.queries >= rules.least_queries:
         import numpy as np
 
-        pairs = [(x, y) for x, y in zip(*values, strict=True) if x is not None and y is not None]
-        p = worse_p(np.asarray([y - x for x, y in pairs]) + rules.margin, seed=rules.seed)
+        scored = [(x, y) for x, y in zip(*values, strict=True) if x is not None and y is not None]
+        p = worse_p(np.asarray([y - x for x, y in scored]) + rules.margin, seed=rules.seed)
     fell_back = after.means.get("queries_fallback") or 0
     notices = (f"{fell_back} queries of {after.name} fell back",) if fell_back else ()
-    worst = _regressions(before, after, rules, candidate)
+    worst = _regressions(before, after, rules, pairs)
     return GateResult(after.name, before.name, "", "", found, p, worst, notices)
 
 
@@ -148,15 +158,19 @@ def _decided(one: GateResult, rules: GateRules) -> GateResult:
     return replace(one, outcome=PASS, sentence=f"{one.pipeline} is not shown to be worse: {figures}{power}.")
 
 
-def _regressions(before: RunPipeline, after: RunPipeline, rules: GateRules, candidate: Run) -> tuple[Regression, ...]:
+def _regressions(before: RunPipeline, after: RunPipeline, rules: GateRules, pairs: Pairing) -> tuple[Regression, ...]:
     """The queries that got worse, the worst first, with the candidate's own reasons for what it lacks."""
     found = []
-    labels, least = candidate.document["labels"], candidate.document["min_grade"]
-    for one, two in zip(before.queries, after.queries, strict=True):
-        x, y = one["values"].get(rules.measure), two["values"].get(rules.measure)
+    labels, least = pairs.second.document["labels"], pairs.second.document["min_grade"]
+    entries = [{query["id"]: query for query in pipeline.queries} for pipeline in (before, after)]
+    for query_id, x, y in zip(pairs.ids, *pairs.values(before, after, rules.measure), strict=True):
         if x is None or y is None or y - x >= -TIE:
             continue
-        grades = labels.get(one["id"], {})
+        if query_id in pairs.only_first:
+            found.append(Regression(query_id, x, y, ("the later run lacks the question",)))
+            continue
+        one, two = (entry[query_id] for entry in entries)
+        grades = labels.get(query_id, {})
         lost = {chunk for chunk in one["kept"] if grades.get(chunk, 0) >= least} - set(two["kept"])
         reasons = [
             f"{reason['id']} ({reason['stage']}: {reason['reason']})"
@@ -164,5 +178,5 @@ def _regressions(before: RunPipeline, after: RunPipeline, rules: GateRules, cand
             if reason["id"] in lost
         ]
         noise = [sum(grades.get(chunk, 0) < least for chunk in each["kept"]) for each in (one, two)]
-        found.append(Regression(one["id"], x, y, tuple(reasons), max(0, noise[1] - noise[0])))
+        found.append(Regression(query_id, x, y, tuple(reasons), max(0, noise[1] - noise[0])))
     return tuple(sorted(found, key=lambda one: one.candidate - one.baseline)[:SHOWN])

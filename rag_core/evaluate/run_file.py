@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
+from rag_core.evaluate.measures import parse_measure
+from rag_core.evaluate.scores import score
 from rag_core.evaluate.significance import Comparison, compare
 from rag_core.files import parse_json, read_text
 
+Values = list[float | None]
+
 FORMAT = "winnow-run"
 VERSION = 1
-MUST_AGREE = {
-    "queries": "ran over different queries",
-    "labels": "were measured against different labels",
-    "corpus": "searched different corpora",
-}
-"""Fingerprints that two runs must share for their figures to be compared, and what it means where they do not."""
+TOLD_APART = {"queries", "labels", "corpus"}
+"""Fingerprints whose difference is told in words of its own."""
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "id": str,
@@ -168,24 +168,132 @@ def summary_of(run: Run) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Pairing:
+    """Two runs question by question: the second's questions, then those that only the first asked.
+
+    A question is the same where id and text are. `told` is what else a reader must know. Where `problem` is not empty
+    the figures of the two may not be set against each other.
+    """
+
+    second: Run
+    ids: tuple[str, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+    relabelled: frozenset[str]  # the first run's values there are recomputed on the second's labels
+    told: tuple[str, ...]
+    problem: str = ""
+    guards: bool = False
+
+    def values(self, before: RunPipeline, after: RunPipeline, measure: str) -> tuple[Values, Values]:
+        """The measure of every question in both runs; one that a run lacks counts 0 there where the other scores it.
+
+        A gate leaves out what the first run lacks: it must not pass because questions were added.
+        """
+        entries = [{str(query["id"]): query for query in pipeline.queries} for pipeline in (before, after)]
+        rows: tuple[Values, Values] = ([], [])
+        for query_id in self.ids:
+            one, two = (values.get(query_id, {"values": {}})["values"].get(measure) for values in entries)
+            if query_id in self.relabelled:
+                one = _relabelled(entries[0][query_id], query_id, measure, self.second)
+            if query_id in self.only_second:
+                one = None if two is None or self.guards else 0.0
+            elif query_id in self.only_first:
+                two = None if one is None else 0.0
+            rows[0].append(one)
+            rows[1].append(two)
+        return rows
+
+
+def paired(first: Run, second: Run, known: Container[str] | None = None, guards: bool = False) -> Pairing:
+    """The two runs question by question, on the second's labels.
+
+    Another source or other rules are told. Other labels are recomputed from the lists that the first run kept; that
+    cannot be done where the source differs too and a relevant chunk of the first is neither labelled in the second nor
+    among `known`, the ids of its chunks.
+    """
+    texts = [{str(query["id"]): query.get("query") for query in run.document["queries"]} for run in (first, second)]
+    asked = [dict.fromkeys(run.query_ids) for run in (first, second)]
+    same = {one for one in asked[0] if one in asked[1] and texts[0].get(one) == texts[1].get(one, texts[0].get(one))}
+    only_first = tuple(one for one in asked[0] if one not in asked[1])
+    only_second = tuple(one for one in asked[1] if one not in same)
+    other_grade = first.document["min_grade"] != second.document["min_grade"]
+    before, after = _labels_of(first), _labels_of(second)
+    relabelled = {one for one in same if other_grade or before[one] != after[one]}
+    if first.fingerprints.get("labels") != second.fingerprints.get("labels"):  # what a run does not hold may differ
+        relabelled |= {one for one in same if one not in second.document["labels"]}
+    told = [
+        *_said(only_first, "the later run lacks", "count 0 there"),
+        *_said(only_second, "the earlier run lacks", "are left out" if guards else "count 0 there"),
+    ]
+    if relabelled:
+        told.append(f"the earlier run's figures of {len(relabelled)} questions are recomputed on the later labels")
+    problem = ""
+    if not same:
+        problem = (
+            f"Runs {first.id} and {second.id} have no question in common: a difference between them means nothing."
+        )
+    elif lost := next((one for one in sorted(relabelled) if not _can_relabel(first, second, one, known)), None):
+        problem = (
+            f"Runs {first.id} and {second.id} were measured against different labels, and the lists of question "
+            f"{lost[:80]!r} cannot be measured on the later ones: a difference between their figures means nothing."
+        )
+    ids = (*asked[1], *only_first)
+    return Pairing(second, ids, only_first, only_second, frozenset(relabelled), tuple(told), problem, guards)
+
+
+def _said(lacking: Sequence[str], who: str, counted: str) -> list[str]:
+    shown = ", ".join(lacking[:10]) + (f" and {len(lacking) - 10} more" if len(lacking) > 10 else "")
+    return [f"{who} {len(lacking)} questions, which {counted}: {shown}"] if lacking else []
+
+
+def _labels_of(run: Run) -> dict[str, tuple[Any, Any]]:
+    """By question its labels, and how many relevant chunks there are in all."""
+    labels = run.document["labels"]
+    return {
+        str(query["id"]): (dict(labels.get(query["id"], {})), query.get("relevant_total"))
+        for query in run.pipelines[0].queries
+    }
+
+
+def _can_relabel(first: Run, second: Run, query_id: str, known: Container[str] | None) -> bool:
+    """Whether the lists that the first run kept for a question can be measured on the second's labels."""
+    after = second.document["labels"].get(query_id)
+    if after is None:
+        return False
+    if first.fingerprints.get("corpus") == second.fingerprints.get("corpus"):
+        return True
+    before, least = first.document["labels"].get(query_id, {}), first.document["min_grade"]
+    kept = {
+        chunk for one in first.pipelines for query in one.queries if query["id"] == query_id for chunk in query["kept"]
+    }
+    return all(
+        chunk in after or (known is not None and chunk in known) for chunk in kept if before.get(chunk, 0) >= least
+    )
+
+
+def _relabelled(entry: Mapping[str, Any], query_id: str, measure: str, labels: Run) -> float | None:
+    """A measure of a kept list on the labels of another run."""
+    grades = {str(chunk): int(grade) for chunk, grade in labels.document["labels"][query_id].items()}
+    total = next(query.get("relevant_total") for query in labels.pipelines[0].queries if query["id"] == query_id)
+    least = labels.document["min_grade"]
+    return score(entry["kept"], grades, total or None, least, [parse_measure(measure)]).values[measure]
+
+
 def not_comparable(first: Run, second: Run) -> str:
     """Why the figures of two runs may not be set against each other, as one sentence; '' where they may."""
-    reasons = [
-        meaning for name, meaning in MUST_AGREE.items() if first.fingerprints.get(name) != second.fingerprints.get(name)
-    ]
-    if first.document["min_grade"] != second.document["min_grade"]:
-        reasons.append("take different grades as relevant")
-    if not reasons:
-        return ""
-    return f"Runs {first.id} and {second.id} {' and '.join(reasons)}: a difference between their figures means nothing."
+    return paired(first, second).problem
 
 
-def changed_besides(first: Run, second: Run) -> list[str]:
-    """What else differs between two comparable runs and may explain a difference: rules, models, code, platform."""
-    found = [
+def changed_besides(first: Run, second: Run, guards: bool = False) -> list[str]:
+    """What else differs between two runs and may explain a difference: questions, labels, source, rules, code."""
+    found = list(paired(first, second, guards=guards).told)
+    if first.fingerprints.get("corpus") != second.fingerprints.get("corpus"):
+        found.append("the source differs")
+    found += [
         f"the {name} fingerprint differs"
         for name in sorted(set(first.fingerprints) | set(second.fingerprints))
-        if name not in MUST_AGREE and first.fingerprints.get(name) != second.fingerprints.get(name)
+        if name not in TOLD_APART and first.fingerprints.get(name) != second.fingerprints.get(name)
     ]
     if first.document["platform"] != second.document["platform"]:
         found.append("the platform differs")
@@ -197,14 +305,15 @@ def compare_pipelines(
 ) -> Comparison:
     """How the second run's pipeline differs from the first's (that of a name, else the first of each), per query.
 
-    An InputError where the two may not be compared, or one lacks the measure.
+    A question that one of them lacks counts 0 there. An InputError where the two may not be compared, or one lacks the
+    measure.
     """
-    why_not = not_comparable(first, second)
-    if why_not:
-        raise InputError(why_not)
+    pairs = paired(first, second)
+    if pairs.problem:
+        raise InputError(pairs.problem)
     before, after = first.pipeline(pipeline), second.pipeline(pipeline)
     for run, one in ((first, before), (second, after)):
         if not any(measure in query["values"] for query in one.queries):
             raise InputError(f"run {run.id} has no {measure[:40]!r}, expected a measure it was made with")
     names = (f"{first.id} {before.name}", f"{second.id} {after.name}")
-    return compare(before.values(measure), after.values(measure), names=names, measure=measure, seed=seed)
+    return compare(*pairs.values(before, after, measure), names=names, measure=measure, seed=seed)

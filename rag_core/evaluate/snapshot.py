@@ -43,9 +43,35 @@ class About:
     name: str = ""
     eval_set: str = ""
     seed: int = 0
-    corpus: str = ""  # the index fingerprint of a live run
-    rules: str = ""  # the revision of its collection
+    corpus: str = ""  # the fingerprint of the source of a live run
+    rules: str = ""  # the fingerprint of every rule of its chunks
     models: Mapping[str, str] = field(default_factory=dict)  # role → model, such as embedding
+
+
+class ListsDigest:
+    """What recorded lists are, fed question by question: chunks with texts and scores, and apart the rules."""
+
+    def __init__(self) -> None:
+        self._lists, self._rules = hashlib.sha256(), hashlib.sha256()
+
+    def add(self, case: Case) -> None:
+        """One question; without a list it adds nothing."""
+        if case.candidates is None:
+            return
+        hits = case.candidates.hits
+        listed = [[hit.chunk.id, hit.chunk.text, sorted(hit.scores.items())] for hit in hits]
+        for digest, values in ((self._lists, listed), (self._rules, [hit.chunk.query_must for hit in hits])):
+            digest.update(json.dumps([case.query.id, values], default=dict, sort_keys=True).encode())
+
+    @property
+    def source(self) -> str:
+        """The fingerprint of the lists."""
+        return self._lists.hexdigest()[:16]
+
+    @property
+    def rules(self) -> str:
+        """The fingerprint of the rules that their chunks carry."""
+        return self._rules.hexdigest()[:16]
 
 
 class Recorder:
@@ -58,13 +84,13 @@ class Recorder:
         self._scores: list[list[Any]] = [[] for _ in self.pipelines]
         self._cases: list[Case] = []
         self._chunks: dict[str, str] = {}
-        self._lists, self._rules = hashlib.sha256(), hashlib.sha256()
+        self._recorded = ListsDigest()
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
         """The outcomes of one query, one per pipeline."""
         case = outcomes[0].case
         self._cases.append(Case(case.query, case.grades, None, case.relevant_total))
-        self._digest(case)
+        self._recorded.add(case)
         kept = [kept_ids(outcome.result) for outcome in outcomes]
         wanted = {chunk for ids in kept for chunk in ids}
         wanted |= {chunk for chunk, grade in case.grades.items() if grade >= self.min_grade}
@@ -73,15 +99,6 @@ class Recorder:
             self._scores[at].append(outcome.scores)
             for hit in outcome.result.hits:
                 self._chunks[hit.chunk.id] = hit.chunk.title
-
-    def _digest(self, case: Case) -> None:
-        """Add a recorded list to the fingerprints of lists and rules."""
-        if case.candidates is None:
-            return
-        hits = case.candidates.hits
-        listed = [[hit.chunk.id, hit.chunk.text, sorted(hit.scores.items())] for hit in hits]
-        for digest, values in ((self._lists, listed), (self._rules, [hit.chunk.query_must for hit in hits])):
-            digest.update(json.dumps([case.query.id, values], default=dict, sort_keys=True).encode())
 
     def _entry(self, outcome: Outcome, wanted: Iterable[str]) -> dict[str, Any]:
         """One query of one pipeline."""
@@ -153,8 +170,8 @@ class Recorder:
         return {
             "queries": hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16],
             "labels": labels_fingerprint(self._cases),
-            "corpus": self.about.corpus or self._lists.hexdigest()[:16],
-            "rules": self.about.rules or self._rules.hexdigest()[:16],
+            "corpus": self.about.corpus or self._recorded.source,
+            "rules": self.about.rules or self._recorded.rules,
             "code": code_fingerprint(),
         }
 

@@ -147,7 +147,9 @@ def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
         source = _source(said["source"], name)
     elif (folder / "lists.jsonl").is_file():
         source = Source(LISTS)
-    elif (folder / "corpus.jsonl").is_file() or name in collections:
+    elif (folder / "corpus.jsonl").is_file():
+        source = Source(COLLECTION, str(meta.get("name") or name))  # as bring_up_to_date calls it
+    elif name in collections:
         source = Source(COLLECTION, name)
     else:
         source = Source()

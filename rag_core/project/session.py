@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,9 @@ from cachetools import LRUCache
 
 from rag_core import workbench
 from rag_core.errors import Cancelled, InputError
-from rag_core.evaluate.experiment import Outcome, run_case, start_of
-from rag_core.evaluate.measures import SET_MEASURES, Measure
+from rag_core.evaluate.experiment import Outcome, PipelineReport, run_case, start_of
+from rag_core.evaluate.experiment import stream as run_stream
+from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
 from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.evaluate.tally import PipelineTally, measure_all
 from rag_core.evaluate.tune import fixed_k
@@ -103,11 +104,15 @@ class Opened:
 class Session:
     """One project at work. Cheap to make; safe for several threads, which wait for each other where handles open."""
 
-    def __init__(self, project: Project, *, judge: Any = None, approximate: bool = False) -> None:
+    def __init__(
+        self, project: Project, *, judge: Any = None, approximate: bool = False, min_grade: int | None = None
+    ) -> None:
         self.project = project
         self.workspace = project.workspace
         self.judge = judge
+        self.hop_judge: Any = None  # None: the model of the environment's endpoint
         self.approximate = approximate
+        self._min_grade = min_grade
         self.cache = ListCache(project.workspace)
         self.asked = 0  # searches made by this session: what a test counts
         self._lock = RLock()
@@ -122,6 +127,11 @@ class Session:
 
     # What there is
 
+    @property
+    def min_grade(self) -> int:
+        """Relevant means a grade of at least this: as the project says, unless the session was made with another."""
+        return self._min_grade or self.project.min_grade
+
     def refresh(self, progress: Progress | None = None) -> bool:
         """Bring the source to what its documents say now; whether anything was embedded or stored.
 
@@ -130,7 +140,7 @@ class Session:
         eval_set = self.project.eval_set
         if self.project.source.kind != COLLECTION or eval_set.corpus is None:
             return False
-        if self.project.source.name != self.project.name:
+        if self.project.source.name != eval_set.name:
             return False
         with self._lock:
             return workbench.bring_up_to_date(eval_set, self.workspace, progress) is not None
@@ -298,7 +308,7 @@ class Session:
         """The pipeline with every handle its stages need; one without a source searches by vectors."""
         if not self.live:
             return with_judge(with_entities(pipeline, self.workspace), self.workspace, self.source.chunks, self.judge)
-        return workbench.live(pipeline, self.source.index, self.project.labels)
+        return workbench.live(pipeline, self.source.index, self.project.labels, self.hop_judge)
 
     def baseline(self, pipeline: Pipeline) -> Pipeline:
         """The fair rival: the last cut replaced by the best fixed k, chosen on dev; without a cut, the bare search.
@@ -317,7 +327,7 @@ class Session:
         dev = self.dev or list(self.cases)
         captured = self.capture(Pipeline(front), dev)
         try:
-            _, k, _ = fixed_k(captured, self.ready(Pipeline(front)).stages, "SetF", None, self.project.min_grade)
+            _, k, _ = fixed_k(captured, self.ready(Pipeline(front)).stages, "SetF", None, self.min_grade)
         except InputError:
             lengths = [len(self.run(pipeline, case).result.hits) for case in captured[:200]]
             k = max(1, round(median(lengths))) if lengths else 15
@@ -465,10 +475,62 @@ class Session:
         """One question through a pipeline, with its whole trace."""
         ready = self.ready(pipeline)
         if not self.live:
-            return run_case(case, ready, self.project.min_grade)
+            return run_case(case, ready, self.min_grade)
         if must_search(pipeline):
-            return run_case(replace(case, candidates=None), ready, self.project.min_grade)
-        return run_case(self.capture(pipeline, [case])[0], ready, self.project.min_grade)
+            return run_case(replace(case, candidates=None), ready, self.min_grade)
+        return run_case(self.capture(pipeline, [case])[0], ready, self.min_grade)
+
+    def starts(self, pipeline: Pipeline, cases: Sequence[Case], progress: Progress | None = None) -> list[Case]:
+        """The questions as the pipeline begins on them: with their captured list, or bare where it must search."""
+        if self.live and must_search(pipeline):
+            return [replace(case, candidates=None) for case in cases]
+        return self.capture(pipeline, cases, progress)
+
+    def close(self) -> None:
+        """Let go of the source; the next use opens it again."""
+        with self._lock:
+            if self._opened is not None:
+                getattr(self._opened[1].index, "close", lambda: None)()
+                self._opened = None
+
+    def stream(
+        self,
+        pipelines: Sequence[Pipeline],
+        cases: Sequence[Case] | None = None,
+        measures: Sequence[Measure] = DEFAULT_MEASURES,
+        progress: Progress | None = None,
+    ) -> Iterator[tuple[Outcome, ...]]:
+        """Question by question the outcome of every pipeline, with its trace; beginnings that they share run once."""
+        wanted = list(self.cases if cases is None else cases)
+        alike: dict[object, list[int]] = {}
+        for at, pipeline in enumerate(pipelines):
+            front = front_of(pipeline)
+            captured = (fingerprint(_deepened(front, pipeline)), _depth(front, pipeline))
+            key = None if not self.live else "searches" if must_search(pipeline) else captured
+            alike.setdefault(key, []).append(at)
+        groups = []
+        for places in alike.values():
+            started = self.starts(pipelines[places[0]], wanted, progress)
+            groups.append(run_stream(started, [self.ready(pipelines[at]) for at in places], self.min_grade, measures))
+        order = [at for places in alike.values() for at in places]
+        for parts in zip(*groups, strict=True):
+            outcomes = dict(zip(order, (outcome for part in parts for outcome in part), strict=True))
+            yield tuple(outcomes[at] for at in range(len(pipelines)))
+
+    def reports(
+        self,
+        pipelines: Sequence[Pipeline],
+        cases: Sequence[Case] | None = None,
+        measures: Sequence[Measure] = DEFAULT_MEASURES,
+        progress: Progress | None = None,
+    ) -> list[PipelineReport]:
+        """Every pipeline over the same questions with every trace; a repeated name becomes name#2."""
+        ready = [self.ready(pipeline) for pipeline in pipelines]
+        rows = list(self.stream(pipelines, cases, measures, progress))
+        return [
+            PipelineReport(name, pipeline, tuple(row[at] for row in rows), self.min_grade)
+            for at, (name, pipeline) in enumerate(zip(_names(pipelines), ready, strict=True))
+        ]
 
     def measure(
         self,
@@ -487,12 +549,9 @@ class Session:
         for pipeline, key in zip(pipelines, keys, strict=True):
             if key not in known:
                 ready = self.ready(pipeline)
-                if self.live and must_search(pipeline):
-                    started = [replace(case, candidates=None) for case in wanted]
-                else:
-                    started = self.capture(pipeline, wanted)
+                started = self.starts(pipeline, wanted)
                 tell = None if progress is None else (lambda done: progress(done, len(wanted)))
-                (known[key],) = measure_all(started, [ready], self.project.min_grade, measures, tell)
+                (known[key],) = measure_all(started, [ready], self.min_grade, measures, tell)
         with self._lock:
             self._tallies.update(known)
         return [

@@ -83,7 +83,7 @@ def test_attribution_as_text(capsys):
 
 def test_wrong_usage_is_one_sentence(refused):
     assert "got 1 pipelines" in refused("compare", "--lists", COMBAT, "--pipeline", "query-must")
-    assert "either --lists FILE or --eval-set" in refused("compare", *BOTH)
+    assert "nothing to work on is named" in refused("compare", *BOTH)
     assert "order is 'worst'" in refused("compare", "--lists", COMBAT, *BOTH, "--order", "worst")
     assert "no query 'x'" in refused("compare", "--lists", COMBAT, *BOTH, "-t", "x")
     assert "no query with tag 'x'" in refused("attribute", "--lists", COMBAT, "--tag", "x")

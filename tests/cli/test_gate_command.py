@@ -69,8 +69,12 @@ def test_a_worse_pipeline_exits_1_with_one_sentence_and_files(place, capsysbinar
     assert parse(place / "gate.xml").getroot().get("failures") == "1"
 
 
-def test_other_labels_exit_4(place, capsys):
+def test_other_labels_are_recomputed_and_exit_4_where_they_cannot_be(place, capsys):
     lists(place / "other.jsonl", relabelled=True)
+    assert gate(place, "--pipeline", GOOD, lists_file="other.jsonl") == 0
+    assert gate(place, "--pipeline", BAD, lists_file="other.jsonl") == 1
+    (place / "other.jsonl").write_text((place / "other.jsonl").read_text().replace('"id": "c', '"id": "new'))
+    capsys.readouterr()
     assert gate(place, "--pipeline", BAD, lists_file="other.jsonl") == 4
     assert "measured against different labels" in capsys.readouterr().err
 

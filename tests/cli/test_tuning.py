@@ -190,7 +190,7 @@ def test_tune_says_what_it_chose_without_json(capsys, lists, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["sweep", "--stage", "TopK"], "expected one of the two"),
+        (["sweep", "--stage", "TopK"], "expected one of them"),
         (["sweep", COMBAT, "--grid", "gap=1"], "unknown setting 'gap'"),
         (["sweep", COMBAT, "--stage", "QueryMust"], "no default grid for QueryMust"),
         (["sweep", COMBAT, "--grid", "QueryMust=on|off"], "does not hold"),

@@ -108,7 +108,25 @@ def test_a_small_exact_p_by_hand():
     assert worse_p(np.array([-0.1, -0.2, -0.3])) == pytest.approx(1 / 8)
 
 
-@pytest.mark.parametrize("change", [{"labels": "other"}, {"corpus": "other"}, {"min_grade": 2}])
+def test_another_source_is_told_and_does_not_hide_a_regression():
+    before, after = pair(np.random.default_rng(1), drop=0.5)
+    (found,) = judge(run_of({"base": list(before)}), run_of({"new": list(after)}, corpus="other"))
+    assert found.outcome == FAIL
+    assert "the source differs" in found.notices
+
+
+def test_a_question_that_the_candidate_lacks_counts_0_and_one_that_the_baseline_lacks_is_left_out():
+    before, after = pair(np.random.default_rng(1), drop=0.0, spread=0.0)
+    lacking = judge(run_of({"base": list(before)}), run_of({"new": list(after[:40])}))[0]
+    assert lacking.outcome == FAIL
+    assert lacking.comparison.queries == 60
+    assert {one.query_id for one in lacking.regressions} <= {f"q{at}" for at in range(40, 60)}
+    more = judge(run_of({"base": list(before[:40])}), run_of({"new": list(after)}))[0]
+    assert (more.outcome, more.comparison.queries, more.comparison.delta) == (PASS, 40, 0)
+    assert any("q59" in notice or "more" in notice for notice in more.notices)
+
+
+@pytest.mark.parametrize("change", [{"labels": "other"}, {"min_grade": 2}])
 def test_a_stale_baseline_is_inconclusive(change):
     before, after = pair(np.random.default_rng(1), drop=0.5)
     (found,) = judge(run_of({"base": list(before)}), run_of({"new": list(after)}, **change))

@@ -17,6 +17,7 @@ from rag_core.evaluate.run_file import (
     dump_run,
     load_run,
     not_comparable,
+    paired,
     read_run,
     summary_of,
 )
@@ -157,29 +158,50 @@ def relabelled(cases):
     return [replace(case, grades={**case.grades, chunk: 2}) if case is first else case for case in cases]
 
 
-def test_runs_on_different_labels_have_a_sentence_instead_of_a_difference():
-    other = run_over(relabelled(CASES))
-    sentence = not_comparable(RUN, other)
-    assert sentence == (
-        f"Runs {RUN.id} and {other.id} were measured against different labels: "
-        "a difference between their figures means nothing."
-    )
+@pytest.mark.parametrize("measure", ["SetF", "nDCG@15"])
+@pytest.mark.parametrize("change", [{"cases": relabelled(CASES)}, {"min_grade": 2}])
+def test_an_earlier_run_is_measured_on_the_later_labels(change, measure):
+    other = run_over(**change, pipelines=[Pipeline((TopK(2),), label="two")])
+    again = run_over(**change)  # what the earlier run would have been on those labels
+    pairs = paired(RUN, other)
+    values = pairs.values(RUN.pipelines[0], other.pipelines[0], measure)
+    assert values == (again.pipelines[0].values(measure), other.pipelines[0].values(measure))
+    assert any("recomputed" in one for one in changed_besides(RUN, other))
+
+
+def test_other_labels_on_chunks_that_are_gone_have_a_sentence_instead_of_a_difference():
+    def renamed(case):
+        hits = tuple(replace(hit, chunk=replace(hit.chunk, id=f"new-{hit.chunk.id}")) for hit in case.candidates.hits)
+        grades = {f"new-{chunk}": grade for chunk, grade in case.grades.items()}
+        return replace(case, grades=grades, candidates=replace(case.candidates, hits=hits))
+
+    other = run_over([renamed(case) for case in CASES])
+    assert "different labels" in not_comparable(RUN, other)
     with pytest.raises(InputError, match="different labels"):
         compare_pipelines(RUN, other)
 
 
-def test_runs_on_different_lists_are_not_comparable():
+def test_another_source_is_told():
     case = CASES[-1]
     shorter = replace(case, candidates=replace(case.candidates, hits=case.candidates.hits[:-1]))
-    assert "searched different corpora" in not_comparable(RUN, run_over([*CASES[:-1], shorter]))
+    other = run_over([*CASES[:-1], shorter])
+    assert not_comparable(RUN, other) == ""
+    assert "the source differs" in changed_besides(RUN, other)
 
 
-def test_runs_over_other_queries_are_not_comparable():
-    assert "different queries" in not_comparable(RUN, run_over(CASES[:-1]))
+def test_a_question_that_one_run_lacks_counts_0_there_and_is_listed():
+    scored = next(case for case in CASES if any(grade >= 1 for grade in case.grades.values()))
+    fewer = run_over([case for case in CASES if case is not scored])
+    for first, second in ((RUN, fewer), (fewer, RUN)):
+        pairs = paired(first, second)
+        values = pairs.values(first.pipelines[0], second.pipelines[0], "SetR")
+        at = pairs.ids.index(scored.query.id)
+        assert [row[at] for row in values][first is RUN] == 0
+        assert any(scored.query.id in one for one in changed_besides(first, second))
 
 
-def test_runs_with_another_min_grade_are_not_comparable():
-    assert "take different grades as relevant" in not_comparable(RUN, run_over(min_grade=2))
+def test_runs_without_a_common_question_are_not_comparable():
+    assert "no question in common" in not_comparable(run_over(CASES[:3]), run_over(CASES[3:]))
 
 
 def test_other_rules_are_named_and_do_not_stop_a_comparison():

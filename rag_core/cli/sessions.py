@@ -1,0 +1,297 @@
+"""What a command works on: a project by name, an eval set, a collection or a function, opened as one Session.
+
+`--project` (else WINNOW_PROJECT, else the folder one stands in) names source, questions, labels and split. `--eval-set`
+replaces its questions and labels, `--collection` and `--source` its source. What is named is asked, or the command
+refuses: recorded lists carry their own chunks, so they go with no other source.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rag_core.cli.options import Collection, Workspace
+from rag_core.errors import InputError
+
+if TYPE_CHECKING:
+    from rag_core.project.project import Project
+    from rag_core.project.session import Session
+    from rag_core.stage import Pipeline
+    from rag_core.types import Case
+
+VARIABLE = "WINNOW_PROJECT"
+PROJECT_HELP = "A project by name or folder; else WINNOW_PROJECT, else the folder one stands in."
+ProjectName = typer.Option(None, "--project", help=PROJECT_HELP)
+EvalSetName = typer.Option(None, "--eval-set", help="Questions and labels of this eval set (a name or a folder).")
+SourceName = typer.Option(None, "--source", help="module:function that searches, in place of the project's source.")
+Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a child process instead of exactly.")
+
+
+@dataclass(frozen=True)
+class WorksOn:
+    """The options that say what a command works on."""
+
+    project: str | None = ProjectName
+    eval_set: str | None = EvalSetName
+    collection: str | None = Collection
+    source: str | None = SourceName
+    workspace: Path | None = Workspace
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        from rag_core.workspace import resolve_workspace
+
+        return resolve_workspace(self.workspace)
+
+    def session(self, min_grade: int | None = None, approximate: bool = False) -> Session:
+        """The session of what was named."""
+        return open_session(
+            self.folder, self.project, self.eval_set, self.collection, self.source, min_grade, approximate
+        )
+
+    def refuse_beside(self, lists: Path) -> None:
+        """An InputError where a source or questions are named beside a file of recorded lists."""
+        named = {
+            "--project": self.project,
+            "--eval-set": self.eval_set,
+            "--collection": self.collection,
+            "--source": self.source,
+        }
+        for option, value in named.items():
+            if value is not None:
+                raise InputError(
+                    f"got the recorded lists {lists} and {option} {value[:80]}, expected one of the two: "
+                    "lists carry their own chunks, rules and labels"
+                )
+
+
+def project_named(project: str | None) -> str | None:
+    """The project that is meant: the one named, else that of WINNOW_PROJECT, else the folder one stands in."""
+    from rag_core.evaluate.set_writing import META, QUERIES
+    from rag_core.project.project import FILE
+
+    named = project or os.environ.get(VARIABLE, "").strip()
+    if named:
+        return named
+    here = Path.cwd()
+    is_set = (here / META).is_file() and any((here / one).is_file() for one in (QUERIES, "lists.jsonl"))
+    return f"{here}/" if is_set or ((here / META).is_file() and (here / FILE).is_file()) else None
+
+
+def open_session(
+    workspace: Path,
+    project: str | None = None,
+    eval_set: str | None = None,
+    collection: str | None = None,
+    source: str | None = None,
+    min_grade: int | None = None,
+    approximate: bool = False,
+) -> Session:
+    """The session of what is named, its source up to date; an InputError where nothing or too much is."""
+    from rag_core.cli.progress import Bar
+    from rag_core.project.project import NOTHING
+    from rag_core.project.session import Session
+
+    found = _project(workspace, project, eval_set, collection, source)
+    if found.source.kind == NOTHING:
+        raise InputError(f"project {found.name} has no source, expected --collection NAME or --source module:function")
+    _bring_up(workspace, found, project)
+    session = Session(found, min_grade=min_grade, approximate=approximate)
+    if collection is None:  # one that is named is asked as it stands
+        session.refresh(Bar("embedded"))
+    return session
+
+
+def _project(
+    workspace: Path, project: str | None, eval_set: str | None, collection: str | None, source: str | None
+) -> Project:
+    """The project that the options make, in this order: project, over it the eval set, over that the source."""
+    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Source, open_project
+
+    if collection is not None and source is not None:
+        raise InputError("got --collection and --source, expected one thing to search")
+    meant = project_named(project)
+    base = open_project(meant, workspace) if meant is not None else None
+    if eval_set is not None:
+        questions = _set_project(eval_set, workspace)
+        if base is None or questions.folder == base.folder:
+            base = questions
+        elif base.source.kind == LISTS and collection is None and source is None:
+            raise InputError(
+                f"project {base.name} has recorded lists of its own questions, expected --eval-set {eval_set[:80]} "
+                "with --collection NAME, or without a project"
+            )
+        else:
+            base = replace(questions, source=base.source, pipelines=base.pipelines, baseline=base.baseline)
+    if base is None:
+        if collection is None and source is None:
+            raise InputError(
+                "nothing to work on is named, expected --project NAME, --eval-set NAME, --collection NAME or "
+                "--source module:function"
+            )
+        base = _bare(str(collection or source), workspace)
+    if collection is not None:
+        base = replace(base, source=Source(COLLECTION, collection))
+    if source is not None:
+        base = replace(base, source=Source(CALLABLE, source))
+    return base
+
+
+def _set_project(eval_set: str, workspace: Path) -> Project:
+    """The project of an eval set; one that is not there is told with the sets that are."""
+    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.project.project import ALIASES, open_project
+
+    if ALIASES.get(eval_set, eval_set) not in folders(workspace):
+        load_set(eval_set, workspace)
+    return open_project(f"{eval_set}/" if Path(eval_set).is_dir() and "/" in eval_set else eval_set, workspace)
+
+
+def _bare(name: str, workspace: Path) -> Project:
+    """Nothing but a source: no questions, no labels of anybody."""
+    from rag_core.project.project import Project, Source
+
+    nowhere = workspace / "projects" / "-"
+    return Project(name, name, nowhere, nowhere, workspace, Source(), labels="")
+
+
+def _bring_up(workspace: Path, project: Project, named: str | None) -> None:
+    """Make a demo's collection that is not there yet, and say where the store behind a mirror was written to since."""
+    from rag_core.cli.progress import Bar
+    from rag_core.errors import WinnowError
+    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.index.collection import list_collections
+    from rag_core.index.foreign import has_changed
+    from rag_core.project.project import COLLECTION
+    from rag_core.workbench import bring_up_to_date, brings_vectors
+
+    if project.source.kind != COLLECTION:
+        return
+    name = project.source.name
+    if name in folders(workspace) and name not in {one.name for one in list_collections(workspace)}:
+        shipped = load_set(name, workspace)
+        if brings_vectors(shipped):
+            bring_up_to_date(shipped, workspace, Bar("embedded"))
+    with suppress(WinnowError):  # what is wrong with the collection is said when it is opened
+        if has_changed(workspace, name):
+            sys.stderr.write(f"warning: the Chroma store behind {name} has changed; connect it again\n")
+
+
+def narrowed(
+    session: Session,
+    split: str | None = None,
+    tag: str | None = None,
+    names: Sequence[str] | None = None,
+    first: int | None = None,
+) -> list[Case]:
+    """Only the questions of a side (dev, test), with a tag, of those ids, the first N; an InputError for none."""
+    from rag_core.cli.replay import chosen
+
+    cases = list(session.cases)
+    if split is not None:
+        declared = [case for case in cases if case.query.metadata.get("split") == split]
+        sides = {"dev": session.split.dev, "test": session.split.held_out, "held_out": session.split.held_out}
+        wanted = {case.query.id for case in declared} or set(sides.get(split, ()))
+        cases = [case for case in cases if case.query.id in wanted]
+        if not cases:
+            raise InputError(f"eval set {session.project.labels} has no query in split {split[:40]!r}")
+    cases = chosen([case for case in cases if tag is None or tag in case.query.tags], list(names or ()), first)
+    if not cases:
+        raise InputError(f"eval set {session.project.labels} has no query with tag {tag!r}, expected one that it has")
+    return cases
+
+
+def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> dict[str, Any]:
+    """`fingerprints` and `split` of a result: what its figures stand on, and on which side its questions are."""
+    prints = {**session.fingerprints(), "pipeline": _of_all(pipelines)}
+    if not session.cases:  # a question of one's own stands on no side
+        return {"fingerprints": prints, "split": None}
+    split, asked = session.split, {case.query.id for case in cases}
+    sides = {side: len(asked & set(getattr(split, side))) for side in ("dev", "held_out", "examples")}
+    return {
+        "project": session.project.name,
+        "fingerprints": prints,
+        "split": {"fingerprint": split.fingerprint, "declared": split.declared, **sides},
+    }
+
+
+def look_at(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> int:
+    """Write down that figures over held-out questions are shown; how many looks there were, 0 where none is held out.
+
+    Looking again at the same pipeline on the same labels is no new look.
+    """
+    from rag_core.project.ledger import Look, look
+    from rag_core.spec import fingerprint
+
+    held_out = set(session.split.held_out) & {case.query.id for case in cases}
+    if not held_out:
+        return 0
+    labels, split = session.fingerprints()["labels"], session.split.fingerprint
+    count = 0
+    for one in pipelines:
+        seen = Look(fingerprint(one), labels, split, len(held_out), one.label, user(), "command line")
+        count = look(session.project, seen)
+    return count
+
+
+def user() -> str:
+    """Who runs the command."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def lists_stand_on(cases: Sequence[Case], pipelines: Sequence[Pipeline]) -> dict[str, Any]:
+    """The same for a file of recorded lists; its split is what its questions declare."""
+    from rag_core.evaluate.sets import labels_fingerprint
+    from rag_core.evaluate.snapshot import ListsDigest
+
+    lists = ListsDigest()
+    for case in cases:
+        lists.add(case)
+    declared = [str(case.query.metadata.get("split") or "") for case in cases]
+    sides: Mapping[str, int] = {"dev": declared.count("dev"), "held_out": declared.count("test"), "examples": 0}
+    prints = {"labels": labels_fingerprint(cases), "pipeline": _of_all(pipelines), "model": ""}
+    return {
+        "fingerprints": {"source": lists.source, "rules": lists.rules, **prints},
+        "split": {"fingerprint": "", "declared": any(declared), **sides},
+    }
+
+
+def _of_all(pipelines: Iterable[Pipeline]) -> str:
+    """The fingerprint of a pipeline; of several, theirs in a row."""
+    from rag_core.spec import fingerprint
+
+    return " ".join(fingerprint(pipeline) for pipeline in pipelines)
+
+
+def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
+    """Keep the question in the workspace's history, once per pipeline; a word on stderr where that cannot be done."""
+    from rag_core.spec import dump_stages
+    from rag_core.store import history
+
+    for report in reports:
+        for outcome in report.outcomes:
+            entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
+            problem = history.remember(workspace, entry)
+            if problem:
+                sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
+
+
+def expire(workspace: Path) -> None:
+    """Delete what the history has kept long enough, now that the answer stands there; a word on stderr if it fails."""
+    from rag_core.store import history
+
+    problem = history.expire(workspace)
+    if problem:
+        sys.stderr.write(f"warning: old questions are still in the history: {problem}\n")
