@@ -66,6 +66,7 @@ def _register() -> None:
         labels,
         live,
         llm_filter_more,
+        projects,
         replay,
         reporting,
         rules,
@@ -78,6 +79,9 @@ def _register() -> None:
 
     app.command("replay")(replay.replay)
     app.command()(live.query)
+    app.command("init")(projects.init)
+    app.command("projects")(projects.projects)
+    app.command("why")(projects.why)
     for command in (ingesting.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
         app.command()(journalled(command))
     app.command("entities")(entities.entities)
@@ -95,6 +99,8 @@ def _register() -> None:
     app.add_typer(collections.collections_app, name="collections")
     app.add_typer(eval_sets.eval_sets_app, name="eval-sets")
     app.add_typer(history.history_app, name="history")
+    app.add_typer(projects.project_app, name="project")
+    app.add_typer(projects.held_out_app, name="held-out")
     app.add_typer(labels.labels_app, name="labels")
     app.add_typer(llm_filter_more.llm_filter_app, name="llm-filter")
     app.add_typer(rules.rules_app, name="rules")

@@ -232,7 +232,7 @@ def look_at(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Cas
     from rag_core.project.ledger import Look, look
     from rag_core.spec import fingerprint
 
-    held_out = set(session.split.held_out) & {case.query.id for case in cases}
+    held_out = set(session.split.held_out) & {case.query.id for case in cases if case.grades}
     if not held_out:
         return 0
     labels, split = session.fingerprints()["labels"], session.split.fingerprint

@@ -243,6 +243,14 @@ def _yaml(document: Mapping[str, Any]) -> str:
     return text.getvalue()
 
 
+def check_new(workspace: Path, name: str) -> None:
+    """Nothing, or an InputError where the name is none or taken by another project."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"the project's name is {name[:80]!r}, expected up to 64 of a-z, A-Z, 0-9, . _ -")
+    if name in ALIASES or name in folders(workspace):
+        raise InputError(f"there is a project {name} already, expected another name")
+
+
 def init_project(
     workspace: Path,
     name: str,
@@ -252,10 +260,7 @@ def init_project(
     min_grade: int = 1,
 ) -> Project:
     """Make a project of one's own; an InputError where the name is none or taken by another project."""
-    if not NAME.fullmatch(name):
-        raise InputError(f"the project's name is {name[:80]!r}, expected up to 64 of a-z, A-Z, 0-9, . _ -")
-    if name in ALIASES or name in folders(workspace):
-        raise InputError(f"there is a project {name} already, expected another name")
+    check_new(workspace, name)
     folder = workspace / "eval_sets" / name
     said = " ".join((title or name).split())[:120]
     project = Project(name, said, folder, folder, workspace, source, labels=name, split=SplitRule(salt=name))

@@ -377,6 +377,7 @@ class Session:
         deep = _deepened(front, pipeline)
         source = self.source
         lists = self._captured(deep, wanted, source, progress, cancel)
+        source = self.source  # a function's chunks became known by asking
         depth = _depth(front, pipeline)
         key = (fingerprint(deep), source.revision, depth)
         with self._lock:

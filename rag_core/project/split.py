@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rag_core.errors import InputError
 from rag_core.evaluate.split import near_duplicates
 from rag_core.files import write_whole
 from rag_core.project.project import DECLARED, SIDES_FILE, Project, SplitRule, save
@@ -70,19 +71,22 @@ def split_of(project: Project, queries: Sequence[Query]) -> Split:
     )
 
 
-def reset_held_out(project: Project) -> Project:
+def reset_held_out(project: Project, share: float | None = None) -> Project:
     """Draw the sides anew with another salt: a visible act, for held-out questions that were looked at too often.
 
     Sides that the set declares stay. The old sides are kept beside the new ones, and the ledger as it is: its looks
     were at the old held-out questions, so the new ones start without any. Pipelines chosen until now were chosen on
-    some of the new held-out questions.
+    some of the new held-out questions. `share` is the share held out from now on, as before where it is None.
     """
+    held_out = project.split.held_out if share is None else share
+    if not 0 < held_out < 1:
+        raise InputError(f"the share held out is {held_out}, expected a number between 0 and 1")
     path = project.state / SIDES_FILE
     kept = len(list(project.state.glob("split-*.json"))) + 1
     if path.is_file():
         path.rename(project.state / f"split-{kept}.json")
     salt = f"{project.labels}-{kept + 1}"
-    return save(project, split=replace(project.split, salt=salt))
+    return save(project, split=replace(project.split, salt=salt, held_out=held_out))
 
 
 def families_of(queries: Sequence[Query]) -> int:

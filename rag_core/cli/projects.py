@@ -1,0 +1,366 @@
+"""`init`, `projects`, `project`, `held-out`: a project is made, listed, shown, reset and split; and `why`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rag_core.cli.grouping import grouped
+from rag_core.cli.label_store import say
+from rag_core.cli.options import Json, Workspace
+from rag_core.cli.progress import Bar
+from rag_core.cli.sessions import PROJECT_HELP, WorksOn, open_session, project_named, stands_on
+from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
+
+if TYPE_CHECKING:
+    from rag_core.project.project import Project, Source
+    from rag_core.types import Query
+
+project_app = typer.Typer(help="One project: show, reset, split.", no_args_is_help=False)
+held_out_app = typer.Typer(
+    help="The held-out questions: who looked; draw anew.", no_args_is_help=False
+)
+
+Name = typer.Argument(None, help=PROJECT_HELP)
+FROM_HELP = (
+    "A folder or file of documents, FILE.jsonl with recorded lists, chroma:DIR#COLLECTION, collection:NAME or "
+    "module:function."
+)
+SHOWN = 200  # characters of a reason
+
+
+def init(
+    name: str = typer.Argument(..., help="The project's name."),
+    source: str | None = typer.Option(None, "--from", help=FROM_HELP),
+    questions: Path | None = typer.Option(None, "--questions", help="Questions: lines, CSV or JSONL."),
+    labels: Path | None = typer.Option(None, "--labels", help="Labels in any format that `labels import` reads."),
+    title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
+    model: str = typer.Option("", "--model", help="What embeds, where it is not the bundled model."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Make a project: bring its documents in or connect what is there, with questions and labels.
+
+    Example: winnow init espresso --from manual/ --questions questions.csv --labels labels.csv
+    """
+    from rag_core.evaluate.set_queries import form_of, read_query_list
+    from rag_core.files import read_text
+    from rag_core.project.project import Source, check_new, init_project, open_project
+    from rag_core.store.exchange.formats import format_of, read_labels
+
+    folder = resolve_workspace(workspace)
+    check_new(folder, name)
+    # Whatever cannot be read is refused before anything is embedded or written.
+    asked: list[Query] = []
+    if questions is not None:
+        text = read_text(questions)
+        asked = read_query_list(text, form_of(text, questions.name), questions.name)
+    judged = [] if labels is None else read_labels(read_text(labels), format_of(labels.name), labels.name)
+    made = Source() if source is None else _brought_in(folder, name, source, model, bool(asked))
+    project = init_project(folder, name, made, title, asked)
+    if made.kind == "lists":
+        from rag_core.evaluate.set_writing import LISTS
+        from rag_core.files import write_whole
+
+        write_whole(project.folder / LISTS, read_text(Path(str(source))))
+    stray = _labelled(project, judged) if judged else ""
+    facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
+    say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
+
+
+def _brought_in(workspace: Path, name: str, source: str, model: str, has_questions: bool) -> Source:
+    """The source that --from names, ready to be asked."""
+    from rag_core.index.collection import list_collections
+    from rag_core.index.handles import ingest_embedder
+    from rag_core.index.ingest import ingest
+    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Source
+
+    there = {one.name for one in list_collections(workspace)}
+    kind, _, rest = source.partition(":")
+    if kind == "collection":
+        if rest not in there:
+            listed = ", ".join(sorted(there)) or "none"
+            raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
+        return Source(COLLECTION, rest)
+    if kind != "chroma" and not Path(source).exists() and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source):
+        from rag_core.sources.callable_source import load_callable
+
+        load_callable(source)
+        return Source(CALLABLE, source)
+    if kind != "chroma" and _is_lists(Path(source)):
+        from rag_core.records import load_lists
+
+        if has_questions:
+            raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
+        load_lists(Path(source))
+        return Source(LISTS)
+    if name in there:
+        raise InputError(f"there is a collection {name} already, expected another name or --from collection:{name}")
+    if kind == "chroma":
+        from rag_core.cli.collections import place_of
+        from rag_core.index.foreign import connect
+
+        where, _, collection = rest.rpartition("#")
+        if not where or not collection:
+            raise InputError(f"--from is {source[:80]!r}, expected chroma:DIR#COLLECTION or chroma:http://…#COLLECTION")
+        is_url = where.startswith(("http://", "https://"))
+        place = place_of(None if is_url else Path(where), where if is_url else "", False, False)
+        connect(place, collection, name, workspace, model, Bar("read"))
+    else:
+        ingest([Path(source)], name, workspace, ingest_embedder(workspace, name, model), progress=Bar("embedded"))
+    return Source(COLLECTION, name)
+
+
+def _is_lists(path: Path) -> bool:
+    """Whether a file holds recorded lists and not chunks: its first record has candidates."""
+    from rag_core.files import lines, read_text
+    from rag_core.records import parse_json_line
+
+    if path.suffix not in (".jsonl", ".ndjson") or not path.is_file():
+        return False
+    first = next((line for _, line in lines(read_text(path))), "{}")
+    record = parse_json_line(first, f"{path} line 1")
+    return isinstance(record, dict) and "candidates" in record
+
+
+def _labelled(project: Project, lines: list[Any]) -> str:
+    """Bring labels in as one batch; which of them meet nothing, in words."""
+    from rag_core.given import unmet
+    from rag_core.store.database import open_store
+    from rag_core.store.exchange.planning import apply_import, plan_import
+    from rag_core.store.labels import LabelStore
+
+    with open_store(project.workspace) as store:
+        labels = LabelStore(store)
+        apply_import(labels, plan_import(labels, project.labels, lines, "import"))
+    return unmet(lines, project.eval_set).words
+
+
+def _facts(project: Project) -> dict[str, Any]:
+    """What a project is, without opening its source: cheap enough for a list."""
+    return {
+        "name": project.name,
+        "title": project.title,
+        "folder": str(project.folder),
+        "shipped": project.shipped,
+        "source": asdict(project.source),
+        "questions": len(project.eval_set.cases),
+        "labelled": sum(bool(case.grades) for case in project.eval_set.cases),
+        "pipelines": dict(project.pipelines),
+        "baseline": project.baseline,
+    }
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    from rag_core.project.project import Source
+
+    own = "shipped" if facts["shipped"] else "your own"
+    yield f"{facts['name']}: {Source(**facts['source']).text}, {facts['questions']} questions, {own}"
+
+
+def _next_step(project: Project) -> str:
+    """The one command that brings the project further."""
+    if project.source.kind == "none":
+        return f"winnow ingest FOLDER --collection {project.name}"
+    if not project.has_questions:
+        return f"winnow init with --questions FILE, or the place Questions of the app (project {project.name})"
+    return f"winnow evaluate --project {project.name} --pipeline fixed-15"
+
+
+def projects(workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Every project: the demo, your own, and what else ships.
+
+    Example: winnow projects --json
+    """
+    from rag_core.project.project import open_project, project_names
+
+    folder = resolve_workspace(workspace)
+    found = [_facts(open_project(name, folder)) for name in project_names(folder)]
+    say({"projects": found}, json, "\n".join(line for facts in found for line in _lines(facts)))
+
+
+@project_app.command("show")
+def show(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """A project: source, questions, labels, split, pipelines, and what its figures stand on now.
+
+    Example: winnow project show demo
+    """
+    from rag_core.project.project import open_project
+
+    bare = open_project(_named(name), resolve_workspace(workspace))
+    if bare.source.kind == "none":
+        facts = _facts(bare) | {"next": _next_step(bare)}
+        say(facts, json, "\n".join([*_lines(facts), f"next: {facts['next']}"]))
+        return
+    session = open_session(resolve_workspace(workspace), _named(name))
+    project, cases = session.project, session.cases
+    facts = _facts(project) | {
+        "labelled": sum(bool(case.grades) for case in cases),
+        "labels": sum(len(case.grades) for case in cases),
+        "chunks": len(session.source.chunks),
+        "min_grade": session.min_grade,
+        "saved_pipelines": session.pipeline_names(),
+        **stands_on(session, [], cases),
+    }
+    session.close()
+    split = facts["split"] or {"dev": 0, "held_out": 0, "examples": 0}
+    words = [
+        *_lines(facts),
+        f"  {facts['chunks']} chunks, {facts['labels']} labels on {facts['labelled']} questions",
+        f"  {split['dev']} dev, {split['held_out']} held out, {split['examples']} examples",
+        *(f"  {key} {value}" for key, value in facts["fingerprints"].items() if value),
+    ]
+    say(facts, json, "\n".join(words))
+
+
+@project_app.command("reset")
+def reset(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Take away what was done to a shipped project: pipelines, split, looks. Labels stay (see `labels undo`)."""
+    from rag_core.project.project import open_project, reset_overlay
+
+    project = open_project(_named(name), resolve_workspace(workspace))
+    gone = reset_overlay(project)
+    say({"project": project.name, "reset": gone}, json, f"{project.name} is as it ships" + ("" if gone else " already"))
+
+
+@project_app.command("split")
+def split(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Which questions are dev, held out, examples: decided once for each question, as `held-out show` has it."""
+    _tell_split(name, workspace, json)
+
+
+@held_out_app.command("show")
+def held_out_show(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """The split, and every look at the held-out questions."""
+    _tell_split(name, workspace, json)
+
+
+@held_out_app.command("reset")
+def held_out_reset(
+    name: str | None = Name,
+    share: float | None = typer.Option(None, "--held-out", help="The share held out from now on; default: as before."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Draw the split anew, visibly: the ledger keeps the looks at the old one. What the set declares stays."""
+    from rag_core.project.project import open_project
+    from rag_core.project.split import reset_held_out
+
+    project = open_project(_named(name), resolve_workspace(workspace))
+    reset_held_out(project, share)
+    _tell_split(project.name if project.shipped else str(project.folder) + "/", workspace, json)
+
+
+def _tell_split(name: str | None, workspace: Path | None, json: bool) -> None:
+    from rag_core.project.ledger import looks
+    from rag_core.project.project import open_project
+    from rag_core.project.split import split_of
+
+    project = open_project(_named(name), resolve_workspace(workspace))
+    sides, seen = split_of(project, [case.query for case in project.eval_set.cases]), looks(project)
+    facts = {
+        "project": project.name,
+        "fingerprint": sides.fingerprint,
+        "declared": sides.declared,
+        "dev": list(sides.dev),
+        "held_out": list(sides.held_out),
+        "examples": list(sides.examples),
+        "straddling": list(sides.straddling),
+        "looks": [asdict(one) | {"now": one.split == sides.fingerprint} for one in seen],
+    }
+    now = [one for one in seen if one.split == sides.fingerprint]
+    words = [
+        f"{project.name}: {len(sides.dev)} dev, {len(sides.held_out)} held out, {len(sides.examples)} examples"
+        + (", as the set declares" if sides.declared else ""),
+        f"  {len(now)} looks at these held-out questions, {len(seen) - len(now)} at earlier ones",
+        *(f"  {one.at}  {one.by}  {one.place}  {one.name or one.pipeline}" for one in now),
+    ]
+    say(facts, json, "\n".join(words))
+
+
+def _named(name: str | None) -> str:
+    meant = project_named(name)
+    if meant is None:
+        raise InputError("no project is named, expected a name, WINNOW_PROJECT or the folder of one")
+    return meant
+
+
+@grouped
+def why(
+    works_on: WorksOn,
+    question: str = typer.Argument(..., help="A question of the project by id or text, or one of your own."),
+    chunk: str = typer.Argument(..., help="A chunk by id, title or part of a title."),
+    pipeline: str = typer.Option(..., "--pipeline", "-p", help="Spec file, inline JSON or a name."),
+    json: bool = Json,
+) -> None:
+    """What became of a chunk: its rank, the first stage that loses it, why, and what would keep it.
+
+    Example: winnow why combat-1 "attack cleric ac7" --pipeline demo-tuned --project demo
+    """
+    from rag_core.evaluate.experiment import start_of
+    from rag_core.evaluate.why_not import why_not
+
+    session = works_on.session()
+    case = next((one for one in session.cases if question in (one.query.id, one.query.text)), None)
+    if case is None:
+        case = session.question(question)
+        if not session.live:
+            raise InputError(
+                f"project {session.project.name} has recorded lists and no question {question[:80]!r}, expected one of "
+                "its own by id or text"
+            )
+    ready = session.ready(session.pipeline(pipeline))
+    # Asked anew and not from the captured list: what the source did not bring is looked up further down.
+    found = why_not(ready, start_of(case) if not session.live else start_of(_bare(case)), chunk)
+    grade = case.grades.get(found.hit.chunk.id) if found.hit is not None else None
+    facts = {"question": case.query.id, "query": case.query.text, **_told(found), "relevant": grade}
+    facts |= stands_on(session, [ready], [case])
+    session.close()
+    say(facts, json, "\n".join(_why_lines(facts)))
+
+
+def _bare(case: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(case, candidates=None)
+
+
+def _told(found: Any) -> dict[str, Any]:
+    """What became of a chunk as plain values."""
+    hit = found.hit
+    return {
+        "wanted": found.wanted,
+        "outcome": found.outcome,
+        "id": None if hit is None else hit.chunk.id,
+        "title": None if hit is None else hit.chunk.title,
+        "distance": None if hit is None else hit.distance,
+        "rank": found.rank,
+        "position": found.position,
+        "stage": found.stage or None,
+        "reason": found.reason or None,
+        "would_keep": [asdict(one) for one in found.would_bring_back],
+        "then": None if found.then is None else _told(found.then),
+        "others": list(found.others),
+    }
+
+
+def _why_lines(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["id"] is None:
+        yield f"{facts['wanted'][:SHOWN]}: {facts['reason']}"
+        return
+    yield f"{facts['title'] or facts['id']} · rank {facts['rank']}"
+    if facts["outcome"] == "kept":
+        yield f"  kept, place {facts['position']}"
+    else:
+        yield f"  {facts['outcome']} by {facts['stage']}: {str(facts['reason'])[:SHOWN]}"
+    yield from (f"  {one['text']}" for one in facts["would_keep"])
+    if facts["then"] is not None and facts["then"]["id"] is not None:
+        yield from (f"  then{line}" for line in list(_why_lines(facts["then"]))[1:])
+    if facts["others"]:
+        yield f"  also fits: {', '.join(facts['others'][:10])}"
