@@ -59,7 +59,9 @@ def test_the_search_finds_the_variables_of_both_modules():
     assert {"WINNOW_WORKSPACE", "CHUNK_FILTERING_LLM_TIMEOUT_MS", "OPENAI_API_KEY"} <= variables_in_the_code()
 
 
-@pytest.mark.parametrize("name", sorted(set(ROWS) - {"WINNOW_WORKSPACE", "WINNOW_DEBUG", "OPENAI_BASE_URL"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(ROWS) - {"WINNOW_WORKSPACE", "WINNOW_PROJECT", "WINNOW_DEBUG", "OPENAI_BASE_URL"})
+)
 def test_the_default_in_the_document_is_the_one_that_holds(name):
     key = {} if name == "OPENAI_API_KEY" else {"OPENAI_API_KEY": "a-key"}
     read = {**reads(key), "OPENAI_API_KEY": settings.model_settings(key)}[name]

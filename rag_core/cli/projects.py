@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from rag_core.types import Query
 
 project_app = typer.Typer(help="One project: show, reset, split.", no_args_is_help=False)
-held_out_app = typer.Typer(
-    help="The held-out questions: who looked; draw anew.", no_args_is_help=False
-)
+held_out_app = typer.Typer(help="The held-out questions: who looked; draw anew.", no_args_is_help=False)
 
 Name = typer.Argument(None, help=PROJECT_HELP)
 FROM_HELP = (

@@ -19,6 +19,7 @@ from rag_core.errors import InputError
 if TYPE_CHECKING:
     from rag_core.stage import Pipeline
 
+FILES_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md), or a TREC run; several are several systems."
 Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
 
 
@@ -64,7 +65,7 @@ class Short:
 def replay(
     short: Short,
     keeping: Keeping,
-    file: Path = typer.Argument(..., help="Recorded lists, JSONL, one query a line (docs/formats.md), or a TREC run."),
+    files: list[Path] = typer.Argument(..., help=FILES_HELP),
     pipeline: list[str] = Pipelines,
     queries: Path | None = typer.Option(None, help="Of a TREC run: its questions, JSONL or `id TAB text`."),
     corpus: Path | None = typer.Option(None, help="Of a TREC run: the documents its ids name."),
@@ -79,32 +80,75 @@ def replay(
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels."""
+    """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels.
+
+    Several files are several systems over the same questions, each against the first.
+    """
     from rag_core.cli.sessions import lists_stand_on
     from rag_core.evaluate.experiment import run_all
     from rag_core.evaluate.report import comparison_json
     from rag_core.evaluate.snapshot import About
     from rag_core.sources.trec_run import read_lists
 
-    cases = read_lists(file, queries, corpus)
-    if rules is not None:
-        from rag_core.records import with_rules
-        from rag_core.rules.templates import read_families
+    lists: dict[str, list[Any]] = {}
+    for file in files:
+        cases = read_lists(file, queries, corpus)
+        if rules is not None:
+            from rag_core.records import with_rules
+            from rag_core.rules.templates import read_families
 
-        cases = with_rules(cases, read_families(rules))
-    if qrels is not None:
-        from rag_core.evaluate.experiment import with_labels
-        from rag_core.evaluate.sets import read_qrels
+            cases = with_rules(cases, read_families(rules))
+        if qrels is not None:
+            from rag_core.evaluate.experiment import with_labels
+            from rag_core.evaluate.sets import read_qrels
 
-        cases = with_labels(cases, read_qrels(qrels))
-    cases = chosen(cases, name, first)
+            cases = with_labels(cases, read_qrels(qrels))
+        label = file.stem if file.stem not in lists else str(file)
+        if label in lists:
+            raise InputError(f"{file} is named twice, expected each file once")
+        lists[label] = cases
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
-    reports = run_all(cases, pipelines, min_grade, measures_of(measure))
-    facts = lists_stand_on(cases, pipelines)
+    notices: list[str] = []
+    if len(files) == 1:
+        cases = chosen(cases, name, first)
+        reports = run_all(cases, pipelines, min_grade, measures_of(measure))
+        facts = lists_stand_on(cases, pipelines)
+    else:
+        if keeping.wanted:
+            raise InputError("got several files and --save-run or --run-out, expected one system in a run")
+        reports, notices, facts = _systems(lists, pipelines, name, first, min_grade, measures_of(measure))
     if debug:
         show_traces(reports)
-    keeping.keep(reports, About(keeping.run_name, eval_set_of(file), seed), workspace)
-    show(reports, comparison_json(reports, seed), json, facts=facts)
+    keeping.keep(reports, About(keeping.run_name, eval_set_of(files[0]), seed), workspace)
+    show(reports, comparison_json(reports, seed), json, notices, facts)
+
+
+def _systems(
+    lists: dict[str, list[Any]],
+    pipelines: list[Any],
+    names: list[str] | None,
+    first: int | None,
+    min_grade: int,
+    measures: Any,
+) -> tuple[list[Any], list[str], dict[str, Any]]:
+    """Every pipeline over every system's lists; what must be told; what the figures stand on, by system."""
+    from rag_core.cli.sessions import lists_stand_on
+    from rag_core.evaluate.experiment import run
+    from rag_core.evaluate.systems import joined
+
+    systems, told = joined(lists)
+    reports = []
+    for system in systems:
+        cases = chosen(list(system.cases), names, first)
+        for pipeline in pipelines:
+            label = system.name if len(pipelines) == 1 else f"{system.name} · {pipeline.label or 'pipeline'}"
+            reports.append(run(cases, pipeline, min_grade, measures, label))
+    rows = [
+        {"name": one.name, "questions": len(one.cases), "missing": list(one.missing)}
+        | {"fingerprints": lists_stand_on(one.cases, pipelines)["fingerprints"]}
+        for one in systems
+    ]
+    return reports, told, {**lists_stand_on(systems[0].cases, pipelines), "systems": rows}
 
 
 def eval_set_of(file: Path) -> str:
