@@ -18,9 +18,9 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
+from benchmarks.parts.plain_scan import PlainMatch, PlainScan
 from rag_core.entities import Structure, TeamFilter, parse_structure
 from rag_core.entities.near import NearStrings
-from rag_core.entities.plain import PlainMatch, PlainScan
 from rag_core.entities.reading import ordinary_words
 
 PER_ENTITY = 50

@@ -24,7 +24,6 @@ from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
 from rag_core.resources import with_entities, with_hop_judge, with_judge
 from rag_core.retrieve.dense import Dense
-from rag_core.retrieve.question import check_question
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage, needs_of
 from rag_core.types import Candidates, Case, Hit, Query
@@ -153,11 +152,6 @@ def capture_into(
         getattr(index, "close", lambda: None)()
     take_lists(workspace, name, out)
     return len(cases)
-
-
-def run_query(text: str, pipeline: Pipeline, index: Any) -> Candidates:
-    """One question through a pipeline on an index, with its trace."""
-    return live(pipeline, index)(Candidates(Query("query", check_question(text))))
 
 
 def measure_words(

@@ -10,9 +10,14 @@ from rag_core.errors import InputError
 from rag_core.evaluate.sets import load_set
 from rag_core.index.collection import keywords_of
 from rag_core.spec import parse_pipeline, read_pipeline
+from rag_core.types import Candidates, Query
 from rag_core.wording import own_file, save_list, word_file, word_resources
 
 BOTH = parse_pipeline(["NormaliseKeywords", "ExpandSynonyms", "Hybrid"])
+
+
+def asked(text, pipeline, index):
+    return workbench.live(pipeline, index)(Candidates(Query("query", text)))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def test_an_ingest_takes_keywords_from_headers_whether_or_not_anyone_asks(home):
 
 
 def test_a_live_question_is_normalised_to_the_headers(index):
-    found = workbench.run_query("a bowler 3 or a BERET", BOTH, index)
+    found = asked("a bowler 3 or a BERET", BOTH, index)
     assert found.query.dense_text == "a Bowler 3 or a Beret"
 
 
@@ -46,18 +51,18 @@ def test_a_pipeline_without_rewrites_gets_no_lists(index):
 
 def test_the_collections_own_list_counts_before_the_general_one(home, index):
     (home / "synonyms.yaml").write_text("bowler: [melon]\n")
-    assert workbench.run_query("a melon", BOTH, index).query.lexical_text == "a melon bowler"
+    assert asked("a melon", BOTH, index).query.lexical_text == "a melon bowler"
     save_list(home, "wear", "synonyms", "beret: [melon]\n")
-    assert workbench.run_query("a melon", BOTH, index).query.lexical_text == "a melon beret"
+    assert asked("a melon", BOTH, index).query.lexical_text == "a melon beret"
     own_file(home, "wear", "synonyms").unlink()
     (home / "synonyms.yaml").unlink()
 
 
 def test_a_changed_file_counts_at_the_next_question_and_the_old_text_is_kept(home, index):
     path = save_list(home, "wear", "synonyms", "bowler: [melon]\n")
-    assert workbench.run_query("a lid", BOTH, index).query.lexical_text == "a lid"
+    assert asked("a lid", BOTH, index).query.lexical_text == "a lid"
     save_list(home, "wear", "synonyms", "bowler: [melon, lid]\n")
-    assert workbench.run_query("a lid", BOTH, index).query.lexical_text == "a lid bowler"
+    assert asked("a lid", BOTH, index).query.lexical_text == "a lid bowler"
     assert path.with_suffix(".before").read_text() == "bowler: [melon]\n"
     path.unlink()
 
@@ -94,7 +99,7 @@ def test_the_skirmish_rules_answer_in_players_words_and_in_any_case(tmp_path):
     hybrid = read_pipeline("hybrid")
 
     def titles(text):
-        return [hit.chunk.title for hit in workbench.run_query(text, hybrid, index).hits]
+        return [hit.chunk.title for hit in asked(text, hybrid, index).hits]
 
     assert "Regain wounds" in titles("Can I heal my operative?")[:5]
     assert titles("accurate 1") == titles("ACCURATE 1")
@@ -118,7 +123,7 @@ def test_players_words_find_the_rule_by_bm25_alone_only_once_they_are_expanded(t
     index = workbench.opened(tmp_path, "skirmish-rules")
 
     def first(stages):
-        hits = workbench.run_query("Can I heal my operative?", parse_pipeline(stages), index).hits
+        hits = asked("Can I heal my operative?", parse_pipeline(stages), index).hits
         return [hit.chunk.title for hit in hits[:5]]
 
     assert "Regain wounds" not in first(["Lexical"])
@@ -129,6 +134,6 @@ def test_a_keyword_in_any_case_embeds_as_one_text_and_gives_one_dense_list(tmp_p
     workbench.bring_up_to_date(load_set("skirmish-rules"), tmp_path)
     index = workbench.opened(tmp_path, "skirmish-rules")
     dense = parse_pipeline(["NormaliseKeywords", "Dense"])
-    low, high = (workbench.run_query(text, dense, index) for text in ("accurate 1", "ACCURATE 1"))
+    low, high = (asked(text, dense, index) for text in ("accurate 1", "ACCURATE 1"))
     assert low.query.dense_text == high.query.dense_text == "Accurate 1"
     assert [(hit.chunk.id, hit.distance) for hit in low.hits] == [(hit.chunk.id, hit.distance) for hit in high.hits]

@@ -1,4 +1,4 @@
-"""`entities`: which entities of a structure a query means, why, and the tokens that saves; and lint of a structure."""
+"""`entities`: which entities of a structure a query means, why, and the tokens that saves; lint; labelled queries."""
 
 from __future__ import annotations
 
@@ -15,25 +15,31 @@ from rag_core.errors import InputError
 if TYPE_CHECKING:
     from rag_core.entities import TeamFilter
 
+THRESHOLDS = (70.0, 75.0, 80.0, 85.0, 90.0, 95.0)
+
 
 def entities(
     query: str | None = typer.Argument(None, help="The query; may be left out with --lint."),
     structure: Path | None = typer.Option(None, help="Structure file, YAML or JSON; the demo structure without one."),
     threshold: float = typer.Option(80.0, help="Least likeness of a misspelt name, 0 to 100."),
     lint: bool = typer.Option(False, "--lint", help="Check the structure for names that tell nothing."),
+    labelled: Path | None = typer.Option(None, "--labelled", help="JSONL with query and teams: measure on it."),
     json: bool = Json,
 ) -> None:
     """Find the entities a query names: by which strategy and words, and how many tokens their part saves."""
     from rag_core.entities import Settings, TeamFilter, load_structure
     from rag_core.entities.lint import lint_structure
 
-    if query is None and not lint:
-        raise InputError("no query was given, expected a text, or --lint to check the structure")
+    if query is None and not lint and labelled is None:
+        raise InputError("no query was given, expected a text, --lint to check the structure, or --labelled FILE")
     loaded = load_structure(structure)
     if lint:
         findings = [asdict(finding) for finding in lint_structure(loaded, Settings(threshold=threshold))]
         document: dict[str, Any] = {"structure": loaded.name, "findings": findings}
         lines = [f"{finding['kind']}: {finding['text']}" for finding in findings] or ["nothing found"]
+    elif labelled is not None:
+        document = labelled_document(TeamFilter(loaded, Settings(threshold=threshold)), labelled)
+        lines = _measured_text(document)
     else:
         document = entities_document(TeamFilter(loaded, Settings(threshold=threshold)), query or "")
         lines = _as_text(document)
@@ -55,6 +61,38 @@ def entities_document(team_filter: TeamFilter, query: str) -> dict[str, Any]:
         "tokens_full": saving.full,
         "tokens_filtered": saving.filtered,
     }
+
+
+def labelled_document(team_filter: TeamFilter, file: Path) -> dict[str, Any]:
+    """How well labelled queries are understood, at other thresholds too, and the aliases that they suggest."""
+    from rag_core.entities.agreement import agreement, read_labelled, threshold_curve
+    from rag_core.entities.suggest import suggest_aliases
+
+    rows = read_labelled(file)
+    found = agreement(team_filter, rows)
+    misses = [asdict(one.labelled) | {"extra": list(one.extra), "missing": list(one.missing)} for one in found.misses]
+    measured = asdict(found) | {"misses": misses}
+    curve = [
+        {"threshold": threshold, "precision": one.precision, "recall": one.recall}
+        for threshold, one in threshold_curve(team_filter, rows, THRESHOLDS)
+    ]
+    aliases = [asdict(one) for one in suggest_aliases(team_filter, [(row.query, row.teams) for row in rows])]
+    return {"agreement": measured, "thresholds": curve, "aliases": aliases}
+
+
+def _measured_text(document: dict[str, Any]) -> list[str]:
+    """The same for a person: two figures, the curve, what went wrong, what might be an alias."""
+    found = document["agreement"]
+    lines = [f"{found['queries']} queries: precision {found['precision']:.3f}, recall {found['recall']:.3f} (macro)"]
+    lines += [
+        f"  threshold {row['threshold']:g}: precision {row['precision']:.3f}, recall {row['recall']:.3f}"
+        for row in document["thresholds"]
+    ]
+    for miss in found["misses"]:
+        lines.append(f"  {miss['query'][:80]!r}: extra {miss['extra']}, missing {miss['missing']}")
+    for one in document["aliases"]:
+        lines.append(f"  alias? {one['alias']!r} for {', '.join(one['teams'])} ({one['count']} queries)")
+    return lines
 
 
 def _as_text(document: dict[str, Any]) -> list[str]:

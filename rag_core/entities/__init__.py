@@ -1,8 +1,8 @@
 """Entity filter: which entities of a large structure does a query name, and only their part of it.
 
 structure.py holds the data (entities, members, abilities, aliases, synonyms, role and stop words); operative.py,
-ability.py, alias.py and team_name.py are the four strategies; filter.py unites them. plain.py gives the same answers by
-a plain scan, for tests. lint.py, suggest.py and agreement.py: names that tell nothing, new aliases, agreement.
+ability.py, alias.py and team_name.py are the four strategies; filter.py unites them. A plain scan among the benchmarks
+gives the same answers. lint.py, suggest.py and agreement.py: names that tell nothing, new aliases, agreement.
 """
 
 from rag_core.entities.filter import Explanation, TeamFilter, filter_teams_for_query

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rapidfuzz import fuzz
 
+from benchmarks.parts.plain_scan import PlainMatch, PlainScan
 from rag_core.entities import Settings, TeamFilter, load_structure
 from rag_core.entities.near import NearStrings
-from rag_core.entities.plain import PlainMatch, PlainScan
 
 _spec = importlib.util.spec_from_file_location("random_structures", Path(__file__).with_name("random_structures.py"))
 made = importlib.util.module_from_spec(_spec)

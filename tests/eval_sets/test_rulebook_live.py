@@ -47,7 +47,7 @@ def of(cases, split, tag=None):
 
 
 def asked(index, text, name):
-    return workbench.run_query(text, read_pipeline(name), index)
+    return workbench.live(read_pipeline(name), index)(Candidates(Query("query", text)))
 
 
 def test_shipped_vectors_are_those_of_the_model(index):
