@@ -1,9 +1,10 @@
 """Captured lists for a chain of stages: what of a pipeline must run as it is, and what a sweep may do in arrays.
 
 TopK and MinSimilarity cut a list that is in order of similarity to a beginning of itself, so any number of them in a
-row is one length per query. Whatever else stands in front of the cut runs plainly, once per variant, and its output is
-kept. Where a list is not of that kind (repeated chunks, similarities out of order, hits the cut does not judge) nothing
-is assumed and the caller runs the plain pipeline instead.
+row is one length per query, and a refill in front of them is its rules and one more length. Whatever else stands in
+front of the cut runs plainly, once per variant, and its output is kept. Where a list is not of that kind (repeated
+chunks, similarities out of order, hits the cut does not judge) nothing is assumed and the caller runs the plain
+pipeline instead.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from rag_core.evaluate.view import Floats
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
 from rag_core.retrieve.hybrid import Hybrid
+from rag_core.retrieve.requery import Requery
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import Candidates, Case, Order
 
-_KEPT_VARIANTS = 8  # captured variants held at once; product order comes back to the same few
+_FAR = 10**9  # behind every list
+_KEPT_VARIANTS = 10  # captured variants held at once; product order comes back to the same few
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class Captured:
     starts: tuple[Candidates, ...]
     cases: tuple[Case, ...]
     min_grade: int
+    read_at: Whole | None = None  # (q, k) where each hit stood in front of a refill's rules, far behind the end
 
     @cached_property
     def lists(self) -> Lists:
@@ -76,6 +80,16 @@ class Captured:
         return all(len({hit.chunk.id for hit in start.hits}) == len(start.hits) for start in self.starts)
 
     @cached_property
+    def refillable(self) -> bool:
+        """Whether a refill of these lists is its rules and a length: no chunk twice, survivors in the order read."""
+        known = [[hit.distance for hit in start.hits if hit.distance is not None] for start in self.starts]
+        in_order = (
+            start.order is not Order.DISTANCE or row == sorted(row)
+            for start, row in zip(self.starts, known, strict=True)
+        )
+        return self.distinct and all(start.recorded for start in self.starts) and all(in_order)
+
+    @cached_property
     def by_distance(self) -> bool:
         """Whether every list is in order of distance and the cut judges all of it."""
         return all(start.order is Order.DISTANCE and not any(hit.origin for hit in start.hits) for start in self.starts)
@@ -106,7 +120,10 @@ class Captured:
             _named(cut, start)
 
     def limits(self, cutoffs: Sequence[Stage]) -> Whole | None:
-        """How many chunks of each list TopK and MinSimilarity leave, shape (q,); None where that is no beginning."""
+        """How many chunks of each list the cutoffs leave, shape (q,); None where that is no beginning.
+
+        Cutoffs are TopK and MinSimilarity, and in front of them the refill whose rules these lists passed.
+        """
         left = np.array([len(start.hits) for start in self.starts], dtype=np.int64)
         for stage in cutoffs:
             if isinstance(stage, TopK):
@@ -114,9 +131,21 @@ class Captured:
             elif isinstance(stage, MinSimilarity) and self.similarities is not None:
                 # the very comparison of the plain stage, slack included
                 left = np.minimum(left, (self.similarities >= stage.min_relevance - 1e-9).sum(axis=1))
+            elif isinstance(stage, Requery) and self.read_at is not None:
+                left = self.refilled(stage)
             else:
                 return None
         return left
+
+    def refilled(self, refill: Requery) -> Whole:
+        """How many of those that pass a refill keeps (q,): up to k of the hits that its rounds read.
+
+        Whole rounds are read until k pass, and the first k of what passed are kept: where the last round ends does not
+        matter, only where the rounds do. `prefilter` has no last round.
+        """
+        assert self.read_at is not None
+        read = _FAR if refill.strategy == "prefilter" else refill.reach
+        return np.asarray(np.minimum((self.read_at < read).sum(axis=1), refill.k), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +174,7 @@ class Captures:
         """What these stages give of every case's list; the longest beginning that is known is not run again."""
         key = fingerprint(Pipeline(tuple(stages)))
         if key not in self._known:
-            starts = tuple(self._run(stages))
-            while len(self._known) >= _KEPT_VARIANTS:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = Captured(starts, self.cases, self.min_grade)
+            self._keep(key, Captured(tuple(self._run(stages)), self.cases, self.min_grade))
         return self._known[key]
 
     def _run(self, stages: Sequence[Stage]) -> list[Candidates]:
@@ -156,6 +182,32 @@ class Captures:
             return [start_of(case) for case in self.cases]
         before = self.after(stages[:-1]).starts
         return [_named(stages[-1], start) for start in before]
+
+    def front(self, stages: Sequence[Stage]) -> tuple[Captured, int]:
+        """The lists in front of the run of cutoffs that ends these stages, and where the run begins.
+
+        A refill may begin it: then the lists are those that its rules leave, however far it reads.
+        """
+        first = first_cutoff(stages)
+        if not first or not isinstance(refill := stages[first - 1], Requery):
+            return self.after(stages[:first]), first
+        before = self.after(stages[: first - 1])
+        if not before.refillable:
+            return self.after(stages[:first]), first
+        key = f"{fingerprint(Pipeline((*stages[: first - 1], refill.rules)))} refilled"
+        if key not in self._known:
+            ruled = [_named(refill.rules, start) for start in before.starts]
+            read_at = np.full((len(ruled), max(len(start.hits) for start in ruled)), _FAR, dtype=np.int64)
+            for row, start, after in zip(read_at, before.starts, ruled, strict=True):
+                places = {hit.key: place for place, hit in enumerate(start.hits)}
+                row[: len(after.hits)] = [places[hit.key] for hit in after.hits]
+            self._keep(key, Captured(tuple(ruled), self.cases, self.min_grade, read_at))
+        return self._known[key], first - 1
+
+    def _keep(self, key: str, captured: Captured) -> None:
+        while len(self._known) >= _KEPT_VARIANTS:
+            self._known.pop(next(iter(self._known)))
+        self._known[key] = captured
 
     def chain(self, pipeline: Pipeline) -> Chain | None:
         """The pipeline as captured lists, lengths and one adaptive cut; None where only the plain pipeline is exact."""
@@ -166,8 +218,7 @@ class Captures:
             return fused
         at = cuts[0] if cuts else len(pipeline.stages)
         head, tail = pipeline.stages[:at], pipeline.stages[at + 1 :]
-        first = first_cutoff(head)
-        captured, front = self.after(head[:first]), None
+        (captured, first), front = self.front(head), None
         if captured.distinct and (captured.by_distance or not cuts):
             front = captured.limits(head[first:])
         if front is None and cuts:

@@ -22,7 +22,7 @@ from rag_core.evaluate.fusion import fused_lists
 from rag_core.evaluate.lists import Lists, Whole
 from rag_core.evaluate.measures import SET_MEASURES
 from rag_core.evaluate.scores import score
-from rag_core.evaluate.variants import Captured, Captures, first_cutoff
+from rag_core.evaluate.variants import Captured, Captures
 from rag_core.evaluate.view import Floats, View
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_THRESHOLD
@@ -32,6 +32,7 @@ from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.fuse import ranks_of
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical
+from rag_core.retrieve.requery import Requery
 from rag_core.stage import Pipeline, Setting, Source, Stage
 from rag_core.types import RANKS, Candidates, Hit, Metric
 
@@ -93,7 +94,7 @@ def cheap_knobs(captures: Captures, pipeline: Pipeline, *, searched: bool = Fals
         for setting in stage.declared():
             depth = searched and isinstance(stage, Source) and setting.name == "depth"
             value = getattr(stage, setting.name)
-            if not (setting.cheap or depth) or value is None or _is_idle(stage, setting.name):
+            if not (setting.cheap or depth) or value is None or _is_idle(pipeline.stages[place:], setting.name):
                 continue
             if setting.numeric:
                 knobs.append(_knob(captures, pipeline, place, setting, setting.name, value, searched))
@@ -106,22 +107,23 @@ def cheap_knobs(captures: Captures, pipeline: Pipeline, *, searched: bool = Fals
     return knobs
 
 
-def _is_idle(stage: Stage, setting: str) -> bool:
-    """Whether the number plays no part as the stage is set."""
-    return setting == "distance_offset" and getattr(stage, "relative_offset", None) is not None
+def _is_idle(stages: Sequence[Stage], setting: str) -> bool:
+    """Whether the number plays no part as things are: an offset beside a relative one, a depth in front of a refill."""
+    if isinstance(stages[0], Source):
+        return setting == "depth" and len(stages) > 1 and stages[1].reach > 0
+    return setting == "distance_offset" and getattr(stages[0], "relative_offset", None) is not None
 
 
 def _knob(
     captures: Captures, pipeline: Pipeline, place: int, setting: Setting, name: str, value: float, searched: bool
 ) -> Knob:
-    stage, reaching, points = pipeline.stages[place], captures.after(()), np.zeros(0)
+    stage, reaching, points, limits = pipeline.stages[place], captures.after(()), np.zeros(0), None
     dear = _in_arrays(captures, [pipeline], place, name) is None
     if isinstance(stage, AdaptiveGap | MinSimilarity | TopK):
-        front = place if isinstance(stage, TopK) else first_cutoff(pipeline.stages[:place])
         with contextlib.suppress(InputError):  # a stage refuses these lists as it is set: its step function says why
-            reaching = captures.after(pipeline.stages[:front])
-            points = _scaled(stage, setting.name, reaching)
-    longest = max(len(start.hits) for start in reaching.starts)
+            reaching, front = captures.front(pipeline.stages[:place])
+            points, limits = _scaled(stage, setting.name, reaching), reaching.limits(pipeline.stages[front:place])
+    longest = max(len(start.hits) for start in reaching.starts) if limits is None else int(limits.max())
     low = -math.inf if setting.low is None else setting.low
     high = math.inf if setting.high is None else setting.high
     if setting.kind == "int":
@@ -307,8 +309,10 @@ def _in_arrays(captures: Captures, variants: Sequence[Pipeline | None], stage: i
     try:
         if isinstance(moved, AdaptiveGap):
             return _cut_moved(captures, variants, stage, setting)
-        if isinstance(moved, TopK | MinSimilarity) or (setting == "depth" and isinstance(moved, Dense | Lexical)):
-            return _cutoff_moved(captures, variants, stage, setting)
+        if isinstance(moved, TopK | MinSimilarity | Requery) or (
+            setting == "depth" and isinstance(moved, Dense | Lexical)
+        ):
+            return _cutoff_moved(captures, variants, stage)
     except InputError:  # a stage refuses some list, maybe not at every position: the plain stages tell
         pass
     return None
@@ -340,25 +344,29 @@ def _cut_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: i
     return _Lengths(chain.captured.lists, kept, open_, chain.captured.starts, cut)
 
 
-def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
-    """The same for the number of a plain cutoff, or for how deep a source is read: a cutoff right behind it."""
+def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int) -> _Lengths | None:
+    """The same for a number of a plain cutoff, of a refill, or for how deep a source is read: a cutoff behind it."""
     open_ = np.array([one is not None for one in variants])
     pipelines = [one for one in variants if one is not None]
     moved, stages = pipelines[0].stages[stage], list(pipelines[0].stages)
     slot = stage + 1
-    if not isinstance(moved, Source):
-        del stages[stage]
+    if isinstance(moved, Requery):
+        slot, stages[stage] = stage, replace(moved, k=1000, max_iterations=100)  # as far as one may read
+    elif not isinstance(moved, Source):
         slot = stage
+        del stages[stage]
     end = next((at for at, one in enumerate(stages) if isinstance(one, AdaptiveGap)), len(stages))
     cut = stages[end] if end < len(stages) else None
     if isinstance(cut, AdaptiveGap):
         stages[end] = replace(cut, query_specific=False)
-    first = first_cutoff(stages[:end])
+    reaching, first = captures.front(stages[:end])
+    if first < len(stages) and isinstance(stages[first], Requery) and not isinstance(moved, Requery):
+        first += 1  # a cutoff in front of a refill is none of its run
     chain = captures.chain(Pipeline(tuple(stages))) if slot >= first else None
     if chain is None:
         return None
     captured = chain.captured
-    limits = _limits(captured, moved, np.array([getattr(one.stages[stage], setting) for one in pipelines]))
+    limits = _limits(captured, [one.stages[stage] for one in pipelines])
     if limits is None or (chain.ordered is not None and isinstance(moved, MinSimilarity)):
         return None
     front, back = chain.front[:, None], chain.back[:, None]
@@ -366,7 +374,7 @@ def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage
         lists = chain.ordered or captured.ordered
         kept = np.minimum(np.minimum(front, limits), lists.lengths[:, None])
         return _Lengths(lists, kept, open_, captured.starts, stages[first - 1] if chain.ordered else None)
-    if not (captured.distinct and captured.by_distance and captured is captures.after(stages[:first])):
+    if not (captured.distinct and captured.by_distance and captured is reaching):
         return None  # the cutoffs are then no beginning of what the cut sees
     if cut.query_specific and any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in captured.starts):
         return None
@@ -377,16 +385,21 @@ def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage
     return _Lengths(captured.lists, kept, open_, captured.starts, cut)
 
 
-def _limits(captured: Captured, stage: Stage, values: Floats) -> Whole | None:
-    """How many of each list the stage would leave at each value (q, values); None where that is no beginning."""
-    lengths = np.array([len(start.hits) for start in captured.starts], dtype=np.int64)
-    if not isinstance(stage, MinSimilarity):
-        return np.minimum(lengths[:, None], values.astype(np.int64))
+def _limits(captured: Captured, stages: Sequence[Stage]) -> Whole | None:
+    """How many of each list each of these cutoffs, sources or refills would leave (q, n); None: no beginning of it."""
+    if all(isinstance(one, Requery) for one in stages):
+        refills = [one for one in stages if isinstance(one, Requery)]
+        return None if captured.read_at is None else np.stack([captured.refilled(one) for one in refills], axis=1)
+    lengths = np.array([len(start.hits) for start in captured.starts], dtype=np.int64)[:, None]
+    if not isinstance(stages[0], MinSimilarity):
+        values = [one.settings()["depth" if isinstance(one, Source) else "k"] for one in stages]
+        return np.minimum(lengths, np.array(values, dtype=np.int64))
     if captured.similarities is None:
         return None
+    floors = np.array([one.settings()["min_relevance"] for one in stages], dtype=np.float64)
     falling = captured.similarities[:, ::-1]  # rows ascend now; the very comparison of the plain stage, slack included
-    below: Whole = np.stack([np.searchsorted(row, values - 1e-9, side="left") for row in falling])
-    return np.asarray(np.minimum(falling.shape[1] - below, lengths[:, None]), dtype=np.int64)
+    below: Whole = np.stack([np.searchsorted(row, floors - 1e-9, side="left") for row in falling])
+    return np.asarray(np.minimum(falling.shape[1] - below, lengths), dtype=np.int64)
 
 
 def _cut_lengths(
