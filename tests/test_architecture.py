@@ -47,7 +47,7 @@ MAY = {
     "export": BASE | {"stage", "records", "spec"},
     "project": BASE
     | {"stage", "filters", "retrieve", "spec", "records", "evaluate", "index", "store", "sources", "settings"}
-    | {"resources", "workbench", "wording", "given", "roles", "journal", "tune"},
+    | {"resources", "workbench", "wording", "given", "roles", "journal", "tune", "corpus"},
     "resources": BASE | {"stage", "spec", "entities", "llm"},
 }
 

@@ -1,21 +1,35 @@
-"""Look into a collection page by page: chunks by text, type and document, one chunk whole, and what all of them are.
+"""Look into a source page by page: chunks by text, type and document, one chunk whole, and what all of them are.
 
-Everything is asked of the collection's own file; no more than one page of chunks is ever in memory.
+Of a collection everything is asked of its own file; no more than one page of chunks is ever in memory. Recorded lists
+bring their chunks along: `page_among` and `overview_of` say the same of them, with lengths in characters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rag_core.errors import InputError
 from rag_core.index.collection import RuleCounts, folder_of, rule_counts
 from rag_core.index.store import CollectionFile, Row, opened
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
+from rag_core.types import Chunk
 
 MOST_DOCUMENTS = 1_000
 MOST_DUPLICATES = 200
 BINS = 24
+BEGINS = 120  # characters of a chunk's text that a list shows where there is no title
+ORDERS = {
+    "id": "id",
+    "title": "title COLLATE NOCASE, id",
+    "longest": "tokens DESC, id",
+    "shortest": "tokens, id",
+    "rules": "query_must IS NULL, id",
+}
+"""Name → how a list is sorted: by id, title, length, or chunks with a rule first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +39,12 @@ class Wanted:
     text: str = ""
     type: str | None = None
     document: str = ""
+    order: str = "id"  # a name of ORDERS
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A chunk in a list: no text, so that a list costs little."""
+    """A chunk in a list: only the beginning of its text, so that a list costs little. `tokens` as in Overview."""
 
     id: str
     title: str
@@ -38,6 +53,7 @@ class Line:
     tokens: int
     characters: int
     has_rule: int  # 1 or 0, as the file has it
+    begins: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a collection holds, in numbers. Tokens are those of title and text as the model counts them."""
+    """What a source holds, in numbers. Lengths are in `unit`: tokens of title and text as the model counts them, or
+    characters of the text where no model reads it.
+    """
 
     chunks: int
     window: int  # tokens the model reads
@@ -71,14 +89,15 @@ class Overview:
     longest: int
     duplicates: tuple[tuple[str, ...], ...]  # ids of chunks with the same title and text, the largest groups first
     duplicated: int  # chunks that are a repetition of another
+    unit: str = "tokens"
 
 
 def page_of(workspace: Path, name: str, wanted: Wanted, start: int, count: int) -> tuple[int, list[Line]]:
-    """(how many chunks are wanted in all, those at start … start + count − 1 in the order of their ids)."""
+    """(how many chunks are wanted in all, those at start … start + count − 1 in the order that is wanted)."""
     asked = (wanted.text.strip().casefold(), wanted.type, wanted.document)
     with opened(folder_of(workspace, name)) as file, file.reading():
         ((total,),) = file.read(_TOTAL, asked)
-        rows = file.read(_PAGE, (*asked, count, start))
+        rows = file.read(_PAGE.format(order=ORDERS[wanted.order]), (*asked, count, start))
     return total, [Line(*row) for row in rows]
 
 
@@ -87,10 +106,11 @@ SELECT count(*) FROM chunk
 WHERE (?1 = '' OR holds(title || char(10) || text || char(10) || id, ?1))
   AND (?2 IS NULL OR type = ?2) AND (?3 = '' OR document = ?3)"""
 _PAGE = """
-SELECT id, title, type, document, tokens, length(text), query_must IS NOT NULL FROM chunk
+SELECT id, title, type, document, tokens, length(text), query_must IS NOT NULL,
+  substr(text, 1, 120) FROM chunk
 WHERE (?1 = '' OR holds(title || char(10) || text || char(10) || id, ?1))
   AND (?2 IS NULL OR type = ?2) AND (?3 = '' OR document = ?3)
-ORDER BY id LIMIT ?4 OFFSET ?5"""
+ORDER BY {order} LIMIT ?4 OFFSET ?5"""
 
 
 def chunk_of(workspace: Path, name: str, identity: str) -> Row:
@@ -129,6 +149,67 @@ def overview(workspace: Path, name: str) -> Overview:
             duplicates=_duplicates(file) if duplicated else (),
             duplicated=duplicated,
         )
+
+
+def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) -> tuple[int, list[Line]]:
+    """As `page_of`, of chunks in memory."""
+    text = wanted.text.strip().casefold()
+    fitting = [
+        chunk
+        for chunk in chunks
+        if (wanted.type is None or chunk.type == wanted.type)
+        and (not text or text in f"{chunk.title}\n{chunk.text}\n{chunk.id}".casefold())
+    ]
+    keys = {
+        "id": lambda chunk: chunk.id,
+        "title": lambda chunk: (chunk.title.casefold(), chunk.id),
+        "longest": lambda chunk: (-len(chunk.text), chunk.id),
+        "shortest": lambda chunk: (len(chunk.text), chunk.id),
+        "rules": lambda chunk: (chunk.query_must is None, chunk.id),
+    }
+    shown = sorted(fitting, key=keys[wanted.order])[start : start + count]
+    return len(fitting), [
+        Line(one.id, one.title, one.type, "", length, length, int(one.query_must is not None), one.text[:BEGINS])
+        for one in shown
+        for length in (len(one.text),)
+    ]
+
+
+def overview_of(chunks: Sequence[Chunk]) -> Overview:
+    """As `overview`, of chunks in memory; no model reads them, so that none is too long."""
+    lengths = sorted(len(chunk.text) for chunk in chunks) or [0]
+    width = -(-(lengths[-1] + 1) // BINS)
+    types: dict[str, list[Chunk]] = defaultdict(list)
+    same: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for chunk in chunks:
+        types[chunk.type].append(chunk)
+        same[chunk.title, chunk.text].append(chunk.id)
+    groups = (
+        Group(name, len(some), sum(len(one.text) for one in some), _rules_of(some)) for name, some in types.items()
+    )
+    repeated = sorted((tuple(sorted(ids)) for ids in same.values() if len(ids) > 1), key=lambda ids: (-len(ids), ids))
+    return Overview(
+        chunks=len(chunks),
+        window=0,
+        too_long=0,
+        groups=tuple(sorted(groups, key=lambda group: (-group.chunks, group.type))),
+        documents={},
+        lengths=tuple(sorted(Counter(length // width * width for length in lengths[: len(chunks)]).items())),
+        bin_width=width,
+        shortest=lengths[0],
+        median=lengths[(len(lengths) - 1) // 2],
+        longest=lengths[-1],
+        duplicates=tuple(repeated[:MOST_DUPLICATES]),
+        duplicated=sum(len(ids) - 1 for ids in repeated),
+        unit="characters",
+    )
+
+
+def _rules_of(chunks: Sequence[Chunk]) -> RuleCounts:
+    """What chunks in memory carry of rules, as `rule_counts` says of those in a file."""
+    rules = {chunk.id: read_rule(chunk.query_must) for chunk in chunks}
+    problems = [f"chunk {identity[:80]}: {rule}" for identity, rule in rules.items() if isinstance(rule, str)]
+    return RuleCounts(sum(isinstance(rule, Rule) for rule in rules.values()), len(problems), next(iter(problems), ""))
 
 
 _GROUPS = "SELECT type, count(*), sum(tokens) FROM chunk GROUP BY type ORDER BY count(*) DESC, type"

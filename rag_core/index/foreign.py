@@ -64,26 +64,32 @@ def connect(
     model: str = "",
     progress: Progress | None = None,
     cancel: Callable[[], bool] = lambda: False,
+    fields: Mapping[str, str] | None = None,
 ) -> Connected:
     """Mirror a foreign collection as `name`; doing it again brings the mirror up to date and keeps rules set here.
 
-    `model` names what embeds the queries; needed where the store does not say. Nothing is stored before all was read.
+    `model` names what embeds the queries; needed where the store does not say. `fields` says which metadata is what
+    (foreign_records.FIELDS); it is kept with the mirror, and without it that or the proposal holds. Nothing is stored
+    before all was read.
     """
     folder = folder_of(workspace, name)
     _refuse_own(folder, name)
     with reached(place, _spare(workspace, name)) as client:
         found = collection_named(client, foreign, place)
         about = described(found)
-        chunks, vectors = read_records(found, about, place, progress, cancel)
+        if fields is None:
+            fields = kept_fields(workspace, name) or about.fields
+        chunks, vectors = read_records(found, about, place, progress, cancel, fields)
     dimension = vectors.shape[1]
     chosen, notice = model_of(about, dimension, model)
     origin = {"place": place.said, "collection": foreign, "in_place": place.in_place, "stamp": _stamp(place)}
+    origin |= {"fields": dict(fields)}
     facts = {
         "metric": str(about.metric),
         "origin": f"{place.said} · {foreign}",
         "origin_facts": json.dumps({**origin, "at": datetime.now(UTC).isoformat(timespec="seconds")}),
     }
-    _store(folder, chunks, vectors, chosen, about.metric, facts)
+    _store(folder, chunks, vectors, chosen, about.metric, facts, fields.get("file", ""))
     texts = sum(bool(chunk.text) for chunk in chunks)
     rules = rules_of(workspace, name)
     return Connected(
@@ -122,6 +128,15 @@ def model_of(about: Foreign, dimension: int, named: str = "") -> tuple[str, str]
     return chosen, f"queries are embedded with {chosen}: all-MiniLM-L6-v2 as here, in int8" if bundled else ""
 
 
+def kept_fields(workspace: Path, name: str) -> dict[str, str]:
+    """Which metadata is what in a mirror, as it was connected; {} where there is no mirror or it does not say."""
+    folder = folder_of(workspace, name)
+    if not (folder / FILE).is_file():
+        return {}
+    with opened(folder) as file:
+        return dict(json.loads(file.meta().get("origin_facts", "{}")).get("fields") or {})
+
+
 def has_changed(workspace: Path, name: str) -> bool:
     """Whether the folder a mirror was read from was written to since; False for servers, which do not tell."""
     with opened(folder_of(workspace, name)) as file:
@@ -131,17 +146,24 @@ def has_changed(workspace: Path, name: str) -> bool:
 
 
 def _store(
-    folder: Path, chunks: list[Chunk], vectors: Vectors, model: str, metric: Metric, facts: Mapping[str, str]
+    folder: Path,
+    chunks: list[Chunk],
+    vectors: Vectors,
+    model: str,
+    metric: Metric,
+    facts: Mapping[str, str],
+    file_key: str = "",
 ) -> None:
     """Make the mirror hold exactly these records. A vector's key is its own, as two records may share a text; the text
-    is in it too, since rankings by words depend on that.
+    is in it too, since rankings by words depend on that. `file_key` names the metadata that holds a chunk's document.
     """
     texts = [embedded_text(chunk) for chunk in chunks]
     space = str(metric).encode()
     pairs = zip(vectors, texts, strict=True)
     hashes = [hashlib.sha256(space + vector.tobytes() + text.encode()).hexdigest() for vector, text in pairs]
     window, tokens = _tokens(model, texts)
-    rows = [Row(chunk, "", key, count) for chunk, key, count in zip(chunks, hashes, tokens, strict=True)]
+    files = [str(chunk.metadata.get(file_key, "")) if file_key else "" for chunk in chunks]
+    rows = [Row(*row) for row in zip(chunks, files, hashes, tokens, strict=True)]
     with writing(folder), opened(folder, write=True) as file:
         before = {row.chunk.id for row in file.rows()}
         rows = kept_rules(file, rows)

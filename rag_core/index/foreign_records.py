@@ -1,24 +1,33 @@
 """What a foreign Chroma store holds: its collections with their facts, and the records of one as chunks with vectors.
 
-Only reads. How a store is reached is in foreign_place.py, the mirror that is made of the records in foreign.py.
+Which metadata means what (title, type, file, references, rule) is proposed from a sample of the records. Only reads. How a store is reached is in foreign_place.py, the mirror that is made of the records in foreign.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rag_core.corpus.columns import guess_columns
-from rag_core.errors import Cancelled, StoreError
+from rag_core.errors import Cancelled, RuleError, StoreError
 from rag_core.index.embed import Progress, Vectors, normalise
 from rag_core.index.foreign_place import Place
+from rag_core.rules.parsing import parse_rule
 from rag_core.types import Chunk, Metric
 
 PAGE = 500  # records at a time
+SAMPLE = 100  # records that the meaning of metadata is read off
+FIELDS = ("title", "type", "file", "ref_ids", "query_must")
+"""What a key of a record's metadata may mean; the record's document is the text, every other key stays metadata."""
+
+FILE_NAMES = ("file", "source", "path", "filename", "file_name", "file_path", "url", "document_name")
+LONGEST_TITLE = 200  # characters
+MOST_TYPES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,8 @@ class Foreign:
     metric: Metric
     dimension: int | None
     model: str  # '' where the store does not say
+    names: tuple[str, ...] = ()  # the keys of the metadata, of the sample
+    fields: Mapping[str, str] = field(default_factory=dict)  # FIELDS → key, as the sample proposes
 
 
 def collection_named(client: Any, foreign: str, place: Place) -> Any:
@@ -54,20 +65,79 @@ def described(collection: Any) -> Foreign:
     model = "" if says in ("legacy", "unknown") else says
     some = collection.get(limit=1, include=["embeddings"])["embeddings"]
     width = None if some is None or not len(some) else len(some[0])
-    return Foreign(collection.name, collection.count(), Metric(space), width, model)
+    sample = collection.get(limit=SAMPLE, include=["metadatas"])
+    rows = [dict(one or {}) for one in sample["metadatas"] or ()]
+    names = tuple(sorted({str(name) for row in rows for name in row}))
+    fields = propose_fields(rows, set(sample["ids"]))
+    return Foreign(collection.name, collection.count(), Metric(space), width, model, names, fields)
+
+
+def propose_fields(rows: Sequence[Mapping[str, Any]], ids: Collection[str] = ()) -> dict[str, str]:
+    """Which key of the metadata is title, type, file, references and rule: by its usual name, else by its values.
+
+    A rule is a key whose values can be read as rules, references lists of ids, a type a word that repeats, a file a
+    name with an ending, a title short text that tells records apart. No key stands for two fields.
+    """
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            if value not in (None, ""):
+                columns.setdefault(str(name), []).append(value)
+    usual = guess_columns(columns)
+    proposed = {one: usual[one] for one in FIELDS if one in usual}
+    by_name = {name.strip().casefold(): name for name in columns}
+    proposed |= {"file": by_name[name] for name in reversed(FILE_NAMES) if name in by_name}
+
+    def holds(field: str, values: list[Any]) -> bool:
+        texts = [value for value in values if isinstance(value, str)]
+        if field == "query_must":
+            return all(_is_rule(value) for value in values)
+        if field == "ref_ids":
+            lists = [parsed for value in values if isinstance(parsed := _parsed(value), list) and parsed]
+            return len(lists) == len(values) and any(str(one) in ids for listed in lists for one in listed)
+        if len(texts) < len(values) or len(values) < 0.5 * len(rows):
+            return False
+        if field == "file":
+            return all(re.search(r"[^.\s]\.[A-Za-z0-9]{1,8}$", text) for text in texts)
+        if field == "type":
+            return 1 < len(set(texts)) <= min(MOST_TYPES, len(texts) // 3) and max(map(len, texts)) <= 40
+        return max(map(len, texts)) <= LONGEST_TITLE and len(set(texts)) > 0.5 * len(texts)
+
+    for one in ("query_must", "ref_ids", "file", "type", "title"):  # the plainest signs first
+        free = (name for name in columns if name not in proposed.values())
+        match = None if one in proposed else next((name for name in free if holds(one, columns[name])), None)
+        if match is not None:
+            proposed[one] = match
+    return {one: proposed[one] for one in FIELDS if one in proposed}
+
+
+def _is_rule(value: Any) -> bool:
+    try:
+        return bool(parse_rule(_parsed(value), "the record"))
+    except RuleError:
+        return False
 
 
 def read_records(
-    collection: Any, about: Foreign, place: Place, progress: Progress | None, cancel: Callable[[], bool]
+    collection: Any,
+    about: Foreign,
+    place: Place,
+    progress: Progress | None,
+    cancel: Callable[[], bool],
+    fields: Mapping[str, str] | None = None,
 ) -> tuple[list[Chunk], Vectors]:
-    """Every record, in the order of the ids; a StoreError where the collection changed while it was read."""
+    """Every record, in the order of the ids; a StoreError where the collection changed while it was read.
+
+    `fields` says which key of the metadata is what; without it the proposal holds.
+    """
+    meaning = about.fields if fields is None else fields
     chunks: dict[str, Chunk] = {}
     vectors: dict[str, Any] = {}
     for start in range(0, about.count, PAGE):
         if cancel():
             raise Cancelled(f"stopped after {start:,} of {about.count:,} records; nothing was stored")
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
-        for chunk, vector in _records(page):
+        for chunk, vector in _records(page, meaning):
             chunks[chunk.id], vectors[chunk.id] = chunk, np.asarray(vector, dtype=np.float32)
         if progress is not None:
             progress(min(start + PAGE, about.count), about.count)
@@ -82,16 +152,16 @@ def read_records(
     return [chunks[one] for one in ids], normalise(array) if about.metric is Metric.COSINE else array
 
 
-def _records(page: Mapping[str, Any]) -> Iterator[tuple[Chunk, Any]]:
+def _records(page: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[Chunk, Any]]:
     documents = page["documents"] or [None] * len(page["ids"])
     metadatas = page["metadatas"] or [None] * len(page["ids"])
     for identity, text, metadata, vector in zip(page["ids"], documents, metadatas, page["embeddings"], strict=True):
-        yield _chunk(str(identity), text or "", dict(metadata or {})), vector
+        yield _chunk(str(identity), text or "", dict(metadata or {}), fields), vector
 
 
-def _chunk(identity: str, text: str, metadata: dict[str, Any]) -> Chunk:
-    """A record as a chunk: title, type, rule and references from metadata of the usual names; the rest stays there."""
-    names = {field: key for field, key in guess_columns(metadata).items() if field not in ("id", "text")}
+def _chunk(identity: str, text: str, metadata: dict[str, Any], fields: Mapping[str, str]) -> Chunk:
+    """A record as a chunk: title, type, rule and references from the metadata; the rest stays there, the file too."""
+    names = {field: key for field, key in fields.items() if field != "file" and key in metadata}
     taken = {field: metadata.pop(key) for field, key in names.items()}
     rule, references = _parsed(taken.get("query_must")), _parsed(taken.get("ref_ids")) or []
     listed = references if isinstance(references, list) else [references]

@@ -33,6 +33,7 @@ from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import list_collections, revision_of
 from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
+from rag_core.project.rules import OVERLAY, overlay_of
 from rag_core.project.split import Split, split_of
 from rag_core.resources import with_entities, with_judge
 from rag_core.retrieve.dense import Dense
@@ -51,7 +52,6 @@ from rag_core.wording import word_resources
 DEEP = 200
 """How deep a question is searched at least, so that a knob can move without searching again."""
 COMMITTED_EVERY = 50  # questions between two writes of captured lists: what a killed capture loses at most
-RULES = "rules.json"
 LINKS = "links"
 STORE_FILE = "winnow.db"
 Progress = Callable[[int, int], None]
@@ -159,7 +159,7 @@ class Session:
     def _source_state(self) -> str:
         """What changes when the source does; cheap, since every page asks it."""
         source = self.project.source
-        overlay = self.project.state / RULES
+        overlay = self.project.state / OVERLAY
         marks = [str(overlay.stat().st_mtime_ns) if overlay.is_file() else ""]
         if source.kind == COLLECTION:
             if not (self.workspace / "collections" / source.name).is_dir():
@@ -183,7 +183,10 @@ class Session:
         if source.kind == LISTS:
             cases = self.project.eval_set.cases
             hits = (hit for case in cases for hit in start_of(case).hits)
-            return Opened(None, tuple({hit.chunk.id: hit.chunk for hit in hits}.values()), state)
+            overlay = self._rule_overlay()
+            chunks = {hit.chunk.id: hit.chunk for hit in hits}.values()
+            ruled = (replace(one, query_must=overlay.get(one.id, one.query_must)) for one in chunks)
+            return Opened(None, tuple(ruled), state)
         raise InputError(f"project {self.project.name} has no source yet, expected a collection or recorded lists")
 
     @property
@@ -459,16 +462,9 @@ class Session:
             self._tallies.clear()
             self._baselines.clear()
 
-    def _rule_overlay(self) -> dict[str, Any]:
+    def _rule_overlay(self) -> Mapping[str, Any]:
         """Rules laid over recorded lists or a function's chunks: {chunk id: rule}, kept in the project."""
-        path = self.project.state / RULES
-        if not path.is_file():
-            return {}
-        try:
-            rules = json.loads(read_text(path))
-        except ValueError:
-            raise InputError(f"{path} is not valid JSON, expected a mapping of chunk id to rule") from None
-        return dict(rules) if isinstance(rules, Mapping) else {}
+        return overlay_of(self.project)
 
     # Running
 

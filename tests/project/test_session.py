@@ -11,8 +11,10 @@ from rag_core.errors import InputError
 from rag_core.evaluate.experiment import run_case
 from rag_core.index.rules import apply_rules
 from rag_core.project.project import Source, add_questions, init_project, open_project, project_names, save
+from rag_core.project.rules import apply, undo
 from rag_core.project.session import Session
 from rag_core.rules.parsing import read_rule
+from rag_core.rules.model import Rule
 from rag_core.spec import dump_stages, parse_pipeline, read_pipeline, shipped_names
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
@@ -142,13 +144,14 @@ def test_recorded_lists_take_the_rules_that_the_project_lays_over_them(tmp_path)
     pipeline, case = read_pipeline("query-must"), session.case("combat-1")
     assert len(session.run(pipeline, case).result.hits) == 2
     ids = [hit.chunk.id for hit in case.candidates.hits]
-    session.project.state.mkdir(parents=True)
-    (session.project.state / "rules.json").write_text(
-        json.dumps({ids[1]: {"contain": "cleric"}, ids[2]: {"contain": "xyzzy"}})
-    )
+    before = kept(session.run(pipeline, case))
+    apply(session.project, {ids[1]: Rule(contain="cleric"), ids[2]: Rule(contain="xyzzy")}, "by hand")
     outcome = session.run(pipeline, session.case("combat-1"))
     assert ids[1] in kept(outcome)
     assert ids[2] not in kept(outcome)
+    assert session.source.by_id[ids[2]].query_must == {"contain": "xyzzy"}
+    assert undo(session.project).restored == (ids[1], ids[2])
+    assert kept(session.run(pipeline, session.case("combat-1"))) == before
 
 
 def test_the_baseline_is_the_last_cut_at_the_best_fixed_k_of_dev(demo):

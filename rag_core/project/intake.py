@@ -1,0 +1,187 @@
+"""How a project's source comes in: documents that are ingested, a Chroma collection that is mirrored, recorded lists.
+
+What was wanted is kept beside the project in `intake.json`, never a key: so an intake that was interrupted resumes, and
+a later one brings the source up to date, without being told again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rag_core.errors import InputError
+from rag_core.evaluate.set_writing import LISTS
+from rag_core.files import decode, read_text, write_whole
+from rag_core.index.collection import folder_of
+from rag_core.index.foreign import Connected, connect
+from rag_core.index.foreign_place import Place, named_place
+from rag_core.index.handles import ingest_embedder
+from rag_core.index.ingest import IngestReport, ingest
+from rag_core.project.project import COLLECTION, NAME, Project, Source, init_project, project_names, save
+from rag_core.project.project import LISTS as RECORDED
+from rag_core.records import load_lists
+from rag_core.settings import chroma_settings
+
+FILE = "intake.json"
+DROPS = "dropped"
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Documents to ingest and how they are read; `model` '' is the collection's, else the bundled one."""
+
+    paths: tuple[str, ...] = ()
+    header_level: int = 3
+    split_long: bool = False
+    columns: tuple[tuple[str, str], ...] = ()  # (field of a chunk, column)
+    model: str = ""
+    dimension: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chroma:
+    """A collection of a Chroma store to mirror; `fields` None: which metadata means what is proposed from the data."""
+
+    collection: str
+    path: str = ""
+    url: str = ""
+    cloud: bool = False
+    in_place: bool = False
+    model: str = ""
+    fields: tuple[tuple[str, str], ...] | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the store is, with the environment's key; an InputError where several or none are named."""
+        if bool(self.path) + bool(self.url) + self.cloud > 1:
+            raise InputError("several places are given, expected one of a folder, an address and Chroma Cloud")
+        return named_place(
+            Path(self.path) if self.path else None, self.url, self.cloud, self.in_place, **asdict(chroma_settings())
+        )
+
+
+Intake = Documents | Chroma
+KINDS: Mapping[str, type[Documents] | type[Chroma]] = {"documents": Documents, "chroma": Chroma}
+
+
+def intake_of(project: Project) -> Intake | None:
+    """What was last wanted of this project's source; None where nothing was, or it cannot be read any more."""
+    path = project.state / FILE
+    if not path.is_file():
+        return None
+    try:
+        said = json.loads(read_text(path))
+        fields = {name: _tuples(value) for name, value in said.items() if name != "kind"}
+        return KINDS[said["kind"]](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, InputError):
+        return None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def check_intake(project: Project, intake: Intake) -> None:
+    """Nothing, or an InputError that says what is missing before anything is begun."""
+    name = collection_of(project)
+    folder_of(project.workspace, name)
+    if isinstance(intake, Chroma):
+        _ = intake.place
+        return
+    if not intake.paths:
+        raise InputError("no document was given, expected a folder, a file or dropped files")
+    ingest_embedder(project.workspace, name, intake.model, intake.dimension)
+
+
+def collection_of(project: Project) -> str:
+    """The collection that a project's documents are in or will be in."""
+    return project.source.name if project.source.kind == COLLECTION else project.name
+
+
+def take_in(project: Project, intake: Intake, progress: Progress | None = None) -> IngestReport | Connected:
+    """Bring documents or a foreign collection in; what is done when it is interrupted stays done and is not repeated.
+
+    The project names its source before the work begins, so that an interrupted one can be found and resumed.
+    """
+    check_intake(project, intake)
+    name = collection_of(project)
+    kind = next(kind for kind, type_ in KINDS.items() if isinstance(intake, type_))
+    write_whole(project.state / FILE, json.dumps({"kind": kind, **asdict(intake)}, ensure_ascii=False, indent=1) + "\n")
+    if project.source != Source(COLLECTION, name):
+        save(project, source=Source(COLLECTION, name))
+    if isinstance(intake, Chroma):
+        fields = None if intake.fields is None else dict(intake.fields)
+        return connect(
+            intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields
+        )
+    return ingest(
+        intake.paths,
+        name,
+        project.workspace,
+        ingest_embedder(project.workspace, name, intake.model, intake.dimension),
+        header_level=intake.header_level,
+        columns=dict(intake.columns),
+        split_long=intake.split_long,
+        progress=progress,
+    )
+
+
+def take_lists(project: Project, content: bytes, name: str) -> Project:
+    """Make recorded lists (JSONL, docs/formats.md) the project's source and questions; whole file or nothing."""
+    if project.shipped:
+        raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
+    ids = [case.query.id for case in load_lists(content, name)]
+    repeated = next((identity for identity, count in Counter(ids).items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(f"{name[:80]} has the query id {repeated[:80]!r} twice, expected each id once")
+    write_whole(project.folder / LISTS, decode(content, name))
+    return save(project, source=Source(RECORDED))
+
+
+def keep_dropped(workspace: Path, folder: str, files: Iterable[tuple[str, bytes]]) -> Path:
+    """Put dropped files (name, content) into the workspace, once more replaces; names that lead elsewhere are refused.
+
+    They stay there under the project's name, so that a second ingest of them embeds nothing.
+    """
+    place = workspace / DROPS / folder
+    for name, content in files:
+        if not re.fullmatch(r"[^./\\\x00-\x1f][^/\\\x00-\x1f]{0,199}", name):
+            raise InputError(f"a dropped file is called {name[:80]!r}, expected a plain file name")
+        if not (place / name).is_file() or (place / name).read_bytes() != content:
+            write_whole(place / name, content)
+    return place.resolve()
+
+
+def own_dropped(workspace: Path, folder: str, project: Project, intake: Documents) -> Documents:
+    """The intake with files that were dropped before the project had its name moved to where the project keeps its."""
+    staged = (workspace / DROPS / folder).resolve()
+    if str(staged) not in intake.paths:
+        return intake
+    files = [(file.name, file.read_bytes()) for file in sorted(staged.iterdir()) if file.is_file()]
+    kept = keep_dropped(workspace, project.name, files)
+    for file in staged.iterdir():
+        file.unlink()
+    staged.rmdir()
+    return replace(intake, paths=tuple(str(kept) if path == str(staged) else path for path in intake.paths))
+
+
+def proposed_name(path: str, workspace: Path) -> str:
+    """A free name for a project that is made from this path: the file's or folder's own, made plain."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).expanduser().stem).strip("-._")[:50].lower() or "project"
+    taken, number, name = set(project_names(workspace)), 2, plain
+    while name in taken:
+        name, number = f"{plain}-{number}", number + 1
+    return name
+
+
+def begin_project(workspace: Path, name: str, title: str = "") -> Project:
+    """A project of one's own without a source yet; an InputError where the name is none or taken."""
+    if NAME.fullmatch(name) and name in project_names(workspace):
+        raise InputError(f"there is a project {name} already, expected another name")
+    return init_project(workspace, name, title=title)
