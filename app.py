@@ -19,5 +19,5 @@ HEADER = ".st-key-header h3 {padding-bottom: 0}"  # pages/components/header.py: 
 st.html(f"<style>{WHITE_ON} {WIDE} {HEADER}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
-rail.show()
+rail.show(page.url_path)
 page.run()

@@ -20,6 +20,8 @@ from rag_core.project.session import Session
 from rag_core.workspace import resolve_workspace
 
 FOLDER = Path(__file__).parent
+ENTERED = "rail.entered"  # whether Data was reached since a new project was begun
+NEW_PROJECT = "New project…"  # no name of a project: it holds a blank
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +82,40 @@ def standing(place: Place, session: Session) -> str:
     return ""
 
 
-def show() -> None:
-    """Mark, project, the five places, settings; a project that cannot be opened is said, and the demo offered."""
+def show(page: str) -> None:
+    """Mark, project, the five places, settings; a project that cannot be opened is said, and the demo offered.
+
+    `page` is the path of the page that is drawn below: a new project is begun in Data, and left with it.
+    """
     state.read_address()
+    if state.beginning() and page != PLACES[0].name:
+        if st.session_state.pop(ENTERED, False):
+            st.session_state[state.BEGINNING] = False
+        else:
+            st.switch_page(PLACES[0].script)
+    st.session_state[ENTERED] = state.beginning()
     workspace = resolve_workspace()
-    names = project_names(workspace)
+    names = [*project_names(workspace), NEW_PROJECT]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="rail"):
         st.markdown(":material/filter_alt: **Winnow**", width="content")
-        wanted = state.current().project
+        wanted = NEW_PROJECT if state.beginning() else state.current().project
         st.session_state["rail.project"] = wanted if wanted in names else None
         st.selectbox(
             "Project",
             names,
             key="rail.project",
-            format_func=lambda name: title_of_project(name, workspace),
+            format_func=lambda name: name if name == NEW_PROJECT else title_of_project(name, workspace),
             on_change=_take,
             placeholder="choose a project",
             label_visibility="collapsed",
             width=210,
         )
+        session: Session | None = None
+        why = ""
         try:
-            session: Session | None = state.session()
+            session = None if state.beginning() else state.session()
         except WinnowError as error:
-            session, why = None, str(error)
+            why = str(error)
         for place in PLACES:
             if there(place):
                 try:
@@ -119,7 +132,7 @@ def show() -> None:
         if there(SETTINGS):
             st.page_link(SETTINGS.script, label="", icon=SETTINGS.icon, help=SETTINGS.question)
         _older()
-    if session is None:
+    if why:
         say.problem("This project cannot be opened.", why)
         st.button("Open the demo", on_click=state.change, kwargs={"project": state.DEFAULT_PROJECT})
     if state.problem():
@@ -145,9 +158,11 @@ def link(name: str, words: str) -> None:
 
 
 def _take() -> None:
-    """Choose a project; the pages that are still to move into a place follow."""
+    """Choose a project, or begin a new one; the pages that are still to move into a place follow."""
     name = st.session_state["rail.project"]
-    if name:
+    if name == NEW_PROJECT:
+        state.begin()
+    elif name:
         state.change(project=name)
         choice.take(choice.EVAL_SET, name)
         choice.take(choice.COLLECTION, "")

@@ -76,7 +76,7 @@ def draw_doors() -> None:
     with own:
         st.markdown("**Connect my collection**")
         st.markdown("A folder of documents, or a Chroma collection, which is only read.")
-        st.page_link("pages/corpus.py", label="Open Corpus", icon=":material/folder_open:")
+        st.page_link("pages/data/page.py", label="Open Data", icon=":material/database:")
     with shell:
         st.markdown("**Measure from the command line**")
         st.markdown("The same filters and figures, for scripts and checks.")

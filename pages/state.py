@@ -30,7 +30,9 @@ ONE, ALL = "one", "all"
 THRESHOLD, DIFFERENCES, LOSSES = "threshold", "differences", "losses"
 ZOOMS, LENSES = (ONE, ALL), (THRESHOLD, DIFFERENCES, LOSSES)
 AUTO = "auto"
-KEY, ADDRESS, PROBLEM = "page.state", "page.address", "page.problem"
+KEY, ADDRESS, PROBLEM, BEGINNING = "page.state", "page.address", "page.problem", "page.beginning"
+NEW = "new"
+"""Parameter of a link that begins a new project."""
 LONGEST = 4000
 """Characters of a pipeline in an address; a longer one is kept with the project under its fingerprint."""
 MOST_INFLATED = 200_000
@@ -67,6 +69,17 @@ def change(**changes: str) -> None:
         changes = {"question": "", "a": "", "b": "", "c": "", **changes}
     st.session_state[KEY] = replace(before, **changes)
     st.session_state[PROBLEM] = ""
+    st.session_state[BEGINNING] = False
+
+
+def begin() -> None:
+    """Begin a new project: Data asks for its name and source until it stands, or another place is opened."""
+    st.session_state[BEGINNING] = True
+
+
+def beginning() -> bool:
+    """Whether a new project is being made, so that no other project's data may be shown."""
+    return bool(st.session_state.get(BEGINNING))
 
 
 def problem() -> str:
@@ -80,6 +93,8 @@ def read_address() -> None:
     if address == st.session_state.get(ADDRESS):
         return
     st.session_state[ADDRESS] = address
+    if NEW in address:
+        begin()
     named = {field: address[name] for name, field in PARAMETERS.items() if name in address}
     try:
         st.session_state[KEY] = checked({**asdict(current()), **_of_project(named), **named})

@@ -18,7 +18,6 @@ OLDER = {
     "evaluate": ("Evaluate", ":material/analytics:"),
     "compare": ("Compare", ":material/compare:"),
     "headroom": ("Headroom", ":material/vertical_align_top:"),
-    "corpus": ("Corpus", ":material/folder_open:"),
     "status": ("Status", ":material/monitor_heart:"),
 }
 FIRST = "explore"

@@ -1,6 +1,7 @@
 """What a foreign Chroma store holds: its collections with their facts, and the records of one as chunks with vectors.
 
-Which metadata means what (title, type, file, references, rule) is proposed from a sample of the records. Only reads. How a store is reached is in foreign_place.py, the mirror that is made of the records in foreign.py.
+Which metadata means what (title, type, file, references, rule) is proposed from a sample of the records. Only
+reads. How a store is reached is in foreign_place.py, the mirror that is made of the records in foreign.py.
 """
 
 from __future__ import annotations
@@ -86,29 +87,37 @@ def propose_fields(rows: Sequence[Mapping[str, Any]], ids: Collection[str] = ())
     usual = guess_columns(columns)
     proposed = {one: usual[one] for one in FIELDS if one in usual}
     by_name = {name.strip().casefold(): name for name in columns}
-    proposed |= {"file": by_name[name] for name in reversed(FILE_NAMES) if name in by_name}
-
-    def holds(field: str, values: list[Any]) -> bool:
-        texts = [value for value in values if isinstance(value, str)]
-        if field == "query_must":
-            return all(_is_rule(value) for value in values)
-        if field == "ref_ids":
-            lists = [parsed for value in values if isinstance(parsed := _parsed(value), list) and parsed]
-            return len(lists) == len(values) and any(str(one) in ids for listed in lists for one in listed)
-        if len(texts) < len(values) or len(values) < 0.5 * len(rows):
-            return False
-        if field == "file":
-            return all(re.search(r"[^.\s]\.[A-Za-z0-9]{1,8}$", text) for text in texts)
-        if field == "type":
-            return 1 < len(set(texts)) <= min(MOST_TYPES, len(texts) // 3) and max(map(len, texts)) <= 40
-        return max(map(len, texts)) <= LONGEST_TITLE and len(set(texts)) > 0.5 * len(texts)
+    file = next((by_name[name] for name in FILE_NAMES if name in by_name), None)
+    if file is not None and file not in proposed.values():
+        proposed["file"] = file
 
     for one in ("query_must", "ref_ids", "file", "type", "title"):  # the plainest signs first
         free = (name for name in columns if name not in proposed.values())
-        match = None if one in proposed else next((name for name in free if holds(one, columns[name])), None)
+        match = (
+            None
+            if one in proposed
+            else next((name for name in free if _reads_as(one, columns[name], len(rows), ids)), None)
+        )
         if match is not None:
             proposed[one] = match
     return {one: proposed[one] for one in FIELDS if one in proposed}
+
+
+def _reads_as(field: str, values: Sequence[Any], records: int, ids: Collection[str]) -> bool:
+    """Whether the values of one key look like those of a field; `records` is how many might have had one."""
+    texts = [value for value in values if isinstance(value, str)]
+    if field == "query_must":
+        return all(_is_rule(value) for value in values)
+    if field == "ref_ids":
+        lists = [parsed for value in values if isinstance(parsed := _parsed(value), list) and parsed]
+        return len(lists) == len(values) and any(str(one) in ids for listed in lists for one in listed)
+    if len(texts) < len(values) or len(values) < 0.5 * records:
+        return False
+    if field == "file":
+        return all(re.search(r"[^.\s]\.[A-Za-z0-9]{1,8}$", text) for text in texts)
+    if field == "type":
+        return 1 < len(set(texts)) <= min(MOST_TYPES, len(texts) // 3) and max(map(len, texts)) <= 40
+    return max(map(len, texts)) <= LONGEST_TITLE and len(set(texts)) > 0.5 * len(texts)
 
 
 def _is_rule(value: Any) -> bool:

@@ -43,6 +43,16 @@ class Documents:
     model: str = ""
     dimension: int | None = None
 
+    def with_more(self, more: Documents) -> Documents:
+        """Further documents, read as `more` says, beside those that came in before."""
+        return replace(
+            more,
+            paths=tuple(dict.fromkeys((*self.paths, *more.paths))),
+            columns=tuple({**dict(self.columns), **dict(more.columns)}.items()),
+            model=more.model or self.model,
+            dimension=more.dimension or self.dimension,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Chroma:
@@ -87,16 +97,18 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def check_intake(project: Project, intake: Intake) -> None:
-    """Nothing, or an InputError that says what is missing before anything is begun."""
-    name = collection_of(project)
-    folder_of(project.workspace, name)
+def check_intake(workspace: Path, name: str, intake: Intake) -> None:
+    """Nothing, or an InputError that says what is missing before anything is begun; `name` is the collection's."""
+    folder_of(workspace, name)
     if isinstance(intake, Chroma):
         _ = intake.place
         return
     if not intake.paths:
         raise InputError("no document was given, expected a folder, a file or dropped files")
-    ingest_embedder(project.workspace, name, intake.model, intake.dimension)
+    missing = next((path for path in intake.paths if not Path(path).expanduser().exists()), None)
+    if missing is not None:
+        raise InputError(f"{missing[:200]} is not there, expected a file or folder")
+    ingest_embedder(workspace, name, intake.model, intake.dimension)
 
 
 def collection_of(project: Project) -> str:
@@ -109,17 +121,15 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
 
     The project names its source before the work begins, so that an interrupted one can be found and resumed.
     """
-    check_intake(project, intake)
     name = collection_of(project)
+    check_intake(project.workspace, name, intake)
     kind = next(kind for kind, type_ in KINDS.items() if isinstance(intake, type_))
     write_whole(project.state / FILE, json.dumps({"kind": kind, **asdict(intake)}, ensure_ascii=False, indent=1) + "\n")
     if project.source != Source(COLLECTION, name):
         save(project, source=Source(COLLECTION, name))
     if isinstance(intake, Chroma):
         fields = None if intake.fields is None else dict(intake.fields)
-        return connect(
-            intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields
-        )
+        return connect(intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields)
     return ingest(
         intake.paths,
         name,
@@ -132,14 +142,19 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
     )
 
 
-def take_lists(project: Project, content: bytes, name: str) -> Project:
-    """Make recorded lists (JSONL, docs/formats.md) the project's source and questions; whole file or nothing."""
-    if project.shipped:
-        raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
+def check_lists(content: bytes, name: str) -> None:
+    """Nothing, or an InputError that says what is wrong with a file of recorded lists."""
     ids = [case.query.id for case in load_lists(content, name)]
     repeated = next((identity for identity, count in Counter(ids).items() if count > 1), None)
     if repeated is not None:
         raise InputError(f"{name[:80]} has the query id {repeated[:80]!r} twice, expected each id once")
+
+
+def take_lists(project: Project, content: bytes, name: str) -> Project:
+    """Make recorded lists (JSONL, docs/formats.md) the project's source and questions; whole file or nothing."""
+    if project.shipped:
+        raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
+    check_lists(content, name)
     write_whole(project.folder / LISTS, decode(content, name))
     return save(project, source=Source(RECORDED))
 

@@ -259,11 +259,8 @@ def entities(page, world):
     yield
 
 
-def corpus_chunks(page, world):
-    open_place(page, world.link("corpus"), "[data-testid=stDataFrame]")
-    page.get_by_role("combobox", name="Collection", exact=True).click()
-    page.get_by_role("option", name=LIVE).click()
-    settle(page)
+def data_chunks(page, world):
+    open_place(page, world.link("data", project=LIVE), "[data-testid=stDataFrame]")
     open_list(page, "Type")
     yield
     chunks = page.get_by_test_id("stDataFrame").filter(
@@ -276,19 +273,18 @@ def corpus_chunks(page, world):
     page.get_by_text("Metadata", exact=True).click()
     fill(page, "Holds", world.texts[0][:200])
     yield
-    view(page, "Numbers")
-    yield
+    for section in ("Numbers", "Documents"):
+        view(page, section)
+        yield
 
 
-def corpus_add(page, world):
-    open_place(page, world.link("corpus"), "[data-testid=stDataFrame]")
-    view(page, "Add documents")
-    fill(page, "Collection", "mine")
-    fill(page, "Folder or file on this machine", str(world.folder / "wrong"))
+def data_new(page, world):
+    open_place(page, world.link("data", new="1"), "[data-testid=stFileUploader]")
+    fill(page, "or a folder or file on this machine", str(world.folder / "wrong"))
     page.get_by_role("button", name="Preview").click()
-    page.get_by_text("cannot be taken as they are").wait_for()
+    page.get_by_text("cannot be taken as it is").wait_for()
     yield
-    fill(page, "Folder or file on this machine", str(world.folder / "documents"))
+    fill(page, "or a folder or file on this machine", str(world.folder / "documents"))
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("nothing is written yet").wait_for()
     settle(page)
@@ -397,8 +393,8 @@ PLACES = {
     "Tune": tune,
     "Headroom": headroom,
     "Entities": entities,
-    "Corpus: chunks": corpus_chunks,
-    "Corpus: add documents": corpus_add,
+    "Data: chunks, numbers, documents": data_chunks,
+    "Data: a new project": data_new,
     "Questions": questions,
     "History": history,
     "Evaluate": evaluate,

@@ -28,7 +28,7 @@ SET_PAGES = {
     "compare": "compare.eval_set",
     "headroom": "tuning.set.widget",
 }
-COLLECTION_PAGES = {"corpus": "corpus.choice", "rules": "rules.collection", "explore": "explore.collection"}
+COLLECTION_PAGES = {"rules": "rules.collection", "explore": "explore.collection"}
 EVERY_RUN = ("explore", "label", "tune")
 
 
@@ -73,7 +73,7 @@ def test_recorded_lists_chosen_on_explore_stand_though_a_collection_was_chosen(o
     small_rules.build(workspace)
     app = open_app(collection=small_rules.NAME)
     sane(app.selectbox(key="explore.collection").set_value("").run())
-    app = go(go(app, "corpus"), "explore")
+    app = go(go(app, "rules"), "explore")
     assert app.selectbox(key="explore.collection").value == ""
 
 

@@ -22,10 +22,11 @@ def as_person(workspace, monkeypatch):
     workspace.mkdir()
     (workspace / "roles.yaml").write_text(LIST)
 
-    def opened(email, page=None):
+    def opened(email, page=None, beginning=False):
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.user = {"email": email} if email else {}
         app.run()
+        app.session_state["page.beginning"] = beginning
         if page:
             app.switch_page(page).run()
         return app
@@ -98,9 +99,11 @@ CHANGES = {
     "import streamlit as st\nst.text(st.session_state['rules.failed'])",
     "questions": "from pages.questions import change\nchange.act(lambda: 1, str)\n"
     "import streamlit as st\nst.text(st.session_state['questions.problem'])",
-    "demo": "from pages.components import corpus_state\ncorpus_state.bring_demo('rulebook')",
-    "ingest": "from pages.components import corpus_state\ncorpus_state.bring_in(corpus_state.Order('x', ('/etc/hosts',)))",
-    "preview": "from pages.components import corpus_state\ncorpus_state.preview(corpus_state.Order('x', ('/etc/hosts',)))",
+    "ingest": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"
+    "from rag_core.project.project import open_project\nfrom rag_core.workspace import resolve_workspace\n"
+    "source.start(open_project('demo', resolve_workspace()), Documents(('/etc/hosts',)))",
+    "preview": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"
+    "source._look(Documents(('/etc/hosts',)))\nimport streamlit as st\nst.text(st.session_state[source.PROBLEM])",
     "structure": "from pages.components import entity_state\nentity_state.keep(entity_state.loaded('demo')[1])",
 }
 
@@ -124,7 +127,7 @@ def test_an_admin_may(as_person, workspace):
 
 
 def test_a_viewer_is_not_shown_the_way_in(as_person):
-    app = as_person("vera@example.org", "pages/corpus.py")
+    app = as_person("vera@example.org", "pages/data/page.py", beginning=True)
     assert not app.exception
     assert not app.get("file_uploader")
 

@@ -13,8 +13,8 @@ from rag_core.index.rules import apply_rules
 from rag_core.project.project import Source, add_questions, init_project, open_project, project_names, save
 from rag_core.project.rules import apply, undo
 from rag_core.project.session import Session
-from rag_core.rules.parsing import read_rule
 from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 from rag_core.spec import dump_stages, parse_pipeline, read_pipeline, shipped_names
 from rag_core.store.database import open_store
 from rag_core.store.events import Event

@@ -1,4 +1,4 @@
-"""Corpus in Chromium: bring in a folder of two files, watch it, read its chunks; foreign text stays text."""
+"""Data in Chromium: a new project from a folder of two files, its chunks read, its source deleted; foreign text stays text."""
 
 import re
 
@@ -33,19 +33,23 @@ def click_row(page, name, row):
     tick_row(page.get_by_test_id("stDataFrame").filter(has=page.get_by_role("region", name=name)).last, row)
 
 
-def test_a_folder_of_two_files_is_ingested_and_its_chunks_are_read(page, own_app, folder):
+def begin(page, address):
+    """Two clicks: the selector of the project, and its last choice."""
+    page.goto(address)
+    page.get_by_role("combobox", name="Project").click()
+    page.get_by_role("option", name="New project…").click()
+    page.get_by_text("A new project: where do its chunks come from?").wait_for()
+
+
+def test_a_project_is_made_of_a_folder_and_its_chunks_are_read(page, own_app, folder):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(own_app + "/corpus")
-    page.get_by_text("There is no collection yet.").wait_for()
-
-    fill(page, "Collection", "mine")
-    fill(page, "Folder or file on this machine", str(folder))
-    page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("Chunks: 3, documents: 2")).to_be_visible()
+    begin(page, own_app)
+    fill(page, "or a folder or file on this machine", str(folder))
     page.get_by_role("button", name="Ingest").click()
     expect(page.get_by_text("Chunks in the collection: 3")).to_be_visible()
-    expect(page.get_by_text("3 embedded")).to_be_visible()
+    expect(page.get_by_role("link", name="Add questions").first).to_be_visible()
+    expect(page).to_have_url(re.compile("project=documents"))
 
     expect(page.get_by_text(re.compile("1–3 of 3 chunks"))).to_be_visible()
     click_row(page, re.compile("chunks with title"), 0)
@@ -57,16 +61,25 @@ def test_a_folder_of_two_files_is_ingested_and_its_chunks_are_read(page, own_app
     assert not [url for url in asked if "foreign.invalid" in url]
 
 
-def test_a_collection_is_deleted_after_its_name_was_typed(page, own_app, folder):
-    page.goto(own_app + "/corpus")
-    page.get_by_text("There is no collection yet.").wait_for()
-    fill(page, "Collection", "mine")
-    fill(page, "Folder or file on this machine", str(folder / "two.md"))
+def test_a_project_that_is_not_made_after_all_leaves_the_one_before(page, own_app):
+    begin(page, own_app)
+    page.get_by_role("combobox", name="Project").click()
+    page.get_by_role("option", name="The demo rulebook").click()
+    expect(page.get_by_test_id("stMetric").filter(has_text="694")).to_be_visible()
+    begin(page, own_app)
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("link", name="Label").click()
+    expect(page.get_by_role("combobox", name="Project")).to_have_value("The demo rulebook")
+
+
+def test_a_source_is_deleted_after_its_name_was_typed(page, own_app, folder):
+    begin(page, own_app)
+    fill(page, "or a folder or file on this machine", str(folder / "two.md"))
     page.get_by_role("button", name="Ingest").click()
     expect(page.get_by_text("Chunks in the collection: 1")).to_be_visible()
-    page.get_by_role("radio", name="Numbers").or_(page.get_by_role("button", name="Numbers")).first.click()
-    page.get_by_role("button", name="Delete this collection").click()
+    page.get_by_role("radio", name="Documents").or_(page.get_by_role("button", name="Documents")).first.click()
+    page.get_by_role("button", name="Delete these chunks").click()
     expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
-    fill(page, "Type its name to confirm", "mine")
+    fill(page, "Type two to confirm", "two")
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("There is no collection yet.")).to_be_visible()
+    expect(page.get_by_text("This project has no source yet.")).to_be_visible()

@@ -1,29 +1,34 @@
-"""The words of a collection: its keyword and synonym lists, editable, and what they do to a question.
+"""The words of a collection: its keyword and synonym lists, editable, what they do to a question, and to the project's.
 
 A text that is being edited stays until it is saved or discarded, whatever else is looked at. Lists are foreign text and
-stand in cells, text areas and inert text only. What they are worth on an eval set is in corpus_words_effect.py.
+stand in cells, text areas and inert text only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
-from pages.components import corpus_words_effect, resources, say, who
+from pages.components import glossary, resources, say, who
 from pages.components.tuning_set import quiet
 from rag_core import wording
 from rag_core.errors import WinnowError
+from rag_core.evaluate.compare import Cell, TableRow, table
+from rag_core.evaluate.rewrites import MEASURES, SEARCHES, measure_rewrites
 from rag_core.project.deeds import CHANGE_WORDS
+from rag_core.project.session import Session
 from rag_core.retrieve.rewrite import rewritten
 from rag_core.retrieve.word_lists import Keywords, Synonyms
 from rag_core.wording import Listed
 
 KINDS = {"Synonyms": "synonyms", "Keywords": "keywords"}
 HEIGHT = 320
-SAID, PROBLEM = "corpus.words.said", "corpus.words.problem"
-QUESTION = "corpus.words.question"
+SAID, PROBLEM = "data.words.said", "data.words.problem"
+MEASURED, MEASURE_PROBLEM = "data.words.measured", "data.words.measure_problem"
+QUESTION = "data.words.question"
 PLACEHOLDER = {
     "synonyms": "regain wounds: [heal, healing, restore health]\ncontrol range: [melee range, base contact]",
     "keywords": "keywords:\n  - Accurate x\n  - ANGELS OF DEATH - Combat Doctrine",
@@ -36,9 +41,9 @@ MEANING = {
 }
 
 
-def show(name: str) -> None:
-    """The lists, one of them to edit, a question to try, and the effect on an eval set."""
-    workspace = resources.workspace()
+def show(session: Session) -> None:
+    """The lists, one of them to edit, a question to try, and the effect on the project's questions."""
+    workspace, name = session.workspace, session.project.source.name
     try:
         taken = wording.header_words(workspace, name)
         lists = {kind: wording.listed(workspace, name, kind) for kind in KINDS.values()}
@@ -47,7 +52,7 @@ def show(name: str) -> None:
         return
     _sources(lists, taken)
     drafts = {kind: _draft(name, one) for kind, one in lists.items()}
-    chosen = st.segmented_control("List", KINDS, default="Synonyms", required=True, key="corpus.words.list")
+    chosen = st.segmented_control("List", KINDS, default="Synonyms", required=True, key="data.words.list")
     kind = KINDS[str(chosen)]
     st.markdown(MEANING[kind])
     typed = _typed(name, taken, drafts)
@@ -57,7 +62,7 @@ def show(name: str) -> None:
         with st.container(width="stretch"):
             _synonyms(typed.synonyms) if kind == "synonyms" else _keywords(taken, typed.keywords)
     _try(typed, any(drafts[one] != lists[one].text for one in drafts))
-    corpus_words_effect.show(name, lists, drafts)
+    _effect(session, lists, drafts)
 
 
 def _sources(lists: Mapping[str, Listed], taken: tuple[str, ...]) -> None:
@@ -85,7 +90,7 @@ def _place(one: Listed) -> str:
 
 
 def _key(name: str, kind: str, what: str) -> str:
-    return f"corpus.words.{what}.{kind}.{name}"
+    return f"data.words.{what}.{kind}.{name}"
 
 
 def _draft(name: str, one: Listed) -> str:
@@ -118,9 +123,9 @@ def _edit(name: str, one: Listed, draft: str, problem: str) -> None:
         quiet(f":material/check: {said}")
     barred = who.refusal(CHANGE_WORDS)
     with st.container(horizontal=True):
-        st.button("Save", type="primary", key="corpus.words.save", disabled=bool(barred),
+        st.button("Save", type="primary", key="data.words.save", disabled=bool(barred),
                   on_click=_save, args=(name, one.kind))  # fmt: skip
-        st.button("Discard changes", key="corpus.words.discard",
+        st.button("Discard changes", key="data.words.discard",
                   on_click=_discard, args=(name, one))  # fmt: skip
     quiet(
         barred
@@ -189,7 +194,7 @@ def _synonyms(found: Synonyms | None) -> None:
     st.dataframe(
         {"official term": list(terms), "words people say": [", ".join(said) for said in terms.values()]},
         hide_index=True,
-        key="corpus.words.synonyms",
+        key="data.words.synonyms",
         height=HEIGHT + 32,
         column_config={"words people say": st.column_config.TextColumn(width="large")},
         alt=f"{len(terms)} official terms with the words people say for them",
@@ -202,7 +207,7 @@ def _keywords(taken: tuple[str, ...], found: Keywords | None) -> None:
     st.dataframe(
         {"keyword": list(names), "comes from": ["a header" if one in headers else "the list" for one in names]},
         hide_index=True,
-        key="corpus.words.keywords",
+        key="data.words.keywords",
         height=HEIGHT + 32,
         alt=f"{len(names)} keywords with where they come from",
     )
@@ -233,6 +238,88 @@ def _try(typed: Typed, unsaved: bool) -> None:
             "because of": ["", ", ".join(found.found) or "no keyword in it", added or "no synonym in it"],
         },
         hide_index=True,
-        key="corpus.words.tried",
+        key="data.words.tried",
         alt="The question before and after rewriting, for the embedding and for the search by words",
     )
+
+
+def _effect(session: Session, lists: Mapping[str, Listed], drafts: Mapping[str, str]) -> None:
+    """The same search without and with both rewrites over the project's dev questions, as long as both stand so."""
+    cases = session.dev or list(session.cases)
+    if not any(case.grades for case in cases):
+        quiet("Once questions have labels, what the lists are worth is measured here.")
+        return
+    st.markdown(f"**Measure on the {len(cases):,} dev questions**: the same search without and with both rewrites")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        search = st.segmented_control(
+            "Search", [one.capitalize() for one in SEARCHES], default="Hybrid", required=True, key="data.words.search"
+        )
+        pressed = st.button("Measure", icon=":material/play_arrow:", key="data.words.measure")
+    if any(drafts[kind] != one.text for kind, one in lists.items()):
+        quiet("Measured are the lists as they are saved; what you typed since counts once it is saved.")
+    prints = session.fingerprints()
+    key = (prints["source"], prints["labels"], search, *(one.text for one in lists.values()))
+    if pressed:
+        _measure(session, str(search).lower(), key)
+    if st.session_state.get(MEASURE_PROBLEM):
+        say.problem("This cannot be measured.", st.session_state[MEASURE_PROBLEM])
+    kept, rows = st.session_state.get(MEASURED, (None, []))
+    if kept == key:
+        _figures(rows)
+
+
+def _measure(session: Session, search: str, key: tuple[Any, ...]) -> None:
+    st.session_state[MEASURE_PROBLEM] = ""
+    cases = session.dev or list(session.cases)
+    bar = st.progress(0.0, "Asking …")
+
+    def tell(done: int) -> None:
+        bar.progress(min(1.0, done / len(cases)), f"{done:,} of {len(cases):,} questions asked both ways")
+
+    try:
+        words = wording.words_of(session.workspace, session.project.source.name, session.project.name)
+        tallies = measure_rewrites(session.source.index, cases, words, search, session.project.min_grade, tell)
+        st.session_state[MEASURED] = (key, table(tallies, MEASURES))
+    except WinnowError as error:
+        st.session_state[MEASURE_PROBLEM] = str(error)
+    bar.empty()
+
+
+def _figures(rows: list[TableRow]) -> None:
+    """Means with intervals, their difference, and the verdicts in words."""
+    before, after = rows
+    st.markdown(
+        f"**Means**, macro over {before.queries_scored} of {before.queries_total} queries, with 95 % intervals; the "
+        "difference is paired, query by query"
+    )
+    against = {measure: after.cells[measure].against for measure in MEASURES}
+    st.dataframe(
+        {
+            "measure": list(MEASURES),
+            before.name: [_cell(before.cells[measure]) for measure in MEASURES],
+            after.name: [_cell(after.cells[measure]) for measure in MEASURES],
+            "difference": [_signed(one.delta, one.low, one.high) if one else "" for one in against.values()],
+            "wins": [one.wins if one else 0 for one in against.values()],
+            "ties": [one.ties if one else 0 for one in against.values()],
+            "losses": [one.losses if one else 0 for one in against.values()],
+        },
+        hide_index=True,
+        key="corpus.words.effect",
+        column_config=glossary.explained(("difference", "wins", "ties", "losses")),
+        alt="Per measure: mean as asked and rewritten, paired difference with interval, wins, ties and losses",
+    )
+    quiet("Neither list is cut, so only ranks differ. Lists that were written with these very questions in view look "
+          "better here than on new ones.")  # fmt: skip
+
+
+def _cell(cell: Cell) -> str:
+    one = cell.estimate
+    if one.mean is None:
+        return "–"
+    return f"{one.mean:.3f}" + ("" if one.low is None else f" [{one.low:.3f}, {one.high:.3f}]")
+
+
+def _signed(delta: float | None, low: float | None, high: float | None) -> str:
+    if delta is None:
+        return "–"
+    return f"{delta:+.3f}" + ("" if low is None else f" [{low:+.3f}, {high:+.3f}]")

@@ -1,21 +1,23 @@
-"""The view Words of Corpus through AppTest: lists are edited, refused, tried and measured, and nothing typed is lost."""
+"""The section Words of Data through AppTest: lists are edited, refused, tried and measured, and nothing typed is lost."""
 
 import pytest
 
 from rag_core.evaluate.sets import load_set
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
 from rag_core.workbench import bring_up_to_date
 
 NAME = "skirmish-rules"
 HOSTILE = "![x](http://foreign.invalid/a.png)"
-SYNONYMS, KEYWORDS = f"corpus.words.box.synonyms.{NAME}", f"corpus.words.box.keywords.{NAME}"
+SYNONYMS, KEYWORDS = f"data.words.box.synonyms.{NAME}", f"data.words.box.keywords.{NAME}"
 
 
 @pytest.fixture
 def page(open_app, workspace):
     bring_up_to_date(load_set(NAME), workspace)
-    app = open_app()
-    app.switch_page("pages/corpus.py").run()
-    app.segmented_control(key="corpus.below").set_value("Words").run()
+    app = open_app(project=NAME)
+    app.switch_page("pages/data/page.py").run()
+    app.segmented_control(key="data.section").set_value("Words").run()
     return sane(app)
 
 
@@ -39,7 +41,7 @@ def pressed(app, key):
 
 
 def tried(app, question):
-    app.text_input(key="corpus.words.question").set_value(question).run()
+    app.text_input(key="data.words.question").set_value(question).run()
     rows = frame(sane(app), "side")
     return dict(zip(rows["side"], rows["question"], strict=True))
 
@@ -68,14 +70,14 @@ def test_what_is_typed_is_tried_before_it_is_saved_and_saved_as_the_collections_
     typed(page, "fall back: [skedaddle]\n")
     assert tried(page, "may I skedaddle")["after, lexical (BM25)"] == "may I skedaddle fall back"
     assert not (workspace / "words").exists()
-    pressed(page, "corpus.words.save")
+    pressed(page, "data.words.save")
     assert (workspace / "words" / NAME / "synonyms.yaml").read_text() == "fall back: [skedaddle]\n"
     assert frame(page, "entries").to_dict("records")[2]["comes from"] == "this collection’s own"
 
 
 def test_a_malformed_list_is_refused_in_a_sentence_and_what_was_typed_stays(page, workspace, words):
     typed(page, "fall back: skedaddle\n")
-    pressed(page, "corpus.words.save")
+    pressed(page, "data.words.save")
     assert "your text is kept here" in words(page)
     assert "expected a list" in words(page)
     assert page.text_area(key=SYNONYMS).value == "fall back: skedaddle\n"
@@ -84,7 +86,7 @@ def test_a_malformed_list_is_refused_in_a_sentence_and_what_was_typed_stays(page
 
 def test_a_text_that_is_not_saved_outlives_a_look_at_something_else(page):
     typed(page, "fall back: [skedaddle]\n")
-    for key, elsewhere, back in (("corpus.words.list", "Keywords", "Synonyms"), ("corpus.below", "Numbers", "Words")):
+    for key, elsewhere, back in (("data.words.list", "Keywords", "Synonyms"), ("data.section", "Numbers", "Words")):
         page.segmented_control(key=key).set_value(elsewhere).run()
         page.segmented_control(key=key).set_value(back).run()
         assert sane(page).text_area(key=SYNONYMS).value == "fall back: [skedaddle]\n"
@@ -93,7 +95,7 @@ def test_a_text_that_is_not_saved_outlives_a_look_at_something_else(page):
 def test_discarding_brings_the_saved_text_back(page):
     before = page.text_area(key=SYNONYMS).value
     typed(page, "nonsense")
-    pressed(page, "corpus.words.discard")
+    pressed(page, "data.words.discard")
     assert page.text_area(key=SYNONYMS).value == before
 
 
@@ -108,13 +110,13 @@ def test_an_edit_by_hand_is_taken_over_and_meets_a_started_edit_without_losing_e
     page.run()
     assert "changed since you began" in words(page)
     assert page.text_area(key=SYNONYMS).value == "dash: [whoosh]\n"
-    pressed(page, "corpus.words.save")
+    pressed(page, "data.words.save")
     assert own.read_text() == "dash: [whoosh]\n"
     assert own.with_suffix(".before").read_text() == "dash: [zip]\n"
 
 
 def test_own_keywords_stand_beside_those_of_the_headers(page):
-    page.segmented_control(key="corpus.words.list").set_value("Keywords").run()
+    page.segmented_control(key="data.words.list").set_value("Keywords").run()
     typed(page, "keywords: [Zorgon Blaster]\n", KEYWORDS)
     rows = dict(zip(*(frame(page, "keyword")[one] for one in ("keyword", "comes from")), strict=True))
     assert (rows["Zorgon Blaster"], rows["Accurate x"]) == ("the list", "a header")
@@ -130,28 +132,23 @@ def test_hostile_words_stand_in_cells_and_text_only(page):
 
 @pytest.mark.parametrize("text", ["x" * 2001, "a\x07b"])
 def test_what_is_no_question_is_one_sentence(page, words, text):
-    page.text_input(key="corpus.words.question").set_value(text).run()
+    page.text_input(key="data.words.question").set_value(text).run()
     assert "This is no question to search for." in words(sane(page))
 
 
-def test_the_effect_is_measured_with_counts_and_a_paired_interval(page, words):
-    page.segmented_control(key="corpus.words.search").set_value("Lexical").run()
-    pressed(page, "corpus.words.measure")
+def test_the_effect_is_measured_on_dev_with_counts_and_a_paired_interval(page, words, workspace):
+    page.segmented_control(key="data.words.search").set_value("Lexical").run()
+    pressed(page, "data.words.measure")
     row = frame(page, "measure").to_dict("records")[0]
     assert row["measure"] == "nDCG@10"
     assert row["difference"].startswith("+0.")
-    assert row["wins"] + row["ties"] + row["losses"] == 52
-    assert "52 of 52 queries" in words(page)
+    dev = len(Session(open_project(NAME, workspace)).dev)
+    assert 0 < row["wins"] + row["ties"] + row["losses"] == dev < 52
+    assert f"{dev} of {dev} queries" in words(page)
     typed(page, "fall back: [skedaddle]\n")
     assert "counts once it is saved" in words(page)
-    pressed(page, "corpus.words.save")
+    pressed(page, "data.words.save")
     assert not any("measure" in one.value.columns for one in page.dataframe), "figures of other lists are not shown"
-
-
-def test_an_eval_set_of_another_corpus_is_refused_in_a_sentence(page, words):
-    page.selectbox(key=f"corpus.words.set.{NAME}").set_value("rulebook").run()
-    pressed(page, "corpus.words.measure")
-    assert "expected a set made for it" in words(page)
 
 
 def test_a_viewer_is_refused_in_the_server_and_keeps_what_was_typed(workspace, page, monkeypatch, words):
@@ -160,8 +157,8 @@ def test_a_viewer_is_refused_in_the_server_and_keeps_what_was_typed(workspace, p
 
     typed(page, "fall back: [skedaddle]\n")
     monkeypatch.setattr(who, "person", lambda: Person("vera@example.org", "viewer"))
-    pressed(page, "corpus.words.save")
-    assert page.button(key="corpus.words.save").disabled
+    pressed(page, "data.words.save")
+    assert page.button(key="data.words.save").disabled
     assert "your text is kept here" in words(page)
     assert page.text_area(key=SYNONYMS).value == "fall back: [skedaddle]\n"
     assert not (workspace / "words").exists()

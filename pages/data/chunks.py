@@ -1,0 +1,186 @@
+"""The chunks of a source page by page, narrowed by text, type and document, sorted, and the selected one in full.
+
+Chunk text, titles and documents' names are foreign: they stand in cells and inert text only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+import streamlit as st
+
+from pages.components import inert_text, say
+from pages.components.inert_text import Block, Run, marked
+from rag_core.errors import InputError, WinnowError
+from rag_core.index.browse import Line, Overview, Wanted, chunk_of, page_among, page_of
+from rag_core.index.store import Row
+from rag_core.project.project import COLLECTION
+from rag_core.project.session import Session
+
+PAGE_SIZE = 50
+TABLE, CHUNK, PAGE = "data.chunks", "data.chunk", "data.page"
+TABLE_WIDTH = 720  # pixels
+ORDERS = {"id": "as they stand", "title": "title", "longest": "longest", "shortest": "shortest", "rules": "with a rule"}
+LONGEST_TEXT = 100_000  # characters drawn of one chunk
+ANY = "any"
+
+
+def show(session: Session, numbers: Overview) -> None:
+    """Filters, the table, and the selected chunk beside it."""
+    wanted = _filters(session.project.name, numbers)
+    total, lines, start = _page(session, wanted)
+    side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is narrow
+    with side_by_side.container(width=TABLE_WIDTH):
+        if lines:
+            st.markdown(f"{start + 1:,}–{start + len(lines):,} of **{total:,}** chunks")
+            _table(lines, numbers)
+        else:
+            st.markdown("No chunk fits: widen the filters above.")
+    with side_by_side.container(width="stretch"):
+        _chosen(session, wanted, numbers)
+
+
+def _filters(project: str, numbers: Overview) -> Wanted:
+    text, type_, document, order = st.columns([3, 2, 2, 2])
+    typed = text.text_input(
+        "Holds",
+        key=f"data.holds.{project}",
+        on_change=_first_page,
+        placeholder="words in text, title or id",
+        max_chars=200,
+    )
+    types = [ANY, *(group.type for group in numbers.groups)]
+    kind = type_.selectbox(
+        "Type", types, format_func=lambda name: name or "no type", key=f"data.type.{project}", on_change=_first_page
+    )
+    source = ""
+    if numbers.documents:
+        source = document.selectbox(
+            "Document",
+            ["", *numbers.documents],
+            format_func=lambda path: PurePath(path).name or ANY,
+            key=f"data.document.{project}",
+            on_change=_first_page,
+        )
+    sort = order.selectbox(
+        "Order", list(ORDERS), format_func=lambda name: ORDERS[name], key=f"data.order.{project}", on_change=_first_page
+    )
+    return Wanted(typed or "", None if kind == ANY else kind, source or "", str(sort))
+
+
+def _first_page() -> None:
+    st.session_state[PAGE] = 1
+
+
+def _page(session: Session, wanted: Wanted) -> tuple[int, list[Line], int]:
+    """(chunks in all, those of the page, where it starts)."""
+
+    def lines_from(start: int) -> tuple[int, list[Line]]:
+        source = session.project.source
+        if source.kind == COLLECTION:
+            return page_of(session.workspace, source.name, wanted, start, PAGE_SIZE)
+        return page_among(session.source.chunks, wanted, start, PAGE_SIZE)
+
+    number = int(st.session_state.get(PAGE, 1))
+    total, lines = lines_from((number - 1) * PAGE_SIZE)
+    pages = max(1, -(-total // PAGE_SIZE))
+    if number > pages:
+        st.session_state[PAGE] = number = 1
+        total, lines = lines_from(0)
+    if pages > 1:
+        st.pagination(pages, key=PAGE)
+    return total, lines, (number - 1) * PAGE_SIZE
+
+
+def _table(lines: list[Line], numbers: Overview) -> None:
+    ids = [line.id for line in lines]
+    now = st.session_state.get(CHUNK, "")
+    st.session_state[TABLE] = {"selection": {"rows": [ids.index(now)] if now in ids else [], "columns": []}}
+    st.dataframe(
+        {
+            "title": [line.title or line.begins or line.id for line in lines],
+            "type": [line.type for line in lines],
+            numbers.unit: [f"{line.tokens:,}{' ✂' if 0 < numbers.window < line.tokens else ''}" for line in lines],
+            "rule": ["✓" if line.has_rule else "" for line in lines],
+            **({"document": [PurePath(line.document).name for line in lines]} if numbers.documents else {}),
+        },
+        hide_index=True,
+        key=TABLE,
+        on_select=lambda: _selected(ids),
+        selection_mode="single-row",
+        height=min(38 + 35 * len(lines), 460),
+        column_config={
+            "title": st.column_config.TextColumn("title", width=380),
+            "type": st.column_config.TextColumn("type", width=80),
+            numbers.unit: st.column_config.TextColumn(numbers.unit, width=80),
+            "rule": st.column_config.TextColumn("rule", width=46),
+            "document": st.column_config.TextColumn("document", width=130),
+        },
+        alt=f"{len(lines)} chunks with title, type, length, rule and document",
+    )
+    if any(0 < numbers.window < line.tokens for line in lines):
+        st.caption(f"✂ more than the {numbers.window} tokens the model reads; the rest of the text is not embedded.")
+
+
+def _selected(ids: list[str]) -> None:
+    rows = st.session_state[TABLE]["selection"]["rows"]
+    st.session_state[CHUNK] = ids[rows[0]] if rows and rows[0] < len(ids) else ""
+
+
+def _chosen(session: Session, wanted: Wanted, numbers: Overview) -> None:
+    identity = st.session_state.get(CHUNK, "")
+    if not identity:
+        st.markdown(":gray[Select a chunk to read its full text, its rule and its metadata.]")
+        return
+    try:
+        row = _row(session, identity)
+    except WinnowError as error:
+        say.problem("This chunk cannot be shown.", str(error))
+        return
+    inert_text.show(_blocks(row, wanted.text, numbers), key="data.panel")
+    if row.chunk.query_must is not None:
+        st.markdown("**Its rule**: what a query must hold")
+        st.json(row.chunk.query_must)
+    with st.expander("Metadata"):
+        facts = {"id": row.chunk.id, "document": row.document, "refers to": ", ".join(row.chunk.ref_ids)}
+        facts |= {str(key): str(value) for key, value in row.chunk.metadata.items()}
+        st.text("\n".join(f"{key}: {value}" for key, value in facts.items() if value))
+
+
+def _row(session: Session, identity: str) -> Row:
+    source = session.project.source
+    if source.kind == COLLECTION:
+        return chunk_of(session.workspace, source.name, identity)
+    chunk = session.source.by_id.get(identity)
+    if chunk is None:
+        raise InputError(f"project {session.project.name} has no chunk {identity[:80]!r}, expected one of its ids")
+    return Row(chunk, "", "", len(chunk.text))
+
+
+def _blocks(row: Row, looked_for: str, numbers: Overview) -> Iterator[Block]:
+    text = row.chunk.text
+    yield Block("lead", (Run(row.chunk.title or row.chunk.id),))
+    facts = [row.chunk.type, f"{len(text):,} characters"]
+    if numbers.window:
+        facts.append(f"{row.tokens:,} tokens with its title")
+    yield Block("chips", tuple(Run(fact, "plain") for fact in facts if fact))
+    if 0 < numbers.window < row.tokens:
+        yield Block(
+            "note", (Run(f"Longer than the {numbers.window} tokens the model reads: its rest is not embedded."),)
+        )
+    yield Block("box", marked(text[:LONGEST_TEXT], places(text[:LONGEST_TEXT], looked_for)))
+    if len(text) > LONGEST_TEXT:
+        yield Block("note", (Run(f"The first {LONGEST_TEXT:,} of {len(text):,} characters."),))
+
+
+def places(text: str, looked_for: str) -> list[tuple[int, int]]:
+    """Where a text holds what was looked for, in any case; none where folding changes its length."""
+    wanted, folded = looked_for.strip().casefold(), text.casefold()
+    if not wanted or len(folded) != len(text):
+        return []
+    found, at = [], folded.find(wanted)
+    while at >= 0:
+        found.append((at, at + len(wanted)))
+        at = folded.find(wanted, at + len(wanted))
+    return found
