@@ -31,9 +31,7 @@ VIEWS = {
     "evaluate": ("/evaluate", TABLE),
     "compare": ("/compare?set=rulebook", TABLE),
     "headroom": ("/headroom", PLOT),
-    "corpus": ("/corpus?collection=rulebook", TABLE),
-    "corpus-numbers": ("/corpus?collection=rulebook&view=Numbers", PLOT),
-    "corpus-words": ("/corpus?collection=rulebook&view=Words", TABLE),
+    "data": ("/data?project=rulebook", TABLE),
     "status": ("/status", TABLE),
 }
 """Name of the picture → address, and what is there when the page is drawn."""

@@ -213,7 +213,7 @@ def test_columns_of_a_table_are_proposed_and_a_preview_writes_nothing(data, tmp_
     button(data, "Preview").click().run()
     assert "Chunks: 1, documents: 1" in words(sane(data))
     assert frame(data, "characters")["id"].tolist() == ["007"]
-    assert not (workspace / "collections").exists()
+    assert not (workspace / "collections" / "mine").exists()
 
 
 def test_dropped_files_are_ingested(data, words, workspace):
