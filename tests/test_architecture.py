@@ -103,7 +103,7 @@ def test_nothing_unpickles():
 
 OLD_PAGES = {
     *(f"components/{name}.py" for name in (
-        "corpus_words_effect", "hop_judging", "llm_controls", "reading", "search_controls", "search_view", "trace",
+        "hop_judging", "llm_controls", "reading", "search_controls", "search_view", "trace",
         "tuning", "tuning_learned", "tuning_points", "tuning_search", "view",
     )),
     "start.py",

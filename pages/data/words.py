@@ -252,7 +252,12 @@ def _effect(session: Session, lists: Mapping[str, Listed], drafts: Mapping[str, 
     st.markdown(f"**Measure on the {len(cases):,} dev questions**: the same search without and with both rewrites")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = st.segmented_control(
-            "Search", [one.capitalize() for one in SEARCHES], default="Hybrid", required=True, key="data.words.search"
+            "Search",
+            list(SEARCHES),
+            default=next(iter(SEARCHES)),
+            format_func=str.capitalize,
+            required=True,
+            key="data.words.search",
         )
         pressed = st.button("Measure", icon=":material/play_arrow:", key="data.words.measure")
     if any(drafts[kind] != one.text for kind, one in lists.items()):
@@ -260,7 +265,7 @@ def _effect(session: Session, lists: Mapping[str, Listed], drafts: Mapping[str, 
     prints = session.fingerprints()
     key = (prints["source"], prints["labels"], search, *(one.text for one in lists.values()))
     if pressed:
-        _measure(session, str(search).lower(), key)
+        _measure(session, str(search), key)
     if st.session_state.get(MEASURE_PROBLEM):
         say.problem("This cannot be measured.", st.session_state[MEASURE_PROBLEM])
     kept, rows = st.session_state.get(MEASURED, (None, []))

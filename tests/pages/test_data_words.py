@@ -137,7 +137,7 @@ def test_what_is_no_question_is_one_sentence(page, words, text):
 
 
 def test_the_effect_is_measured_on_dev_with_counts_and_a_paired_interval(page, words, workspace):
-    page.segmented_control(key="data.words.search").set_value("Lexical").run()
+    page.segmented_control(key="data.words.search").set_value("lexical").run()
     pressed(page, "data.words.measure")
     row = frame(page, "measure").to_dict("records")[0]
     assert row["measure"] == "nDCG@10"
