@@ -9,15 +9,21 @@ from pathlib import Path
 import typer
 
 from rag_core.cli.label_store import say
+from rag_core.cli.options import Workspace
+from rag_core.cli.sessions import ProjectName, project_named
 from rag_core.errors import InputError
+from rag_core.workspace import resolve_workspace
 
 FORMATS = ("python", "spec")
 
 
 def export(
-    spec: str = typer.Argument(..., help="Spec file, inline JSON or a shipped name."),
+    spec: str = typer.Argument(..., help="Spec file, inline JSON, a shipped name or one of the project's."),
+    project: str | None = ProjectName,
     out: Path | None = typer.Option(None, "--out", help="The file to write; without it the text goes to stdout."),
     format: str = typer.Option("python", "--format", help="python: one file, standard library only; spec: the spec."),
+    adapter: str = typer.Option("", "--adapter", help="langchain or llamaindex: a function for it in the Python file."),
+    workspace: Path | None = Workspace,
     json: bool = typer.Option(False, "--json", help="One JSON document on stdout; needs --out."),
 ) -> None:
     """Export a tuned pipeline: a Python file that a service copies in, or the spec with all settings."""
@@ -28,11 +34,20 @@ def export(
         raise InputError(f"--format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
     if json and out is None:
         raise InputError("--json came without --out, expected the file to write")
-    pipeline = read_pipeline(spec)
+    if adapter and format != "python":
+        raise InputError(f"--adapter {adapter[:40]} came with --format {format}, expected it with python")
+    meant = project_named(project)
+    if meant is None:
+        pipeline = read_pipeline(spec)
+    else:
+        from rag_core.project.project import open_project
+        from rag_core.project.session import Session
+
+        pipeline = Session(open_project(meant, resolve_workspace(workspace))).pipeline(spec)
     if format == "python":
         from rag_core.export import export_filter
 
-        text = export_filter(pipeline)
+        text = export_filter(pipeline, adapter)
     else:
         text = json_module.dumps(dump_pipeline(pipeline), indent=2, ensure_ascii=False) + "\n"
     if out is None:

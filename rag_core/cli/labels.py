@@ -15,6 +15,7 @@ from rag_core.cli.label_judge import judge_agreement, judge_labels
 from rag_core.cli.label_store import EvalSet, existing, opened, say
 from rag_core.cli.label_texts import remap_labels, write_run_file
 from rag_core.cli.options import Json, Workspace
+from rag_core.cli.sessions import labels_of_project
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -33,6 +34,7 @@ Collection = typer.Option(None, "--collection", help="ragas: where the chunks' t
 
 
 @labels_app.command("export")
+@labels_of_project
 def export_labels(
     eval_set: str = EvalSet,
     format_name: str | None = Format,
@@ -75,6 +77,7 @@ def export_labels(
 
 
 @labels_app.command("import")
+@labels_of_project
 def import_labels(
     file: Path = typer.Argument(..., help="The label file."),
     eval_set: str = EvalSet,
@@ -206,9 +209,9 @@ def _import_words(plan: ImportPlan, done: Imported) -> str:
     return f"{counts} as batch {done.batch}" if done.batch else counts
 
 
-labels_app.command("agreement")(label_agreement)
-labels_app.command("judge")(judge_labels)
-labels_app.command("judge-agreement")(judge_agreement)
-labels_app.command("remap")(remap_labels)
-labels_app.command("run-file")(write_run_file)
-labels_app.command("audit")(audit_labels)
+labels_app.command("agreement")(labels_of_project(label_agreement))
+labels_app.command("judge")(labels_of_project(judge_labels))
+labels_app.command("judge-agreement")(labels_of_project(judge_agreement))
+labels_app.command("remap")(labels_of_project(remap_labels))
+labels_app.command("run-file")(labels_of_project(write_run_file))
+labels_app.command("audit")(labels_of_project(audit_labels))

@@ -48,8 +48,9 @@ def init(
     Example: winnow init espresso --from manual/ --questions questions.csv --labels labels.csv
     """
     from rag_core.evaluate.set_queries import form_of, read_query_list
-    from rag_core.files import read_text
-    from rag_core.project.project import Source, check_new, init_project, open_project
+    from rag_core.files import read_text, write_whole
+    from rag_core.project import deeds
+    from rag_core.project.project import LISTS, Source, check_new, init_project, open_project
     from rag_core.store.exchange.formats import format_of, read_labels
 
     folder = resolve_workspace(workspace)
@@ -60,14 +61,12 @@ def init(
         text = read_text(questions)
         asked = read_query_list(text, form_of(text, questions.name), questions.name)
     judged = [] if labels is None else read_labels(read_text(labels), format_of(labels.name), labels.name)
-    made = Source() if source is None else _brought_in(folder, name, source, model, bool(asked))
-    project = init_project(folder, name, made, title, asked)
-    if made.kind == "lists":
-        from rag_core.evaluate.set_writing import LISTS
-        from rag_core.files import write_whole
-
-        write_whole(project.folder / LISTS, read_text(Path(str(source))))
-    stray = _labelled(project, judged) if judged else ""
+    with deeds.command(deeds.CHANGE_PROJECT, name, folder):
+        made = Source() if source is None else _brought_in(folder, name, source, model, bool(asked))
+        project = init_project(folder, name, made, title, asked)
+        if made.kind == LISTS:
+            write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
+        stray = _labelled(project, judged) if judged else ""
     facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
     say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
@@ -220,10 +219,12 @@ def show(name: str | None = Name, workspace: Path | None = Workspace, json: bool
 @project_app.command("reset")
 def reset(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
     """Take away what was done to a shipped project: pipelines, split, looks. Labels stay (see `labels undo`)."""
+    from rag_core.project import deeds
     from rag_core.project.project import open_project, reset_overlay
 
     project = open_project(_named(name), resolve_workspace(workspace))
-    gone = reset_overlay(project)
+    with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace):
+        gone = reset_overlay(project)
     say({"project": project.name, "reset": gone}, json, f"{project.name} is as it ships" + ("" if gone else " already"))
 
 
@@ -247,11 +248,13 @@ def held_out_reset(
     json: bool = Json,
 ) -> None:
     """Draw the split anew, visibly: the ledger keeps the looks at the old one. What the set declares stays."""
+    from rag_core.project import deeds
     from rag_core.project.project import open_project
     from rag_core.project.split import reset_held_out
 
     project = open_project(_named(name), resolve_workspace(workspace))
-    reset_held_out(project, share)
+    with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace):
+        reset_held_out(project, share)
     _tell_split(project.name if project.shipped else str(project.folder) + "/", workspace, json)
 
 

@@ -13,6 +13,7 @@ from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade,
 from rag_core.cli.output import emit
 from rag_core.cli.rule_sources import NamedCollection, Templates, captured, read_sources, read_templates
 from rag_core.cli.rule_writing import apply, generate, write_file
+from rag_core.cli.sessions import for_project
 from rag_core.errors import GateFailed
 from rag_core.workspace import resolve_workspace
 
@@ -21,11 +22,12 @@ REASONS = 3  # said one by one; --json has every chunk with its own
 rules_app = typer.Typer(
     help="Chunk-side rules: lint, suggest, generate, apply, import, export, batches, undo.", no_args_is_help=False
 )
-rules_app.command("generate")(generate)
-rules_app.command("apply")(apply)
+rules_app.command("generate")(for_project(generate))
+rules_app.command("apply")(for_project(apply))
 
 
 @rules_app.command("lint")
+@for_project
 def lint(
     collection: str | None = Collection,
     eval_set: str | None = EvalSetName,
@@ -62,6 +64,7 @@ def _at(query: str) -> str:
 
 
 @rules_app.command("suggest")
+@for_project
 def suggest(
     collection: str | None = Collection,
     eval_set: str | None = EvalSetName,
@@ -95,6 +98,7 @@ def suggest(
 
 
 @rules_app.command("export")
+@for_project
 def export(
     collection: str = NamedCollection,
     out: Path = typer.Option(..., "--out", help="YAML, or JSON by its ending."),
@@ -116,6 +120,7 @@ def export(
 
 
 @rules_app.command("import")
+@for_project
 def import_metadata(collection: str = NamedCollection, workspace: Path | None = Workspace, json: bool = Json) -> None:
     """Bring rules that stand in the chunks' metadata (a JSON string, flat lists) into the rules' own place."""
     from rag_core.index.collection import open_collection
@@ -155,6 +160,7 @@ def _unreadable(wrong: Mapping[str, str]) -> list[str]:
 
 
 @rules_app.command("batches")
+@for_project
 def batches(collection: str = NamedCollection, workspace: Path | None = Workspace, json: bool = Json) -> None:
     """The batches of rules stored in a collection, oldest first."""
     from rag_core.index.rules import rule_batches
@@ -167,6 +173,7 @@ def batches(collection: str = NamedCollection, workspace: Path | None = Workspac
 
 
 @rules_app.command("undo")
+@for_project
 def undo(
     collection: str = NamedCollection,
     batch: int | None = typer.Option(None, "--batch", help="The batch's number; default: the last one standing."),

@@ -8,13 +8,15 @@ refuses: recorded lists carry their own chunks, so they go with no other source.
 from __future__ import annotations
 
 import getpass
+import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import typer
 
@@ -85,6 +87,58 @@ def project_named(project: str | None) -> str | None:
     here = Path.cwd()
     is_set = (here / META).is_file() and any((here / one).is_file() for one in (QUERIES, "lists.jsonl"))
     return f"{here}/" if is_set or ((here / META).is_file() and (here / FILE).is_file()) else None
+
+
+def for_project(command: Callable[..., None], labels: bool = False) -> Callable[..., None]:
+    """The command with --project, which stands for the --eval-set and --collection that are not named.
+
+    `labels`: the eval set is only the name under which labels are kept.
+    """
+    hints = get_type_hints(command)
+    signature = inspect.signature(command)
+    fills = [name for name in ("eval_set", "collection") if name in signature.parameters]
+    required = {name for name in fills if type(None) not in get_args(hints[name])}
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        project, lists = options.pop("project"), options.get("lists")
+        missing = [name for name in fills if options[name] is None and not (labels and name == "collection")]
+        meant = project_named(project) if missing and lists is None else None
+        if meant is not None and (project is not None or len(missing) == len(fills) or required & set(missing)):
+            from rag_core.project.project import COLLECTION, open_project
+            from rag_core.workspace import resolve_workspace
+
+            found = open_project(meant, resolve_workspace(options.get("workspace")))
+            eval_set = found.labels if labels else str(found.folder) if found.has_questions else None
+            collection = found.source.name if found.source.kind == COLLECTION else None
+            named = {"eval_set": eval_set, "collection": collection}
+            options.update({name: named[name] for name in missing})
+        for name in sorted(required):
+            if options[name] is None:
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"no {name.replace('_', ' ')} is named, expected {option} NAME or --project NAME")
+        command(**options)
+
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in signature.parameters.items()
+    ]
+    for at, one in enumerate(parameters):
+        if one.name in required:  # asked for here, where a project may have named it
+            option = typer.Option(None, *one.default.param_decls, help=one.default.help)
+            parameters[at] = one.replace(default=option, annotation=str | None)
+    parameters.append(
+        inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=ProjectName, annotation=str | None)
+    )
+    told: Any = run
+    told.__signature__ = inspect.Signature(parameters)
+    told.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def labels_of_project(command: Callable[..., None]) -> Callable[..., None]:
+    """`for_project` for a command on labels."""
+    return for_project(command, labels=True)
 
 
 def open_session(

@@ -22,18 +22,23 @@ from rag_core.spec import STAGES, dump_stages, fingerprint, stage_class
 from rag_core.stage import Pipeline
 
 PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "running")
+ADAPTERS = {"langchain": "langchain", "llamaindex": "llamaindex"}
+"""What an exported file may hold a function for → the part that does it."""
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors.jsonl"
 _OWN = "rag_core.export.carried"
 
 
-def export_filter(pipeline: Pipeline) -> str:
+def export_filter(pipeline: Pipeline, adapter: str = "") -> str:
     """The text of a Python file (3.9 or later, standard library only) that keeps what the pipeline keeps.
 
-    A source in front is left to the service, which hands its list over. A SpecError names the stage that cannot be
+    A source in front is left to the service, which hands its list over. An `adapter` (see ADAPTERS) adds a function
+    for that framework, which is imported when the function is called. A SpecError names the stage that cannot be
     carried.
     """
     check_carried(pipeline)
+    if adapter and adapter not in ADAPTERS:
+        raise InputError(f"the adapter is {adapter[:40]!r}, expected one of {', '.join(ADAPTERS)}")
     filters = replace(pipeline, stages=tuple(stage for stage in pipeline.stages if stage.kind != "source"))
     stages = [
         (stage.name, stage.carried, settings)
@@ -41,7 +46,7 @@ def export_filter(pipeline: Pipeline) -> str:
         for settings in entry.values()
     ]
     constants = {"STAGES": _literal(stages), "SELF_TEST": _literal(self_test_of(filters))}
-    imports, bodies = _joined(constants)
+    imports, bodies = _joined(constants, [*PARTS[:-1], *([ADAPTERS[adapter]] if adapter else []), PARTS[-1]])
     return "\n".join([_header(pipeline), *imports, "", *bodies])
 
 
@@ -115,11 +120,11 @@ def _literal(value: Any) -> str:
     return pformat(value, width=118, sort_dicts=False)
 
 
-def _joined(constants: dict[str, str]) -> tuple[list[str], list[str]]:
+def _joined(constants: dict[str, str], parts: Iterable[str]) -> tuple[list[str], list[str]]:
     """(standard library imports, bodies of the parts) with the constants filled in."""
     imports: set[str] = set()
     bodies = []
-    for part in PARTS:
+    for part in parts:
         source = read_text(HERE / "carried" / f"{part}.py")
         tree = ast.parse(source)
         imports |= set(_imports(tree))

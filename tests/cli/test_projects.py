@@ -146,3 +146,16 @@ def test_two_pipelines_and_nothing_scored_is_one_sentence(place, capsys):
     for command in (["replay", "bare.jsonl"],):
         assert main([*command, "-p", "fixed-15", "-p", "query-must"]) == 0
         assert "nothing is compared" in capsys.readouterr().out
+
+
+def test_rules_and_labels_of_a_project(place, said):
+    said("init", "espresso", "--from", place / "docs")
+    assert said("rules", "batches", "--project", "espresso")["batches"] == []
+    found = said("rules", "suggest", "--project", "espresso")
+    assert {len(one["chunks"]) for one in found["families"]} == {3}
+    said("init", "combat", "--from", LISTS)
+    (place / "labels.tsv").write_text("query-id\tcorpus-id\tscore\ncombat-1\tcombat-1-01\t2\n")
+    said("labels", "import", place / "labels.tsv", "--project", "combat", "--format", "beir")
+    exported = said("labels", "export", "--project", "combat", "--out", place / "out.jsonl")
+    assert (exported["eval_set"], exported["labels"]) == ("combat", 1)
+    assert "--project" in said("labels", "agreement", code=2)

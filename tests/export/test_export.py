@@ -329,3 +329,28 @@ def test_no_two_parts_define_the_same_name():
     tree = ast.parse(export_filter(parse_pipeline(SPECS[0])))
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("adapter", ["langchain", "llamaindex"])
+def test_a_file_with_an_adapter_still_tests_itself_on_bare_python(adapter, tmp_path):
+    path = tmp_path / "filter.py"
+    assert main(["export", "demo-tuned", "--adapter", adapter, "--out", str(path)]) == 0
+    done = subprocess.run([sys.executable, "-I", "-S", str(path), "--self-test"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"def {adapter}_" in path.read_text()
+
+
+def test_an_adapter_that_does_not_exist_is_refused(capsys):
+    assert main(["export", "demo-tuned", "--adapter", "haystack"]) == 2
+    assert "langchain, llamaindex" in capsys.readouterr().err
+
+
+def test_a_pipeline_of_a_project_is_exported_by_its_name(tmp_path):
+    from rag_core.project.project import open_project
+    from rag_core.project.session import Session
+
+    workspace = tmp_path / "ws"
+    Session(open_project("recorded-combat", workspace)).save_pipeline("mine", read_pipeline("query-must"))
+    out = ["--out", str(tmp_path / "filter.py"), "--workspace", str(workspace)]
+    assert main(["export", "mine", "--project", "recorded-combat", *out]) == 0
+    assert "mine" in (tmp_path / "filter.py").read_text().splitlines()[0]
