@@ -78,7 +78,12 @@ def head(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         for side in ("A", "B", "C"):
             if side == "C" and side not in pipelines and not st.session_state.get("bench.c"):
                 st.button(
-                    "＋ C", key="bench.add_c", type="tertiary", on_click=_add_c, help="A third pipeline, at zoom All"
+                    "C",
+                    key="bench.add_c",
+                    type="tertiary",
+                    icon=":material/add:",
+                    on_click=_add_c,
+                    help="A third pipeline, at zoom All",
                 )
                 continue
             _pick(side, session, pipelines, list(dict.fromkeys(names)))

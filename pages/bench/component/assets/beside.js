@@ -98,6 +98,7 @@ function curve(state, header, width, room) {
 
   const gapHigh = Math.max(...gaps, ...data.lines.filter((line) => line.panel === "gap").map((line) => lineValue(header, line)), 1e-9) * 1.15;
   const gapY = scale(0, gapHigh, heights[1] - BOTTOM, TOP);
+  const decided = data.lines.some((line) => line.panel === "gap" && line.decides);
   const bars = [];
   let gapBox = null;
   if (hasGaps) {
@@ -145,7 +146,11 @@ function curve(state, header, width, room) {
       attribute(text, "text-anchor", flip ? "end" : "start");
       write(text, figures.moved ? `cut after rank ${end.a.rank ?? "–"}` : data.cut_word);
     }
-    for (const { bar, before, after } of bars) bar.classList.toggle("ends", before === end && after === follows);
+    for (const { bar, before, after } of bars) {
+      const ends = before === end && after === follows;
+      bar.classList.toggle("ends", ends);
+      bar.classList.toggle("decides", ends && !figures.moved && decided);
+    }
     for (const limit of limits) limit.paint();
   }
   return { node: holder, paint };
@@ -314,10 +319,10 @@ function losses(state, header) {
     bar.style.setProperty("--stays", (loss.entered - loss.lost) / most);
     bar.style.setProperty("--lost", loss.lost / most);
     const open = loss.stage === null ? null : iconless(`Open ${loss.title}`, () => state.send("drawer", { stage: loss.stage }));
-    return el("li", { class: "loss" }, el("span", { class: "loss-title" }, loss.title, open), bar,
-      el("span", { class: "loss-words" }, `loses ${count(loss.lost)} of ${count(loss.entered)} relevant, drops ${count(loss.dropped)} others`));
+    return el("li", { class: "loss" }, el("div", { class: "loss-head" }, el("span", { class: "loss-title" }, loss.title), open), bar,
+      el("span", { class: "loss-words" }, `loses ${count(loss.lost)} of ${count(loss.entered)} relevant${loss.dropped ? `, drops ${count(loss.dropped)} others` : ""}`));
   });
-  return { node: el("div", { class: "losses" }, el("h3", { class: "panel-head" }, header.zoom === "one" ? "Where relevant chunks of this question are lost" : "Where relevant chunks are lost, mean of the questions"), el("ol", {}, ...rows)) };
+  return { node: el("div", { class: "losses" }, el("h3", { class: "panel-head" }, header.zoom === "one" ? "Where relevant chunks of this question are lost" : "Where relevant chunks of all questions are lost"), el("ol", {}, ...rows)) };
 }
 
 function iconless(word, press) {

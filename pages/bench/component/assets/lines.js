@@ -32,13 +32,17 @@ function makeLine(state, which) {
     const button = el("button", { type: "button", class: `tally ${word}`, onclick: () => state.send("filter", { to: state.header.filter === word ? "" : word }) });
     return { word, button };
   });
-  const last = el("td", { class: "tallies" }, ...(which === "all" ? counts.map((one) => one.button) : []));
+  const remark = el("span", { class: "remark" });
+  const last = el("td", { class: "tallies" }, ...(which === "all" ? counts.map((one) => one.button) : []), remark);
   const node = el("tr", { class: `line ${which}` }, el("th", { scope: "row" }, el("span", { class: "line-head" }, ...turn, name, note)), ...cells.map((cell) => cell.node), last);
 
   function paint(line, values, tally, figures, header) {
     write(name, which === "one" && header.question ? header.question.text : line.label);
     attribute(name, "title", which === "one" && header.question ? header.question.text : null);
-    write(note, [which === "one" && header.question ? `${header.question.number} of ${header.question.count}` : "", line.note].filter(Boolean).join(", "));
+    // an own question and one that is held out have no number among those that are walked through
+    write(note, which === "one" && header.question?.number ? `${header.question.number} of ${header.question.count}` : "");
+    write(remark, line.note);
+    attribute(remark, "title", line.note || null);
     const b = line.b && [line.b.precision, line.b.recall, line.b.f, line.b.kept];
     cells.forEach((cell, place) => {
       const written = place === 3 ? count : measure;
