@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run test test-all test-peers coverage soak lint bench lock llm-server clean
 
 run: .venv/run.stamp
-	$(BIN)/streamlit run app.py --server.port $(PORT)
+	$(BIN)/streamlit run asgi.py --server.port $(PORT)
 
 test: .venv/dev.stamp
 	$(PYTEST) -m "not slow"

@@ -25,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import config
+from streamlit.runtime.pages_manager import PagesManager
 
 from pages.components.who import has_login
 from rag_core import __version__
@@ -36,6 +37,11 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+# Until st.navigation has run once, Streamlit takes the files in the folder pages/ for the app's pages, and tells the first
+# visitor of a fresh server who follows a link to a place that there is no such page.
+PagesManager.uses_pages_directory = False
 
 
 def own_scripts() -> str:
