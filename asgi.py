@@ -39,8 +39,8 @@ Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-# Until st.navigation has run once, Streamlit takes the files in the folder pages/ for the app's pages, and tells the first
-# visitor of a fresh server who follows a link to a place that there is no such page.
+# Until st.navigation has run once, Streamlit takes the files in the folder pages/ for the app's pages, and tells the
+# first visitor of a fresh server who follows a link to a place that there is no such page.
 PagesManager.uses_pages_directory = False
 
 

@@ -15,15 +15,15 @@ from pages.bench import payload as wire
 from rag_core.errors import InputError
 from rag_core.evaluate.attribution import waterfall
 from rag_core.evaluate.experiment import Outcome
-from rag_core.evaluate.tally import PipelineTally
 from rag_core.filters.cut import Cut
-from rag_core.project.session import Session
+from rag_core.project.session import Figures, Session
 from rag_core.project.split import Split
 from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.steps import Knob, StepFunction
 from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
 
+LOSSES = "losses"
 SHOWN = 40
 """Rows of a list that are drawn at least; of a deeper one what is kept, relevant or cut is drawn too."""
 MOST_ROWS = 120
@@ -47,7 +47,7 @@ class Sight:
     pipelines: Mapping[str, Pipeline]  # A, B, and C where there is one
     case: Case | None
     outcomes: Mapping[str, Outcome]  # of the question in sight, by side
-    tallies: Mapping[str, PipelineTally]  # over the dev questions, by side
+    figures: Mapping[str, Figures]  # over the dev questions, by side
     dev: tuple[Case, ...]
     split: Split
     problem: str = ""  # why a pipeline cannot run
@@ -58,18 +58,18 @@ def look(session: Session, pipelines: Mapping[str, Pipeline], question: str) -> 
     split, dev = session.split, tuple(session.dev)
     case = question_in_sight(session, question)
     outcomes: dict[str, Outcome] = {}
-    tallies: dict[str, PipelineTally] = {}
+    figures: dict[str, Figures] = {}
     problem = ""
     for side, pipeline in pipelines.items():
         try:
             if case is not None and side != "C":
                 outcomes[side] = session.run(pipeline, case)
             if dev:
-                (tallies[side],) = session.measure([pipeline], dev)
+                figures[side] = session.figures(pipeline, dev)
         except InputError as error:  # a stage that is not ready, or does not fit these lists: the others are shown
             outcomes.pop(side, None)
             problem = problem or f"{side} cannot run: {error}"
-    return Sight(session, pipelines, case, outcomes, tallies, dev, split, problem)
+    return Sight(session, pipelines, case, outcomes, figures, dev, split, problem)
 
 
 def question_in_sight(session: Session, question: str) -> Case | None:
@@ -116,7 +116,7 @@ def payload_of(
         rows=rows,
         curve=curve,
         questions=tuple(wire.Question(case.query.id, case.query.text, case.query.tags) for case in sight.dev),
-        losses=_losses(sight),
+        losses=_losses(sight) if lens == LOSSES else (),
         filter=filter,
         selected=selected,
         notice=notice or sight.problem,
@@ -187,11 +187,10 @@ def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
     """A knob with what moves when it is dragged."""
     steps = None
     if function is not None:
-        baseline = sight.tallies.get("B")
+        baseline = sight.figures.get("B")
         counts = None
-        if baseline is not None and function.per_question.shape[0] == len(baseline.queries):
-            values = np.array([np.nan if (v := row.scores.values["SetF"]) is None else v for row in baseline.queries])
-            counts = wire.count_changes(function.per_question, values)
+        if baseline is not None and len(function.per_question) == len(baseline.f):
+            counts = wire.count_changes(function.per_question, baseline.f)
         one = function.one if function.one.shape[1] else np.full((4, len(function.positions)), np.nan)
         steps = wire.Steps(function.means, one, function.kept, counts, function.per_question)
     return wire.Knob(
@@ -207,33 +206,28 @@ def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
 # Lines and matrix
 
 
-def _figures(tally: PipelineTally) -> wire.Figures:
-    means = tally.summary.means
-    return wire.Figures(means.get("SetP"), means.get("SetR"), means.get("SetF"), _mean_kept(tally))
-
-
-def _mean_kept(tally: PipelineTally) -> float | None:
-    return sum(row.scores.kept for row in tally.queries) / len(tally.queries) if tally.queries else None
+def _means(figures: Figures) -> wire.Figures:
+    means = figures.means
+    return wire.Figures(means["SetP"], means["SetR"], means["SetF"], means["kept"])
 
 
 def _line_of_all(sight: Sight) -> wire.Line:
-    a, b = sight.tallies.get("A"), sight.tallies.get("B")
+    a, b = sight.figures.get("A"), sight.figures.get("B")
     nothing = wire.Figures(None, None, None, None)
     if a is None:
         return wire.Line("ALL questions", 0, 0, nothing, note="no question yet")
-    scored = sum(row.scores.scored for row in a.queries)
     counts = None
     if b is not None:
-        better, worse, same = wire.count_changes(_column(a)[:, None], _column(b))[:, 0].tolist()
+        better, worse, same = wire.count_changes(a.f[:, None], b.f)[:, 0].tolist()
         counts = (better, worse, same)
     kind = "dev question" if len(sight.dev) == 1 else "dev questions"
-    note = "" if scored else "no label yet: nothing is scored"
+    note = "" if a.scored else "no label yet: nothing is scored"
     return wire.Line(
         f"ALL {len(sight.dev):,} {kind}",
         len(sight.dev),
-        scored,
-        _figures(a),
-        None if b is None else _figures(b),
+        a.scored,
+        _means(a),
+        None if b is None else _means(b),
         counts,
         note,
     )
@@ -263,22 +257,17 @@ def _one_figures(outcome: Outcome) -> wire.Figures:
     return wire.Figures(values.get("SetP"), values.get("SetR"), values.get("SetF"), float(outcome.scores.kept))
 
 
-def _column(tally: PipelineTally, measure: str = "SetF") -> wire.Array:
-    return np.array([np.nan if value is None else value for value in tally.values(measure)], dtype=np.float64)
-
-
 def _pipe(side: str, sight: Sight) -> wire.Pipe:
-    pipeline, tally = sight.pipelines[side], sight.tallies.get(side)
+    pipeline, figures = sight.pipelines[side], sight.figures.get(side)
     outcome = sight.outcomes.get(side)
     kept = ""
     if outcome is not None:
         total = len({hit.chunk.id for hit in (*outcome.start.hits, *outcome.result.hits)})
         kept = f"{outcome.scores.kept} of {total}"
-    if tally is None:
+    if figures is None:
         return wire.Pipe(side, pipeline.label or "unnamed", kept)
-    count = np.array([row.scores.kept for row in tally.queries], dtype=np.int32)
-    columns = (_column(tally), _column(tally, "SetP"), _column(tally, "SetR"), count)
-    return wire.Pipe(side, pipeline.label or "unnamed", kept, *columns)
+    precision, recall, f, count = figures.values
+    return wire.Pipe(side, pipeline.label or "unnamed", kept, f, precision, recall, count.astype(np.int32))
 
 
 def _in_sight(sight: Sight) -> wire.InSight | None:
@@ -294,9 +283,9 @@ def _in_sight(sight: Sight) -> wire.InSight | None:
 
 def _losses(sight: Sight) -> tuple[wire.Loss, ...]:
     """Where relevant chunks of the dev questions die in A, stage by stage."""
-    tally = sight.tallies.get("A")
-    if tally is None:
+    if "A" not in sight.figures:
         return ()
+    (tally,) = sight.session.measure([sight.pipelines["A"]], sight.dev)
     fall = waterfall(tally)
     losses = [wire.Loss("search", fall.relevant, fall.lost_in_retrieval, 0)]
     left = fall.retrieved

@@ -12,11 +12,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import fsum
 from pathlib import Path
 from statistics import median
 from threading import RLock
 from typing import Any
 
+import numpy as np
 from cachetools import LRUCache
 
 from rag_core import workbench
@@ -28,6 +30,7 @@ from rag_core.evaluate.sets import EvalSet, labels_fingerprint
 from rag_core.evaluate.tally import PipelineTally, measure_all
 from rag_core.evaluate.tune import fixed_k
 from rag_core.evaluate.variants import Captures
+from rag_core.evaluate.view import Floats
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import list_collections, revision_of
@@ -46,6 +49,7 @@ from rag_core.settings import database_settings
 from rag_core.sources.callable_source import load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
+from rag_core.tune.steps import figures_of
 from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.wording import word_resources
 
@@ -99,6 +103,34 @@ class Opened:
     def model(self) -> str:
         """The embedding model, '' where there is none or it is not known."""
         return str(getattr(getattr(self.index, "snapshot", None), "model", ""))
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """What a pipeline gives on some questions, in arrays: SetP, SetR, SetF and the number kept by question, (4, q)."""
+
+    values: Floats  # NaN where a question is not scored
+
+    @property
+    def f(self) -> Floats:
+        """SetF by question."""
+        row: Floats = self.values[2]
+        return row
+
+    @cached_property
+    def scored(self) -> int:
+        """How many questions enter the means."""
+        return int(np.isfinite(self.values[2]).sum())
+
+    @cached_property
+    def means(self) -> dict[str, float | None]:
+        """Macro means over the scored questions, None without one; kept over all."""
+        means: dict[str, float | None] = {}
+        for name, row in zip(("SetP", "SetR", "SetF"), self.values[:3], strict=True):
+            known = row[np.isfinite(row)]
+            means[name] = fsum(known.tolist()) / len(known) if len(known) else None
+        kept = self.values[3]
+        return {**means, "kept": float(kept.mean()) if len(kept) else None}
 
 
 class Session:
@@ -528,6 +560,19 @@ class Session:
             PipelineReport(name, pipeline, tuple(row[at] for row in rows), self.min_grade)
             for at, (name, pipeline) in enumerate(zip(_names(pipelines), ready, strict=True))
         ]
+
+    def figures(self, pipeline: Pipeline, cases: Sequence[Case]) -> Figures:
+        """A pipeline's figures on these questions: in arrays where that is exact, else by measuring it."""
+        if not (self.live and must_search(pipeline)):
+            values = figures_of(self.captures(pipeline, cases), self.ready(pipeline))
+            if values is not None:
+                return Figures(values)
+        (tally,) = self.measure([pipeline], cases)
+        rows = [
+            [np.nan if (value := row.scores.values[name]) is None else value for row in tally.queries]
+            for name in ("SetP", "SetR", "SetF")
+        ]
+        return Figures(np.array([*rows, [row.scores.kept for row in tally.queries]], dtype=np.float64))
 
     def measure(
         self,

@@ -303,6 +303,19 @@ class _Lengths:
     arrange: Stage | None  # the cut or the fusion that puts them in order
 
 
+def figures_of(captures: Captures, pipeline: Pipeline) -> Floats | None:
+    """SetP, SetR, SetF (NaN where not scored) and the number kept of every question, (4, q), in arrays.
+
+    None where only the plain pipeline is exact: without a cut or cutoff whose lists are in arrays.
+    """
+    for place in reversed(range(len(pipeline.stages))):
+        names = [row.name for row in pipeline.stages[place].declared() if row.numeric]
+        setting = next((name for name in names if getattr(pipeline.stages[place], name) is not None), None)
+        if setting is not None and (lengths := _in_arrays(captures, [pipeline], place, setting)) is not None:
+            return _measured(captures, lengths, None)[0][:, :, 0]
+    return None
+
+
 def _in_arrays(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
     """The lengths at every position that is not refused; None where only the plain stages are exact."""
     moved = next(one for one in variants if one is not None).stages[stage]

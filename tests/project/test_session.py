@@ -197,3 +197,13 @@ def test_what_a_person_sets_is_there_when_the_project_is_opened_again(tmp_path):
     assert again.examples == project.examples
     assert again.source == project.source
     assert dump_stages(Session(again).pipeline("mine")) == dump_stages(read_pipeline("fixed-15"))
+
+
+@pytest.mark.parametrize("entry", [*shipped_names(), *(json.dumps(one) for one in OWN)])
+def test_figures_in_arrays_are_those_of_the_plain_pipeline(demo, entry):
+    pipeline = demo.pipeline(entry)
+    figures, (tally,) = demo.figures(pipeline, demo.dev), demo.measure([pipeline], demo.dev)
+    for at, name in enumerate(("SetP", "SetR", "SetF")):
+        assert figures.means[name] == tally.summary.means[name]
+        assert [None if value != value else value for value in figures.values[at].tolist()] == tally.values(name)
+    assert figures.values[3].tolist() == [row.scores.kept for row in tally.queries]
