@@ -47,6 +47,8 @@ PARTS = {
         "rag_core.rules.model",
         "rag_core.rules.parsing",
         "rag_core.rules.match",
+        "rag_core.rules.slots",
+        "rag_core.rules.slot_check",
         "rag_core.entities",
         "rag_core.store.database",
         "rag_core.store.labels",

@@ -1,4 +1,4 @@
-"""`rules generate` and `rules apply`: rules written by templates or a model, checked, stored as one batch."""
+"""`rules generate`, `propose` and `apply`: rules of templates, a model or slots, checked, stored as one batch."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.rules.proposals import Checked
+    from rag_core.rules.slot_check import Check
+    from rag_core.rules.slots import Family as SlotFamily
     from rag_core.rules.templates import Family
     from rag_core.types import Chunk
 
@@ -123,6 +125,103 @@ def _report(checked: Checked, json: bool, facts: Mapping[str, Any], done: str) -
     lines += [f"warning: {text}" for text in checked.warnings]
     lines += [f"unanswered {identity}: {text}" for identity, text in facts.get("unanswered", {}).items()]
     typer.echo("\n".join([*lines, f"{len(accepted)} rules {done}, {len(checked.refused)} refused"]))
+
+
+def propose(
+    collection: str | None = Collection,
+    family: str | None = typer.Option(None, "--family", help="Only families with this in their name, in full."),
+    check: bool = typer.Option(False, "--check", help="What the rules would drop on the labelled questions."),
+    policy: str = typer.Option(
+        "proposed",
+        "--policy",
+        help="proposed; strict or named for all; labels: strict where labels vouch for it.",
+    ),
+    apply: bool = typer.Option(False, "--apply", help="Store the rules as one batch; rules undo takes it back."),
+    replace: bool = typer.Option(False, "--replace", help="With --apply: also for chunks that carry a rule."),
+    eval_set: str | None = EvalSetName,
+    lists: Path | None = Lists,
+    min_grade: int | None = MinGrade,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Rules from slots: families of near-duplicate titles, and what a question must name of each member.
+
+    Example: python -m rag_core rules propose --eval-set rulebook --check
+    """
+    from rag_core.rules import slot_check
+    from rag_core.rules.slots import propose as propose_families
+    from rag_core.rules.slots import repeated_titles
+
+    folder = resolve_workspace(workspace)
+    sources = read_sources(folder, collection, eval_set, lists, min_grade)
+    families = _named_so(propose_families(sources.chunks, _synonyms(folder, sources.collection, eval_set)), family)
+    families = [_with_policy(one, policy, sources) for one in families]
+    checks = [slot_check.check(one, sources.cases, min_grade=sources.min_grade) for one in families] if check else []
+    stored = _store_families(folder, sources, families, checks, replace) if apply else None
+    repeated = repeated_titles(sources.chunks)
+    if json:
+        found = [one.to_json() for one in families]
+        facts = {"batch": stored[0], "stored": stored[1]} if stored is not None else {"batch": None, "stored": 0}
+        emit({"families": found, "checks": [one.to_json() for one in checks], "repeated": repeated, **facts})
+        return
+    for at, one in enumerate(families):
+        typer.echo(one.to_text() if family else one.to_text().splitlines()[0])
+        if check:
+            typer.echo(checks[at].to_text())
+    rules = sum(len(one.rules) for one in families)
+    typer.echo(f"{len(families)} families, {rules} rules for {len(sources.chunks)} chunks")
+    if repeated:
+        shared = sum(map(len, repeated.values()))
+        typer.echo(f"{shared} chunks share {len(repeated)} titles: no title tells those apart")
+    if stored is not None:
+        typer.echo(f"{stored[1]} rules stored as batch {stored[0]}" if stored[1] else "nothing new to store")
+
+
+def _named_so(families: list[SlotFamily], name: str | None) -> list[SlotFamily]:
+    """The families whose name holds the words, or an InputError that lists some there are."""
+    chosen = [one for one in families if name is None or name.casefold() in one.name.casefold()]
+    if name is not None and not chosen:
+        names = "; ".join(one.name for one in families[:20]) or "none"
+        raise InputError(f"there is no family {name[:80]!r}, expected one of {names}")
+    return chosen
+
+
+def _with_policy(family: SlotFamily, policy: str, sources: Sources) -> SlotFamily:
+    from rag_core.rules.slot_check import settled
+    from rag_core.rules.slots import POLICIES
+
+    if policy == "proposed":
+        return family
+    if policy == "labels":
+        return settled(family, sources.cases, sources.min_grade)
+    if policy not in POLICIES:
+        raise InputError(f"--policy is {policy[:80]!r}, expected proposed, {', '.join(POLICIES)} or labels")
+    return family.with_policy(policy)
+
+
+def _synonyms(folder: Path, collection: str | None, eval_set: str | None) -> Mapping[str, Sequence[str]]:
+    """The synonyms that questions to the collection are rewritten with: they name a value as well."""
+    from rag_core.wording import synonyms_in, word_file
+
+    return synonyms_in(word_file(folder, collection or "", "synonyms", eval_set or "")).terms
+
+
+def _store_families(
+    folder: Path, sources: Sources, families: Sequence[SlotFamily], checks: Sequence[Check], replacing: bool
+) -> tuple[int | None, int]:
+    """(batch, rules stored); a rule that would drop a chunk labelled relevant is left out where that was checked."""
+    from rag_core.index.rules import apply_rules
+    from rag_core.rules.slots import rules_to_store
+
+    if sources.collection is None:
+        raise InputError("rules are stored in a collection, expected --collection NAME")
+    wrong = {drop.chunk_id for one in checks for drop in one.wrong}
+    rules = rules_to_store(families, sources.chunks, replacing)
+    rules = {identity: rule for identity, rule in rules.items() if identity not in wrong}
+    if not rules:
+        return None, 0
+    about = families[0].name if len(families) == 1 else f"{len(families)} families"
+    return apply_rules(folder, sources.collection, rules, f"slots: {about}"[:200]).number, len(rules)
 
 
 def apply(

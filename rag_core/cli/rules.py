@@ -12,7 +12,7 @@ import typer
 from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.cli.output import emit
 from rag_core.cli.rule_sources import NamedCollection, Templates, captured, read_sources, read_templates
-from rag_core.cli.rule_writing import apply, generate, write_file
+from rag_core.cli.rule_writing import apply, generate, propose, write_file
 from rag_core.cli.sessions import for_project
 from rag_core.errors import GateFailed
 from rag_core.workspace import resolve_workspace
@@ -20,9 +20,11 @@ from rag_core.workspace import resolve_workspace
 REASONS = 3  # said one by one; --json has every chunk with its own
 
 rules_app = typer.Typer(
-    help="Chunk-side rules: lint, suggest, generate, apply, import, export, batches, undo.", no_args_is_help=False
+    help="Chunk-side rules: lint, suggest, propose, generate, apply, import, export, batches, undo.",
+    no_args_is_help=False,
 )
 rules_app.command("generate")(for_project(generate))
+rules_app.command("propose")(for_project(propose))
 rules_app.command("apply")(for_project(apply))
 
 

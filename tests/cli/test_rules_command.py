@@ -48,8 +48,8 @@ def answer(capfd, workspace, *arguments, code=0):
     return json.loads(out)
 
 
-def rules_of(workspace):
-    return {chunk.id: chunk.query_must for chunk in open_collection(workspace, "books").chunks}
+def rules_of(workspace, collection="books"):
+    return {chunk.id: chunk.query_must for chunk in open_collection(workspace, collection).chunks}
 
 
 def test_generate_apply_and_undo(capfd, workspace):
@@ -141,3 +141,49 @@ def test_many_rules_that_cannot_be_read_for_one_reason_are_one_line(capfd, works
     assert "c0, c1, c10 and 66 more" in out
     code, out, _ = run(capfd, "collections", "--workspace", workspace)
     assert "broken: 69 chunks, 0 with rules and 69 with rules that cannot be read" in out
+
+
+@pytest.fixture
+def machines(workspace):
+    chunks = [Chunk(f"e{n}", f"Dose of the model E {n}", f"{n} grams") for n in (10, 20, 30)]
+    chunks += [Chunk(f"d{at}", f"Dragon, {name}", "It flies.") for at, name in enumerate(("Black", "Blue", "Red"))]
+    ingest_chunks([*chunks, Chunk("other", "Warranty", "Two years.")], "machines", workspace, BundledEmbedder())
+    lines = [
+        {"id": "one", "query": "dose of the E 10", "labels": {"e10": 1, "e20": 0}, "candidates": []},
+        {"id": "most", "query": "which takes most", "labels": {"e30": 1}, "candidates": []},
+    ]
+    (workspace / "doses.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    return workspace
+
+
+def test_proposed_rules_are_shown_checked_stored_as_one_batch_and_taken_back_as_one(capfd, machines):
+    labels = ("--collection", "machines", "--lists", machines / "doses.jsonl")
+    shown = answer(capfd, machines, "propose", *labels, "--check")
+    assert {one["name"]: one["policy"] for one in shown["families"]} == {
+        "dose of the model e {number}": "strict",
+        "dragon, {word}": "named",
+    }
+    checked = {one["family"]: one for one in shown["checks"]}["dose of the model e {number}"]
+    assert (checked["relevant"], checked["wrong_drops"], checked["right_drops"]) == (2, 1, 1)
+    assert shown["batch"] is None
+    stored = answer(capfd, machines, "propose", *labels, "--check", "--apply")
+    assert (stored["batch"], stored["stored"]) == (1, 5)
+    rules = rules_of(machines, "machines")
+    assert rules["e10"] == {"contain_one_of": [["e 10"]]}
+    assert rules["e30"] is None
+    assert answer(capfd, machines, "propose", *labels, "--check", "--apply")["stored"] == 0
+    assert len(answer(capfd, machines, "undo", "--collection", "machines")["restored"]) == 5
+    assert set(rules_of(machines, "machines").values()) == {None}
+
+
+def test_one_family_is_proposed_by_name_and_policy(capfd, machines):
+    found = answer(capfd, machines, "propose", "--collection", "machines", "--family", "dose", "--policy", "named")
+    assert [one["policy"] for one in found["families"]] == ["named"]
+    code, out, err = run(
+        capfd, "rules", "propose", "--collection", "machines", "--family", "ship", "--workspace", machines
+    )
+    assert (code, out) == (2, "")
+    assert "there is no family 'ship', expected one of" in err
+    code, out, _ = run(capfd, "rules", "propose", "--collection", "machines", "--workspace", machines)
+    assert code == 0
+    assert out.splitlines()[-1] == "2 families, 6 rules for 7 chunks"
