@@ -16,6 +16,7 @@ from rag_core.errors import GateFailed, InputError
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
+    from rag_core.rules.model import Rule
     from rag_core.rules.proposals import Checked
     from rag_core.rules.slot_check import Check
     from rag_core.rules.slots import Family as SlotFamily
@@ -210,7 +211,6 @@ def _store_families(
     folder: Path, sources: Sources, families: Sequence[SlotFamily], checks: Sequence[Check], replacing: bool
 ) -> tuple[int | None, int]:
     """(batch, rules stored); a rule that would drop a chunk labelled relevant is left out where that was checked."""
-    from rag_core.index.rules import apply_rules
     from rag_core.rules.slots import rules_to_store
 
     if sources.collection is None:
@@ -218,10 +218,8 @@ def _store_families(
     wrong = {drop.chunk_id for one in checks for drop in one.wrong}
     rules = rules_to_store(families, sources.chunks, replacing)
     rules = {identity: rule for identity, rule in rules.items() if identity not in wrong}
-    if not rules:
-        return None, 0
     about = families[0].name if len(families) == 1 else f"{len(families)} families"
-    return apply_rules(folder, sources.collection, rules, f"slots: {about}"[:200]).number, len(rules)
+    return _stored(folder, sources.collection, rules, f"slots: {about}"[:200]), len(rules)
 
 
 def apply(
@@ -245,19 +243,20 @@ def apply(
     folder = resolve_workspace(workspace)
     sources = read_sources(folder, collection, eval_set, lists, min_grade)
     checked = check_proposals(read_rules(file), sources.chunks, sources.cases, sources.min_grade)
-    number = None if dry_run else _stored(folder, collection, checked, about or file.name)
+    number = None if dry_run else _stored(folder, collection, checked.accepted, about or file.name)
     _report(checked, json, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
     if not checked.accepted:
         raise GateFailed("no rule passed the check")
 
 
-def _stored(folder: Path, collection: str, checked: Checked, about: str) -> int | None:
+def _stored(folder: Path, collection: str, rules: Mapping[str, Rule], about: str) -> int | None:
+    """The number of the batch that the rules became, or None where there is none to store."""
     from rag_core.index.rules import apply_rules
     from rag_core.project import deeds
 
-    if not checked.accepted:
+    if not rules:
         return None
     with deeds.command(deeds.CHANGE_RULES, collection, folder) as performed:
-        number = apply_rules(folder, collection, checked.accepted, about).number
+        number = apply_rules(folder, collection, rules, about).number
         performed.result = f"batch {number}"
     return number
