@@ -169,33 +169,34 @@ def bench() -> None:
         st.rerun()
     session, now = state.session(), state.current()
     place = st.empty()
-    try:
-        pipelines = pipelines_of(session)
-        seen = _looked(session, pipelines, now.question, place)
-    except WinnowError as error:
-        say.problem(
-            "This cannot be run as it is.", str(error), "Take the last change back, or choose another pipeline."
+    with session.steady():
+        try:
+            pipelines = pipelines_of(session)
+            seen = _looked(session, pipelines, now.question, place)
+        except WinnowError as error:
+            say.problem(
+                "This cannot be run as it is.", str(error), "Take the last change back, or choose another pipeline."
+            )
+            return
+        if seen.case is not None and seen.case.query.id != now.question and not now.question.startswith("?"):
+            state.change(question=seen.case.query.id)
+        listed = sight.listed_stages(pipelines["A"], st.session_state.get(OFF, ()))
+        steps = _steps(session, pipelines["A"], seen)
+        version = st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
+        payload = sight.payload_of(
+            seen,
+            listed,
+            steps,
+            version=version,
+            zoom=now.zoom,
+            lens=now.lens,
+            filter=st.session_state.get(FILTER, ""),
+            selected=st.session_state.get(SELECTED, ""),
+            notice=st.session_state.pop(NOTICE, ""),
+            acks=st.session_state.get(ACKS, {}),
         )
-        return
-    if seen.case is not None and seen.case.query.id != now.question and not now.question.startswith("?"):
-        state.change(question=seen.case.query.id)
-    listed = sight.listed_stages(pipelines["A"], st.session_state.get(OFF, ()))
-    steps = _steps(session, pipelines["A"], seen)
-    version = st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
-    payload = sight.payload_of(
-        seen,
-        listed,
-        steps,
-        version=version,
-        zoom=now.zoom,
-        lens=now.lens,
-        filter=st.session_state.get(FILTER, ""),
-        selected=st.session_state.get(SELECTED, ""),
-        notice=st.session_state.pop(NOTICE, ""),
-        acks=st.session_state.get(ACKS, {}),
-    )
-    component.show(payload, KEY, _happened)
-    state.write_address()
+        component.show(payload, KEY, _happened)
+        state.write_address()
 
 
 def _looked(session: Session, pipelines: Mapping[str, Pipeline], question: str, place: Any) -> sight.Sight:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
 from pathlib import Path
 from statistics import median
-from threading import RLock
+from threading import RLock, local
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,7 @@ class Session:
         self.cache = ListCache(project.workspace)
         self.asked = 0  # searches made by this session: what a test counts
         self._lock = RLock()
+        self._stands = local()
         self._opened: tuple[str, Opened] | None = None
         self._cases: tuple[str, EvalSet] | None = None
         self._split: tuple[str, Split] | None = None
@@ -175,7 +177,10 @@ class Session:
         if self.project.source.name != eval_set.name:
             return False
         with self._lock:
-            return workbench.bring_up_to_date(eval_set, self.workspace, progress) is not None
+            changed = workbench.bring_up_to_date(eval_set, self.workspace, progress) is not None
+        if changed and getattr(self._stands, "seen", None):
+            self._stands.seen.clear()
+        return changed
 
     @property
     def source(self) -> Opened:
@@ -188,8 +193,33 @@ class Session:
                 self._opened = (state, self._open(state))
             return self._opened[1]
 
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Within it, this thread sees source, questions and labels as they stood when they were first asked for.
+
+        One change on the Bench asks some thirty times how they stand, and each time is a look at the disk: 95 ms of CPU
+        with them, 50 without (40 questions × 200). What somebody else changes meanwhile is seen by the next one.
+        """
+        outer = getattr(self._stands, "seen", None)
+        self._stands.seen = {} if outer is None else outer
+        try:
+            yield
+        finally:
+            self._stands.seen = outer
+
+    def _as_it_stands(self, what: str, look: Callable[[], str]) -> str:
+        seen: dict[str, str] | None = getattr(self._stands, "seen", None)
+        if seen is None:
+            return look()
+        if what not in seen:
+            seen[what] = look()
+        return seen[what]
+
     def _source_state(self) -> str:
         """What changes when the source does; cheap, since every page asks it."""
+        return self._as_it_stands("source", self._look_at_source)
+
+    def _look_at_source(self) -> str:
         source = self.project.source
         overlay = self.project.state / OVERLAY
         marks = [str(overlay.stat().st_mtime_ns) if overlay.is_file() else ""]
@@ -278,6 +308,9 @@ class Session:
 
     def _labels_state(self) -> str:
         """What changes when a question or a label does."""
+        return self._as_it_stands("labels", self._look_at_labels)
+
+    def _look_at_labels(self) -> str:
         folder = self.project.folder
         files = [folder / name for name in ("meta.yaml", "queries.jsonl", "qrels.tsv", "lists.jsonl", "project.yaml")]
         marks = [str(file.stat().st_mtime_ns) if file.is_file() else "" for file in files]

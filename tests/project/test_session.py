@@ -207,3 +207,18 @@ def test_figures_in_arrays_are_those_of_the_plain_pipeline(demo, entry):
         assert figures.means[name] == tally.summary.means[name]
         assert [None if value != value else value for value in figures.values[at].tolist()] == tally.values(name)
     assert figures.values[3].tolist() == [row.scores.kept for row in tally.queries]
+
+
+def test_what_changes_meanwhile_is_seen_after_a_steady_look(fresh):
+    chunk = fresh.run(fresh.pipeline("fixed-15"), fresh.case("combat-1")).result.hits[1].chunk.id
+    with fresh.steady():
+        before = fresh.case("combat-1").grades
+        grade = 0 if before.get(chunk) else 3
+        with open_store(fresh.workspace) as store:
+            event = Event(
+                session="s", seq=1, eval_set="rulebook", query_id="combat-1", chunk_id=chunk, annotator="me",
+                grade=grade,
+            )  # fmt: skip
+            LabelStore(store).append([event])
+        assert fresh.case("combat-1").grades == before
+    assert fresh.case("combat-1").grades[chunk] == grade
