@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pages import state
-from pages.bench import component, drawers, judging, labelling, sight
+from pages.bench import component, drawers, judging, labelling, paying, sight
 from pages.bench.component import Event
 from pages.components import history_keep, resources, say
 from rag_core.errors import InputError, WinnowError
@@ -408,7 +408,9 @@ def below(session: Session) -> None:
     opened = st.session_state.get(DRAWER)
     if opened is not None:
         drawers.show(opened, _listed(session), session, lambda stages: put(session, stages))
-    judging.show(session, pipelines_of(session))
+    pipelines = pipelines_of(session)
+    paying.show(session, pipelines["A"], _listed(session))
+    judging.show(session, pipelines)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
             "Ask a question of your own",

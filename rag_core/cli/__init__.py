@@ -82,6 +82,8 @@ def _register() -> None:
     app.command("init")(projects.init)
     app.command("projects")(projects.projects)
     app.command("why")(projects.why)
+    app.command("advise")(projects.advise)
+    app.command("judge")(projects.judge)
     for command in (ingesting.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
         app.command()(journalled(command))
     app.command("entities")(entities.entities)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -324,6 +325,47 @@ def why(
     facts |= stands_on(session, [ready], [case])
     session.close()
     say(facts, json, "\n".join(_why_lines(facts)))
+
+
+@grouped
+def advise(
+    works_on: WorksOn,
+    pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose search to look behind; default: A."),
+    json: bool = Json,
+) -> None:
+    """Which lever pays on this project: search, rules, cut or judge, and how far each could reach.
+
+    Example: winnow advise --project demo
+    """
+    from rag_core.project.levers import levers
+
+    session = works_on.session()
+    chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
+    levered = levers(session, chosen)
+    facts = {"project": session.project.name, **levered.to_json(), **stands_on(session, [chosen], session.dev)}
+    session.close()
+    say(facts, json, levered.to_text())
+
+
+@grouped
+def judge(
+    works_on: WorksOn,
+    a: str = typer.Argument(..., help="Pipeline A: spec file, inline JSON or a name."),
+    b: str = typer.Argument("auto", help="Pipeline B; auto is the fair baseline: A with the best fixed k of dev."),
+    json: bool = Json,
+) -> None:
+    """A against B on the held-out questions, in figures and one word; the look is written into the ledger.
+
+    Example: winnow judge demo-tuned --project demo
+    """
+    from rag_core.project import verdict
+
+    session = works_on.session()
+    first = session.pipeline(a)
+    second = session.baseline(first) if b == "auto" else session.pipeline(b)
+    said = verdict.judge(session, first, second, by=getpass.getuser(), place="judge")
+    session.close()
+    say(said.to_json(), json, said.to_text())
 
 
 def _bare(case: Any) -> Any:

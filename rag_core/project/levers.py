@@ -83,6 +83,11 @@ class Levers:
 def levers(session: Session, pipeline: Pipeline) -> Levers:
     """The levers behind the search of a pipeline, on the project's dev questions."""
     front = front_of(pipeline)
+    found: Levers = session.remembered("levers", front, lambda: _levers(session, front))
+    return found
+
+
+def _levers(session: Session, front: Pipeline) -> Levers:
     least = session.project.min_grade
     cases = session.capture(front, session.dev)
     scored = [case for case in cases if any(grade >= least for grade in case.grades.values())]

@@ -158,6 +158,7 @@ class Session:
         self._tallies: LRUCache[tuple[Any, ...], PipelineTally] = LRUCache(64)
         self._baselines: LRUCache[tuple[Any, ...], Pipeline] = LRUCache(32)
         self._captures: LRUCache[tuple[Any, ...], Captures] = LRUCache(8)
+        self._made: LRUCache[tuple[Any, ...], Any] = LRUCache(64)
 
     # What there is
 
@@ -593,6 +594,17 @@ class Session:
             PipelineReport(name, pipeline, tuple(row[at] for row in rows), self.min_grade)
             for at, (name, pipeline) in enumerate(zip(_names(pipelines), ready, strict=True))
         ]
+
+    def remembered(self, what: str, pipeline: Pipeline, make: Callable[[], Any]) -> Any:
+        """What `make` gives for a pipeline on this project, kept until source, questions, labels or split change."""
+        key = (what, fingerprint(pipeline), *self._state())
+        with self._lock:
+            if key in self._made:
+                return self._made[key]
+        made = make()
+        with self._lock:
+            self._made[key] = made
+        return made
 
     def figures(self, pipeline: Pipeline, cases: Sequence[Case]) -> Figures:
         """A pipeline's figures on these questions: in arrays where that is exact, else by measuring it."""

@@ -1,0 +1,115 @@
+"""Which lever pays, and the verdict, on lists small enough to check by hand."""
+
+import json
+
+import pytest
+
+from rag_core.errors import InputError
+from rag_core.project.ledger import looks
+from rag_core.project.levers import CUT, JUDGE, RULES, SEARCH, levers
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
+from rag_core.project.verdict import BETTER, OPEN, SAME, TOO_FEW, judge
+from rag_core.spec import parse_pipeline
+from rag_core.stage import Pipeline
+
+WORDS = ("Kettles", "Grinding", "Boilers cold", "A valve", "Hopper")
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project of recorded lists: one string a question, its letters the labels (+, -, ?) of its list in order."""
+
+    def made(**lists):
+        folder = tmp_path / "eval_sets" / "mine"
+        folder.mkdir(parents=True)
+        (folder / "meta.yaml").write_text("version: 1\nname: mine\n")
+        grades = {"+": 1, "-": 0, "?": None}
+        with (folder / "lists.jsonl").open("w") as out:
+            for name, (side, labels) in lists.items():
+                hits = [
+                    {
+                        "id": f"{name}-{at}",
+                        "title": f"{WORDS[at]} of {name}",
+                        "distance": at / 10,
+                        "relevant": grades[mark],
+                    }
+                    for at, mark in enumerate(labels)
+                ]
+                line = {"version": 1, "id": name, "query": f"what of {name}", "metric": "cosine", "split": side}
+                out.write(json.dumps({**line, "candidates": hits}) + "\n")
+        return Session(open_project("mine", tmp_path))
+
+    return made
+
+
+def by_name(found):
+    return {lever.name: lever.gain for lever in found.levers}
+
+
+def test_the_bounds_are_those_of_a_list_done_by_hand(project):
+    session = project(a=("dev", "+-"), b=("dev", "-+"))
+    found = levers(session, Pipeline())
+    # k = 1: F₁ 1 and 0; k = 2: 2/3 and 2/3. The best fixed k is 2, the best cut of a is 1 (F₁ 1), of b 2 (2/3).
+    assert (found.questions, found.fixed_k) == (2, 2)
+    assert found.fixed == pytest.approx(2 / 3)
+    assert found.perfect == pytest.approx(1.0)
+    gains = by_name(found)
+    assert gains[CUT] == pytest.approx((1 + 2 / 3) / 2 - 2 / 3)
+    assert gains[JUDGE] == pytest.approx(1 / 3)
+    assert gains[SEARCH] == pytest.approx(0)
+    assert gains[RULES] == pytest.approx(0)  # no rule, no family
+
+
+def test_where_nothing_pays_it_says_so(project):
+    found = levers(project(a=("dev", "+"), b=("dev", "+")), Pipeline())
+    assert found.best is None
+    assert "No lever pays" in found.to_text()
+
+
+def test_without_labels_nothing_is_said(project):
+    found = levers(project(a=("dev", "??"), b=("dev", "??")), Pipeline())
+    assert found.levers == ()
+    assert found.to_json()["pays"] is None
+
+
+def first(k):
+    return parse_pipeline([{"TopK": {"k": k}}], name=f"first {k}")
+
+
+def test_identical_lists_are_the_same_at_any_number_of_questions(project):
+    session = project(a=("test", "+-"), b=("dev", "+-"))
+    assert judge(session, first(1), parse_pipeline([{"TopK": {"k": 1}}], name="twin")).word == SAME
+
+
+def test_five_questions_carry_no_verdict_however_clear(project):
+    session = project(**{f"q{at}": ("test", "+----") for at in range(5)})
+    said = judge(session, first(1), first(5))
+    assert (said.word, said.questions) == (TOO_FEW, 5)
+
+
+def test_a_clear_difference_is_better_and_every_other_pipeline_looked_at_costs(project):
+    session = project(**{f"q{at}": ("test", "+----" if at % 4 else "++---") for at in range(16)})
+    said = judge(session, first(1), first(5))
+    assert said.word == BETTER
+    assert said.worse == ()
+    raw = said.p
+    for k in (2, 3, 4):
+        judge(session, first(k), first(5))
+    again = judge(session, first(1), first(5))
+    assert again.looks == 4
+    assert again.p == pytest.approx(min(1, 4 * raw))
+    assert len({look.key for look in looks(session.project)}) == 5
+
+
+def test_noise_is_not_yet_known(project):
+    session = project(**{f"q{at}": ("test", "+-" if at % 2 else "-+") for at in range(12)})
+    said = judge(session, first(1), parse_pipeline([{"MinSimilarity": {"min_relevance": 0.95}}]))
+    assert said.word in (OPEN, SAME)
+
+
+def test_without_a_held_out_label_it_is_one_sentence(project):
+    session = project(a=("test", "??"), b=("dev", "+-"))
+    with pytest.raises(InputError, match="held-out"):
+        judge(session, first(1), first(2))
+    assert looks(session.project) == []
