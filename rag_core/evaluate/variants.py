@@ -23,6 +23,7 @@ from rag_core.evaluate.scores import score
 from rag_core.evaluate.view import Floats
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
+from rag_core.filters.query_form import threshold_factor
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.requery import Requery
 from rag_core.spec import fingerprint
@@ -109,6 +110,16 @@ class Captured:
         )
 
     @cached_property
+    def lengths(self) -> Whole:
+        """How many hits each list has (q,)."""
+        return np.array([len(start.hits) for start in self.starts], dtype=np.int64)
+
+    @cached_property
+    def threshold_factors(self) -> Floats:
+        """What a query-specific gap threshold is multiplied with for each question (q,)."""
+        return np.array([threshold_factor(start.query.text) for start in self.starts], dtype=np.float64)
+
+    @cached_property
     def metrics(self) -> tuple[Candidates, ...]:
         """One empty list of every metric there is, the first query's of each."""
         first = {start.metric: start for start in reversed(self.starts)}
@@ -124,7 +135,7 @@ class Captured:
 
         Cutoffs are TopK and MinSimilarity, and in front of them the refill whose rules these lists passed.
         """
-        left = np.array([len(start.hits) for start in self.starts], dtype=np.int64)
+        left = self.lengths
         for stage in cutoffs:
             if isinstance(stage, TopK):
                 left = np.minimum(left, stage.k)
@@ -223,7 +234,7 @@ class Captures:
             front = captured.limits(head[first:])
         if front is None and cuts:
             captured = self.after(head)
-            front = np.array([len(start.hits) for start in captured.starts])
+            front = captured.lengths
         if front is None or not captured.distinct or not cuts:
             return None if front is None or not captured.distinct else Chain(captured, front, None, front)
         return self._with_cut(captured, front, pipeline.stages[at], tail)

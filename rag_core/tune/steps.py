@@ -27,7 +27,6 @@ from rag_core.evaluate.view import Floats, View
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_THRESHOLD
 from rag_core.filters.cutoff import MinSimilarity, TopK
-from rag_core.filters.query_form import threshold_factor
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.fuse import ranks_of
 from rag_core.retrieve.hybrid import Hybrid
@@ -118,7 +117,7 @@ def _knob(
     captures: Captures, pipeline: Pipeline, place: int, setting: Setting, name: str, value: float, searched: bool
 ) -> Knob:
     stage, reaching, points, limits = pipeline.stages[place], captures.after(()), np.zeros(0), None
-    dear = _in_arrays(captures, [pipeline], place, name) is None
+    dear = _in_arrays(captures, pipeline, [stage], place, name) is None
     if isinstance(stage, AdaptiveGap | MinSimilarity | TopK):
         with contextlib.suppress(InputError):  # a stage refuses these lists as it is set: its step function says why
             reaching, front = captures.front(pipeline.stages[:place])
@@ -222,14 +221,14 @@ def step_function(
     if asking is not None:
         raise InputError(f"{asking.name} stands behind {setting}: it would ask its model anew at every position")
     sight = _place_of(captures, question)
-    variants, refusal = _variants(pipeline, stage, setting, values.tolist())
+    variants, refusal = _variants(pipeline.stages[stage], setting, values.tolist())
     if refusal is not None and not any(variants):
         raise refusal
     result = None
-    if (lengths := _in_arrays(captures, variants, stage, setting)) is not None:
+    if (lengths := _in_arrays(captures, pipeline, variants, stage, setting)) is not None:
         result = _measured(captures, lengths, sight)
     elif isinstance(pipeline.stages[stage], Hybrid):
-        result = _fused(captures, variants, stage, setting, sight, progress)
+        result = _fused(captures, pipeline, variants, stage, setting, sight, progress)
     if result is None:
         result = _plainly(captures, pipeline, stage, setting, values, variants, sight, progress)
     figures, rows, kept = result
@@ -268,21 +267,19 @@ def asks(stage: Stage) -> bool:
 def _place_of(captures: Captures, question: str | None) -> int | None:
     if question is None:
         return None
-    places = [place for place, case in enumerate(captures.cases) if case.query.id == question]
-    if not places:
+    place = next((place for place, case in enumerate(captures.cases) if case.query.id == question), None)
+    if place is None:
         raise InputError(f"question {question!r:.80} is not among the {len(captures.cases)} captured ones")
-    return places[0]
+    return place
 
 
-def _variants(
-    pipeline: Pipeline, stage: int, setting: str, values: Sequence[float]
-) -> tuple[list[Pipeline | None], SpecError | None]:
-    """The pipeline at every value, None where the stage refuses it, and the last refusal."""
-    variants: list[Pipeline | None] = []
+def _variants(stage: Stage, setting: str, values: Sequence[float]) -> tuple[list[Stage | None], SpecError | None]:
+    """The stage at every value, None where it refuses it, and the last refusal."""
+    variants: list[Stage | None] = []
     refusal = None
     for value in values:
         try:
-            variants.append(with_setting(pipeline, stage, setting, value))
+            variants.append(_changed(stage, setting, value))
         except SpecError as error:
             refusal = error
             variants.append(None)
@@ -308,42 +305,46 @@ def figures_of(captures: Captures, pipeline: Pipeline) -> Floats | None:
 
     None where only the plain pipeline is exact: without a cut or cutoff whose lists are in arrays.
     """
-    for place in reversed(range(len(pipeline.stages))):
-        names = [row.name for row in pipeline.stages[place].declared() if row.numeric]
-        setting = next((name for name in names if getattr(pipeline.stages[place], name) is not None), None)
-        if setting is not None and (lengths := _in_arrays(captures, [pipeline], place, setting)) is not None:
+    for place, stage in reversed(list(enumerate(pipeline.stages))):
+        if isinstance(stage, Source):
+            break  # a recorded list is taken as long as it is, whatever the depth
+        names = [row.name for row in stage.declared() if row.numeric]
+        setting = next((name for name in names if getattr(stage, name) is not None), None)
+        if setting is not None and (lengths := _in_arrays(captures, pipeline, [stage], place, setting)) is not None:
             return _measured(captures, lengths, None)[0][:, :, 0]
     return None
 
 
-def _in_arrays(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
+def _in_arrays(
+    captures: Captures, pipeline: Pipeline, variants: Sequence[Stage | None], stage: int, setting: str
+) -> _Lengths | None:
     """The lengths at every position that is not refused; None where only the plain stages are exact."""
-    moved = next(one for one in variants if one is not None).stages[stage]
+    moved = pipeline.stages[stage]
     try:
         if isinstance(moved, AdaptiveGap):
-            return _cut_moved(captures, variants, stage, setting)
+            return _cut_moved(captures, pipeline, variants, stage, setting)
         if isinstance(moved, TopK | MinSimilarity | Requery) or (
             setting == "depth" and isinstance(moved, Dense | Lexical)
         ):
-            return _cutoff_moved(captures, variants, stage)
+            return _cutoff_moved(captures, pipeline, variants, stage)
     except InputError:  # a stage refuses some list, maybe not at every position: the plain stages tell
         pass
     return None
 
 
-def _cut_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int, setting: str) -> _Lengths | None:
+def _cut_moved(
+    captures: Captures, pipeline: Pipeline, variants: Sequence[Stage | None], stage: int, setting: str
+) -> _Lengths | None:
     """The lengths at every value of a cut's number where lists, the cut and plain cutoffs are all there is."""
-    cuts = {at: cut for at, one in enumerate(variants) if one and isinstance(cut := one.stages[stage], AdaptiveGap)}
+    cuts = {at: one for at, one in enumerate(variants) if isinstance(one, AdaptiveGap)}
     values = {at: float(getattr(cut, setting)) for at, cut in cuts.items()}
     # a cut refuses its default thresholds where the metric is not cosine: the chain is built around another value
     usual = next((at for at, value in values.items() if value not in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)), min(cuts))
-    pipeline, cut = variants[usual], cuts[usual]
-    assert pipeline is not None
-    plain = replace(cut, query_specific=False)
-    chain = captures.chain(replace(pipeline, stages=_put(pipeline.stages, stage, plain)))
+    cut = cuts[usual]
+    chain = captures.chain(Pipeline(_put(pipeline.stages, stage, replace(cut, query_specific=False))))
     if chain is None:
         return None
-    if any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in chain.captured.starts):
+    if any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in chain.captured.metrics):
         if cut.query_specific:
             return None  # a question's own threshold may be a default
         for at in [at for at, value in values.items() if value in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)]:
@@ -357,11 +358,12 @@ def _cut_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: i
     return _Lengths(chain.captured.lists, kept, open_, chain.captured.starts, cut)
 
 
-def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage: int) -> _Lengths | None:
+def _cutoff_moved(
+    captures: Captures, pipeline: Pipeline, variants: Sequence[Stage | None], stage: int
+) -> _Lengths | None:
     """The same for a number of a plain cutoff, of a refill, or for how deep a source is read: a cutoff behind it."""
     open_ = np.array([one is not None for one in variants])
-    pipelines = [one for one in variants if one is not None]
-    moved, stages = pipelines[0].stages[stage], list(pipelines[0].stages)
+    moved, stages = pipeline.stages[stage], list(pipeline.stages)
     slot = stage + 1
     if isinstance(moved, Requery):
         slot, stages[stage] = stage, replace(moved, k=1000, max_iterations=100)  # as far as one may read
@@ -379,7 +381,7 @@ def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage
     if chain is None:
         return None
     captured = chain.captured
-    limits = _limits(captured, [one.stages[stage] for one in pipelines])
+    limits = _limits(captured, [one for one in variants if one is not None])
     if limits is None or (chain.ordered is not None and isinstance(moved, MinSimilarity)):
         return None
     front, back = chain.front[:, None], chain.back[:, None]
@@ -389,7 +391,7 @@ def _cutoff_moved(captures: Captures, variants: Sequence[Pipeline | None], stage
         return _Lengths(lists, kept, open_, captured.starts, stages[first - 1] if chain.ordered else None)
     if not (captured.distinct and captured.by_distance and captured is reaching):
         return None  # the cutoffs are then no beginning of what the cut sees
-    if cut.query_specific and any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in captured.starts):
+    if cut.query_specific and any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in captured.metrics):
         return None
     if slot > end:
         kept = np.minimum(_cut_lengths(captured, cut, front), np.minimum(back, limits))
@@ -403,7 +405,7 @@ def _limits(captured: Captured, stages: Sequence[Stage]) -> Whole | None:
     if all(isinstance(one, Requery) for one in stages):
         refills = [one for one in stages if isinstance(one, Requery)]
         return None if captured.read_at is None else np.stack([captured.refilled(one) for one in refills], axis=1)
-    lengths = np.array([len(start.hits) for start in captured.starts], dtype=np.int64)[:, None]
+    lengths = captured.lengths[:, None]
     if not isinstance(stages[0], MinSimilarity):
         values = [one.settings()["depth" if isinstance(one, Source) else "k"] for one in stages]
         return np.minimum(lengths, np.array(values, dtype=np.int64))
@@ -432,7 +434,7 @@ def _cut_lengths(
     elif values is not None and setting == "min_results":
         least, floors = 0, values.astype(np.int64)
     count = max(front.shape[1], 1 if values is None else len(values))
-    factors = np.array([threshold_factor(case.query.text) if cut.query_specific else 1.0 for case in captured.cases])
+    factors = captured.threshold_factors if cut.query_specific else np.ones(len(captured.cases))
     kept = np.zeros((len(factors), count), dtype=np.int64)
     for factor in np.unique(factors):
         rows = np.flatnonzero(factors == factor)
@@ -482,28 +484,27 @@ def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
 
 def _fused(
     captures: Captures,
-    variants: Sequence[Pipeline | None],
+    pipeline: Pipeline,
+    variants: Sequence[Stage | None],
     stage: int,
     setting: str,
     sight: int | None,
     progress: Progress | None,
 ) -> _Result | None:
     """A fusion's numbers where nothing but TopK follows: an order and lengths for each position."""
-    first = next(one for one in variants if one is not None).stages
     ranks, captured = captures.ranks(), captures.after(())
-    if ranks is None or any(one.kind != "rewrite" for one in first[:stage]):
+    if ranks is None or any(one.kind != "rewrite" for one in pipeline.stages[:stage]):
         return None
-    if not all(isinstance(one, TopK) for one in first[stage + 1 :]):
+    limits = captured.limits(pipeline.stages[stage + 1 :])
+    if limits is None or not all(isinstance(one, TopK) for one in pipeline.stages[stage + 1 :]):
         return None
     rows = () if sight is None else _rows(captures, sight)
     figures = np.full((4, len(captured.starts), len(variants)), np.nan)
     kept = np.zeros((len(rows), len(variants)), dtype=bool)
     for at, variant in enumerate(variants):
-        if variant is not None and isinstance(hybrid := variant.stages[stage], Hybrid):
-            read = ranks.within(hybrid.depth) if setting == "depth" else ranks
-            order, lengths = read.order(hybrid), read.inside.sum(axis=1)
-            for one in variant.stages[stage + 1 :]:
-                lengths = np.minimum(lengths, one.settings()["k"])
+        if isinstance(variant, Hybrid):
+            read = ranks.within(variant.depth) if setting == "depth" else ranks
+            order, lengths = read.order(variant), np.minimum(read.inside.sum(axis=1), limits)
             lists = fused_lists(captured.ordered, order)
             figures[:, :, at] = [values[:, 0] for values in _worths(lists, lengths[:, None])]
             if sight is not None:
@@ -523,7 +524,7 @@ def _plainly(
     stage: int,
     setting: str,
     positions: Floats,
-    variants: Sequence[Pipeline | None],
+    variants: Sequence[Stage | None],
     sight: int | None,
     progress: Progress | None,
 ) -> _Result:
