@@ -9,6 +9,7 @@ import streamlit as st
 from pages import state
 from pages.components import say, who
 from rag_core.errors import WinnowError
+from rag_core.project.deeds import JUDGE_HELD_OUT
 from rag_core.project.ledger import looks
 from rag_core.project.session import Session
 from rag_core.project.verdict import BETTER, NAMES, OPEN, WORSE, Verdict, judge
@@ -50,7 +51,8 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
 
 def _judge(session: Session, a: Pipeline, b: Pipeline) -> None:
     try:
-        verdict = judge(session, a, b, by=who.person().name, place="bench")
+        with who.doing(JUDGE_HELD_OUT, session.project.name):
+            verdict = judge(session, a, b, by=who.person().name, place="bench")
     except WinnowError as error:
         st.session_state[f"{KEY}.problem"] = str(error)
         return

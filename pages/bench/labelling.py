@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import streamlit as st
 
-from pages.components import resources
+from pages.components import resources, who
 from pages.components.labels import annotator
-from rag_core.store.events import PAGE, Event
+from rag_core.project.deeds import LABEL
+from rag_core.store.events import Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Hit
@@ -35,9 +37,8 @@ def give(eval_set: str, case: Case, hit: Hit, grade: int, pressed_at: float) -> 
         grade=grade,
         query_hash=text_hash(case.query.text),
         text_hash=text_hash(hit.chunk.text),
-        author=annotator(),
-        actor=PAGE,
-        pressed_at=pressed.replace("+00:00", "Z"),
         sampler=IN_SIGHT,
     )
-    LabelStore(resources.label_store()).append([event])
+    with who.doing(LABEL, eval_set) as performed:
+        came = replace(performed.signature, pressed_at=pressed.replace("+00:00", "Z"))
+        LabelStore(resources.label_store()).append([came.on(event)])

@@ -12,8 +12,9 @@ import streamlit as st
 from pages import state
 from pages.bench import component, drawers, judging, labelling, paying, sight
 from pages.bench.component import Event
-from pages.components import history_keep, resources, say
+from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
+from rag_core.project.deeds import SAVE_PIPELINE
 from rag_core.project.session import Session
 from rag_core.spec import dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
@@ -153,7 +154,8 @@ def _save(session: Session) -> None:
     try:
         pipeline = state.pipeline_of("A", session)
         if pipeline is not None:
-            session.save_pipeline(name, pipeline)
+            with who.doing(SAVE_PIPELINE, f"{session.project.name} {name}"):
+                session.save_pipeline(name, pipeline)
             state.change(a=name)
     except InputError as error:
         st.session_state[NOTICE] = str(error)
@@ -207,6 +209,7 @@ def _looked(session: Session, pipelines: Mapping[str, Pipeline], question: str, 
         if time() - started > 1:
             place.progress(done / total, f"searched {done:,} of {total:,} questions; the source changed or is new")
 
+    who.check_models(pipelines.values())
     session.refresh()
     for pipeline in pipelines.values():
         session.capture(pipeline, session.dev, progress)

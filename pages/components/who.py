@@ -6,7 +6,7 @@ either the app is one person's own and that person is admin. Which deed needs wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from streamlit import config
 
 from pages.components import say
 from rag_core.errors import InputError
-from rag_core.project.deeds import LOOK, Deed, Kind, Performed, allow, perform
+from rag_core.project.deeds import ASK_MODEL, LOOK, Deed, Kind, Performed, allow, perform
 from rag_core.roles import ADMIN, FILE, Person, read_roles, role_of
-from rag_core.settings import server_settings
+from rag_core.settings import model_settings, server_settings
+from rag_core.stage import Stage, needs_of
 from rag_core.workspace import resolve_workspace
 
 ME = "me"
@@ -71,6 +72,13 @@ def deed(kind: Kind, about: str = "", whose: str = "") -> Deed:
 def check(kind: Kind, about: str = "") -> None:
     """Nothing, or the InputError that refuses the deed; before what only prepares it."""
     allow(deed(kind, about), resolve_workspace())
+
+
+def check_models(pipelines: Iterable[Stage]) -> None:
+    """Nothing, or the InputError where running these may ask the environment's model, which this person may not."""
+    paid = model_settings() is not None and any(needs_of(one) & {"judge", "hop_judge"} for one in pipelines)
+    if paid and (refused := refusal(ASK_MODEL)):
+        raise InputError(refused)
 
 
 @contextmanager

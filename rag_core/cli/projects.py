@@ -67,7 +67,7 @@ def init(
         project = init_project(folder, name, made, title, asked)
         if made.kind == LISTS:
             write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
-        stray = _labelled(project, judged) if judged else ""
+    stray = _labelled(project, judged) if judged else ""
     facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
     say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
@@ -77,6 +77,7 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
     from rag_core.index.collection import list_collections
     from rag_core.index.handles import ingest_embedder
     from rag_core.index.ingest import ingest
+    from rag_core.project import deeds
     from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Source
 
     there = {one.name for one in list_collections(workspace)}
@@ -109,9 +110,11 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
             raise InputError(f"--from is {source[:80]!r}, expected chroma:DIR#COLLECTION or chroma:http://…#COLLECTION")
         is_url = where.startswith(("http://", "https://"))
         place = place_of(None if is_url else Path(where), where if is_url else "", False, False)
-        connect(place, collection, name, workspace, model, Bar("read"))
+        with deeds.command(deeds.CONNECT, name, workspace):
+            connect(place, collection, name, workspace, model, Bar("read"))
     else:
-        ingest([Path(source)], name, workspace, ingest_embedder(workspace, name, model), progress=Bar("embedded"))
+        with deeds.command(deeds.INGEST, name, workspace):
+            ingest([Path(source)], name, workspace, ingest_embedder(workspace, name, model), progress=Bar("embedded"))
     return Source(COLLECTION, name)
 
 
@@ -130,13 +133,18 @@ def _is_lists(path: Path) -> bool:
 def _labelled(project: Project, lines: list[Any]) -> str:
     """Bring labels in as one batch; which of them meet nothing, in words."""
     from rag_core.given import unmet
+    from rag_core.project import deeds
     from rag_core.store.database import open_store
     from rag_core.store.exchange.planning import apply_import, plan_import
     from rag_core.store.labels import LabelStore
 
     with open_store(project.workspace) as store:
         labels = LabelStore(store)
-        apply_import(labels, plan_import(labels, project.labels, lines, "import"))
+        plan = plan_import(labels, project.labels, lines, "import")
+        kind = deeds.import_kind(deeds.person_of_this_machine(), plan.annotators)
+        with deeds.command(kind, project.name, project.workspace, ", ".join(plan.annotators)) as performed:
+            done = apply_import(labels, plan, by=performed.signature)
+            performed.result = f"{done.written} labels, {done.batch}"
     return unmet(lines, project.eval_set).words
 
 
@@ -218,15 +226,35 @@ def show(name: str | None = Name, workspace: Path | None = Workspace, json: bool
 
 
 @project_app.command("reset")
-def reset(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
-    """Take away what was done to a shipped project: pipelines, split, looks. Labels stay (see `labels undo`)."""
+def reset(
+    name: str | None = Name,
+    labels: bool = typer.Option(False, "--labels", help="Labels given here too, as a batch that `labels undo` undoes."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Take away what was done to a shipped project: pipelines, split, looks; with --labels the labels given here.
+
+    Example: winnow project reset demo --labels
+    """
+    from uuid import uuid4
+
     from rag_core.project import deeds
     from rag_core.project.project import open_project, reset_overlay
+    from rag_core.store.database import has_store, open_store
+    from rag_core.store.labels import LabelStore
 
     project = open_project(_named(name), resolve_workspace(workspace))
-    with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace):
+    batch, count = f"reset-{uuid4().hex[:12]}", 0
+    kind = deeds.RESET_LABELS if labels else deeds.CHANGE_PROJECT
+    with deeds.command(kind, project.name, project.workspace) as performed:
         gone = reset_overlay(project)
-    say({"project": project.name, "reset": gone}, json, f"{project.name} is as it ships" + ("" if gone else " already"))
+        if labels and has_store(project.workspace):
+            with open_store(project.workspace) as store:
+                count = LabelStore(store).undo_all(project.labels, batch, batch, performed.signature)
+        performed.result = f"{count} labels, {batch}" if count else ""
+    facts = {"project": project.name, "reset": gone, "labels": count, "batch": batch if count else ""}
+    words = f"{project.name} is as it ships" + ("" if gone or count else " already")
+    say(facts, json, f"{words}; {count} labels taken back as batch {batch}" if count else words)
 
 
 @project_app.command("split")
@@ -254,8 +282,9 @@ def held_out_reset(
     from rag_core.project.split import reset_held_out
 
     project = open_project(_named(name), resolve_workspace(workspace))
-    with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace):
+    with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace) as performed:
         reset_held_out(project, share)
+        performed.result = "split drawn anew"
     _tell_split(project.name if project.shipped else str(project.folder) + "/", workspace, json)
 
 

@@ -131,6 +131,20 @@ def test_a_shipped_project_goes_back_to_how_it_ships(place, said):
     assert "your own" in said("project", "reset", "combat", code=2)
 
 
+def test_labels_given_in_play_go_with_a_reset_and_come_back(place, said):
+    (place / "mine.qrels").write_text("combat-1 0 combat-1-02 3\n")
+    said("labels", "import", place / "mine.qrels", "--eval-set", "recorded-combat")
+    given = said("labels", "stats", "--eval-set", "recorded-combat")["eval_sets"][0]["labels"]
+    assert said("project", "reset", "recorded-combat")["labels"] == 0
+    done = said("project", "reset", "recorded-combat", "--labels")
+    assert (given, done["labels"]) == (1, 1)
+    assert said("labels", "stats", "--eval-set", "recorded-combat")["eval_sets"][0]["labels"] == 0
+    assert said("labels", "undo", done["batch"])["undone"] == 1
+    assert said("labels", "stats", "--eval-set", "recorded-combat")["eval_sets"][0]["labels"] == 1
+    told = [(one["deed"], one["outcome"]) for one in said("deeds")["deeds"]]
+    assert ("reset labels", "done") in told
+
+
 def test_recorded_lists_go_with_no_other_source(place, said):
     for command in (
         ("sweep", LISTS),

@@ -199,26 +199,57 @@ def test_without_a_log_in_everybody_is_admin_of_their_own_workspace(open_app):
     assert "(admin)" not in shown(app)
 
 
+MODEL = """
+from pages.components import who
+from rag_core.spec import parse_pipeline
+who.check_models([parse_pipeline(["Dense", {!r}])])
+"""
+
+
+@pytest.mark.parametrize(
+    ("email", "pipeline", "endpoint", "refused"),
+    [
+        ("vera@example.org", "LLMFilter", True, True),
+        ("vera@example.org", "LLMFilter", False, False),
+        ("vera@example.org", "QueryMust", True, False),
+        ("bob@example.org", "LLMFilter", True, False),
+    ],
+)
+def test_a_link_makes_no_viewer_pay(as_person, monkeypatch, email, pipeline, endpoint, refused):
+    if endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    app = AppTest.from_string(MODEL.format(pipeline), default_timeout=60)
+    app.user = {"email": email}
+    app.run()
+    assert ["expected annotator to ask a model" in one.message for one in app.exception] == [True] * refused
+
+
 WRITERS = {
     "apply_rules", "undo_rules", "delete_collection", "write_whole", "ingest", "new_set", "delete_set", "split_set",
-    "change_tags", "connect",
+    "change_tags", "connect", "save_pipeline", "save_list", "init_project", "copy_project",
+    "add_questions", "reset_overlay", "reset_held_out", "undo_all", "undo_batch", "apply_import", "copy_labels",
+    "capture_into", "store_model_labels", "recut",
 }  # fmt: skip
 ASK = {"doing", "check", "start", "act", "_tried"}  # the deed itself, or a function that asks before it does anything
 
 
-def calls(node):
-    for one in ast.walk(node):
-        if isinstance(one, ast.Call):
-            yield one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
+def calls(nodes):
+    for node in nodes:
+        for one in ast.walk(node):
+            if isinstance(one, ast.Call):
+                yield one.func.attr if isinstance(one.func, ast.Attribute) else getattr(one.func, "id", "")
 
 
-def test_every_page_function_that_changes_the_workspace_asks_for_the_role():
-    """Canary for pages to come: a call of a writing function with no question about the role around it."""
+@pytest.mark.parametrize(
+    ("room", "writers", "ask"), [("pages", WRITERS, ASK), ("rag_core/cli", WRITERS - {"write_whole"}, {"command"})]
+)
+def test_every_function_that_changes_the_workspace_does_it_as_a_deed(room, writers, ask):
+    """Canary for pages and commands to come: a writing function with no deed around it, and none handed to it."""
     found = []
-    for path in sorted((ROOT / "pages").rglob("*.py")):
+    for path in sorted((ROOT / room).rglob("*.py")):
         for node in ast.parse(Path(path).read_text()).body:
-            if isinstance(node, ast.FunctionDef):
-                names = set(calls(node))
-                if names & WRITERS and not names & ASK:
-                    found.append(f"{path.name}:{node.name} calls {', '.join(sorted(names & WRITERS))}")
+            if isinstance(node, ast.FunctionDef) and "by" not in [one.arg for one in node.args.args]:
+                names = set(calls(node.body))
+                if names & writers and not names & ask:
+                    found.append(f"{path.name}:{node.name} calls {', '.join(sorted(names & writers))}")
     assert found == []
