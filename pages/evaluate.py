@@ -6,7 +6,6 @@ from pages.components import (
     choice,
     compare_run,
     evaluate_measures,
-    evaluate_runs,
     halves,
     header,
     resources,
@@ -23,7 +22,7 @@ from rag_core.evaluate.sets import EvalSet
 from rag_core.project.deeds import KEEP_RUN
 from rag_core.spec import saved_names, shipped_names
 
-SHOWN = ("Measures", "Per query", "Runs")
+SHOWN = ("Measures", "Per query")
 PIPELINES, PIPELINE = "evaluate.pipelines", "evaluate.pipeline"
 NAME, KEPT, PROBLEM = "evaluate.name", "evaluate.kept", "evaluate.problem"
 MOST = 8
@@ -80,7 +79,6 @@ def keep(found: Material) -> None:
             run = compare_run.recorded(found, st.session_state.get(NAME, ""))
             st.session_state[KEPT] = RunStore(resources.label_store()).save(run.document, summary_of(run))
             performed.result = run.id
-        st.session_state[evaluate_runs.RUN] = st.session_state[KEPT]
     except (InputError, StoreError) as error:
         st.session_state[PROBLEM] = str(error)
 
@@ -92,7 +90,7 @@ def draw_keep(found: Material) -> None:
         st.button("Keep as a run", icon=":material/bookmark_add:", on_click=keep, args=(found,))
     kept, problem = st.session_state.pop(KEPT, ""), st.session_state.pop(PROBLEM, "")
     if kept:
-        st.success(f"Kept as run {kept}; it is listed under Runs.")
+        st.success(f"Kept as run {kept}; it is listed on Ship.")
     if problem:
         say.problem("The run was not kept.", problem)
 
@@ -119,14 +117,11 @@ def draw_figures(shown: str) -> None:
 
 def draw() -> None:
     header.show("Evaluate", "How good is it, in figures that can be kept?", HELP)
-    first = "Runs" if evaluate_runs.PARAMETER in st.query_params else SHOWN[0]
-    st.session_state.setdefault("evaluate.shown", first)
+    st.session_state.setdefault("evaluate.shown", SHOWN[0])
     shown = st.segmented_control(
         "View", SHOWN, required=True, key="evaluate.shown", label_visibility="collapsed", persist_state="session"
     )
-    if shown == "Runs":
-        evaluate_runs.show()
-    elif not tuning_sources.titles():
+    if not tuning_sources.titles():
         say.problem("There is no eval set.", "Make one on Questions, or drop result lists on Explore.")
     else:
         draw_figures(shown or SHOWN[0])

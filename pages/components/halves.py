@@ -28,11 +28,3 @@ def chosen_half(eval_set: EvalSet) -> EvalSet:
             "Queries", [ALL, *names], default=ALL, required=True, key=KEY, help=HELP, persist_state="session"
         )
     return eval_set.split(picked) if picked in names else eval_set
-
-
-def split_option(eval_set: EvalSet, query_ids: list[str]) -> str:
-    """` --split NAME` where these are the queries of one split, else nothing."""
-    for name in splits(eval_set):
-        if [case.query.id for case in eval_set.split(name).cases] == query_ids:
-            return f" --split {name}"
-    return ""

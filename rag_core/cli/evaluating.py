@@ -21,17 +21,6 @@ JudgeLabels = typer.Option(
 )
 
 
-def about(session: Any, name: str, seed: int) -> Any:
-    """What a run says of itself; of recorded lists the run makes its own fingerprints."""
-    from rag_core.evaluate.snapshot import About
-
-    if not session.live:
-        return About(name, session.project.labels, seed)
-    prints = session.fingerprints()
-    models = {"embedding": prints["model"]} if prints["model"] else {}
-    return About(name, session.project.labels, seed, prints["source"], prints["rules"], models)
-
-
 @grouped
 def evaluate(
     short: Short,
@@ -56,6 +45,7 @@ def evaluate(
 ) -> None:
     """Measure pipelines on a project's questions: per query and mean, with intervals and a test of every pair."""
     from rag_core.evaluate.report import comparison_json
+    from rag_core.project.runs import about
 
     session = works_on.session(min_grade, approximate)
     cases, notices = narrowed(session, split, tag, name, first), []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def export(
 ) -> None:
     """Export a tuned pipeline: a Python file that a service copies in, or the spec with all settings."""
     from rag_core.files import write_whole
-    from rag_core.spec import dump_pipeline, fingerprint, read_pipeline
+    from rag_core.spec import fingerprint, read_pipeline
 
     if format not in FORMATS:
         raise InputError(f"--format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
@@ -49,7 +48,9 @@ def export(
 
         text = export_filter(pipeline, adapter)
     else:
-        text = json_module.dumps(dump_pipeline(pipeline), indent=2, ensure_ascii=False) + "\n"
+        from rag_core.export import export_spec
+
+        text = export_spec(pipeline, "yaml" if out is not None and out.suffix in (".yaml", ".yml") else "json")
     if out is None:
         sys.stdout.write(text)
         return

@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.evaluating import about
 from rag_core.cli.grouping import grouped
 from rag_core.cli.options import Json, Split
 from rag_core.cli.output import emit
@@ -42,19 +41,18 @@ def gate(
 
     The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
     """
-    from rag_core.evaluate.gate import GateRules, judge
+    from rag_core.evaluate.gate import GateRules
     from rag_core.evaluate.gate_report import gate_json, gate_junit, gate_markdown
     from rag_core.evaluate.run_file import dump_run
     from rag_core.files import write_whole
 
     rules = GateRules(measure, margin, alpha, min_queries, seed)
     before = find_run(baseline, works_on.workspace)
-    least, measures = before.document["min_grade"], measures_of([rules.measure])
+    wanted = pipeline or ["fixed-15"]
     if lists is not None:
-        after, known, facts = _over_lists(works_on, lists, pipeline or ["fixed-15"], least, measures, rules)
+        results, after, facts = _over_lists(works_on, lists, wanted, before, rules, baseline_pipeline)
     else:
-        after, known, facts = _over_project(works_on, before, pipeline or ["fixed-15"], split, least, measures, rules)
-    results = judge(before, after, rules, baseline_pipeline, known)
+        results, after, facts = _over_project(works_on, wanted, split, before, rules, baseline_pipeline)
     for path, text in (
         (markdown, gate_markdown(results, rules)),
         (junit, gate_junit(results, rules)),
@@ -68,43 +66,44 @@ def gate(
 
 
 def _over_lists(
-    works_on: WorksOn, lists: Path, specs: list[str], least: int, measures: Any, rules: Any
-) -> tuple[Any, set[str], dict[str, Any]]:
-    """The run of the candidates over recorded lists, the ids of their chunks, and what the figures stand on."""
+    works_on: WorksOn, lists: Path, specs: list[str], before: Any, rules: Any, baseline_pipeline: str | None
+) -> tuple[list[Any], Any, dict[str, Any]]:
+    """The verdicts over recorded lists, the run they stand on, and what that stands on."""
     from rag_core.evaluate.experiment import start_of
+    from rag_core.evaluate.gate import judge
     from rag_core.evaluate.snapshot import About, Recorder
     from rag_core.evaluate.tally import measure_all
     from rag_core.records import load_lists
 
     works_on.refuse_beside(lists)
-    cases, pipelines = load_lists(lists), [laid_over(spec) for spec in specs]
+    cases, pipelines, least = load_lists(lists), [laid_over(spec) for spec in specs], before.document["min_grade"]
     recorder = Recorder(pipelines, least, About("gate", eval_set_of(lists), rules.seed))
-    measure_all(cases, pipelines, least, measures, watch=recorder.add)
+    measure_all(cases, pipelines, least, measures_of([rules.measure]), watch=recorder.add)
     known = {hit.chunk.id for case in cases for hit in start_of(case).hits}
-    return recorder.run(), known, lists_stand_on(cases, pipelines)
+    after = recorder.run()
+    return judge(before, after, rules, baseline_pipeline, known), after, lists_stand_on(cases, pipelines)
 
 
 def _over_project(
-    works_on: WorksOn, before: Any, specs: list[str], split: str | None, least: int, measures: Any, rules: Any
-) -> tuple[Any, set[str], dict[str, Any]]:
+    works_on: WorksOn, specs: list[str], split: str | None, before: Any, rules: Any, baseline_pipeline: str | None
+) -> tuple[list[Any], Any, dict[str, Any]]:
     """The same over a project: its source is asked wherever no list of today answers."""
-    from rag_core.evaluate.snapshot import Recorder
+    from rag_core.project import runs
 
     named = works_on.eval_set
     if named is None and project_named(works_on.project) is None:
         named = before.document["eval_set"]
+    least = before.document["min_grade"]
     session = open_session(
         works_on.folder, works_on.project, named, works_on.collection, works_on.source, min_grade=least
     )
     cases = narrowed(session, split)
     pipelines = [session.ready(laid_over(spec, session=session)) for spec in specs]
-    recorder = Recorder(pipelines, least, about(session, "gate", rules.seed))
-    for outcomes in session.stream(pipelines, cases, measures, Bar("searched")):
-        recorder.add(outcomes)
+    measures = measures_of([rules.measure])
+    results, after = runs.gate(session, before, pipelines, rules, baseline_pipeline, cases, measures, Bar("searched"))
     facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
-    known = set(session.source.by_id)
     session.close()
-    return recorder.run(), known, facts
+    return results, after, facts
 
 
 def _end(results: list[Any], quiet: bool) -> None:

@@ -279,22 +279,10 @@ def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[C
 
 
 def look_at(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> int:
-    """Write down that figures over held-out questions are shown; how many looks there were, 0 where none is held out.
+    """Write down that this command shows figures over held-out questions; how many looks there were."""
+    from rag_core.project.runs import looked
 
-    Looking again at the same pipeline on the same labels is no new look.
-    """
-    from rag_core.project.ledger import Look, look
-    from rag_core.spec import fingerprint
-
-    held_out = set(session.split.held_out) & {case.query.id for case in cases if case.grades}
-    if not held_out:
-        return 0
-    labels, split = session.fingerprints()["labels"], session.split.fingerprint
-    count = 0
-    for one in pipelines:
-        seen = Look(fingerprint(one), labels, split, len(held_out), one.label, user(), "command line")
-        count = look(session.project, seen)
-    return count
+    return looked(session, pipelines, cases, user(), "command line")
 
 
 def user() -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rag_core.cli.output import plain
 from rag_core.files import write_whole
 
 
@@ -92,21 +90,10 @@ def tune_text(document: dict[str, Any]) -> Iterator[str]:
 
 
 def write_pipeline(path: Path, pipeline: Any) -> None:
-    """The pipeline as a spec file, JSON or (JSON being YAML too, but by habit) block YAML by the file's ending."""
-    from rag_core.spec import dump_pipeline
+    """The pipeline as a spec file, JSON or block YAML by the file's ending."""
+    from rag_core.export import export_spec
 
-    document = plain(dump_pipeline(pipeline))
-    if path.suffix == ".json":
-        write_whole(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-        return
-    from ruamel.yaml import YAML
-
-    text = io.StringIO()
-    writer: Any = YAML(typ="safe", pure=True)
-    writer.default_flow_style = False
-    writer.sort_base_mapping_type_on_output = False
-    writer.dump(document, text)
-    write_whole(path, text.getvalue())
+    write_whole(path, export_spec(pipeline, "json" if path.suffix == ".json" else "yaml"))
 
 
 def promise_document(

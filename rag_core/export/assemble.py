@@ -8,9 +8,10 @@ carried is refused. What each part does is in its own docstring.
 from __future__ import annotations
 
 import ast
+import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from rag_core.errors import InputError, SpecError
 from rag_core.files import lines, read_text
 from rag_core.records import read_case
-from rag_core.spec import STAGES, dump_stages, fingerprint, stage_class
+from rag_core.spec import STAGES, dump_pipeline, dump_stages, fingerprint, stage_class
 from rag_core.stage import Pipeline
 
 PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "running")
@@ -48,6 +49,58 @@ def export_filter(pipeline: Pipeline, adapter: str = "") -> str:
     constants = {"STAGES": _literal(stages), "SELF_TEST": _literal(self_test_of(filters))}
     imports, bodies = _joined(constants, [*PARTS[:-1], *([ADAPTERS[adapter]] if adapter else []), PARTS[-1]])
     return "\n".join([_header(pipeline), *imports, "", *bodies])
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of a stage in an exported file: it goes along, it stays with the service, or it cannot go."""
+
+    stage: str
+    title: str
+    goes: bool
+    stays: bool
+    why: str
+
+
+WHY_NOT = {
+    "judge": "it asks a model, and the file asks nobody",
+    "hop_judge": "it asks a model and searches again, and the file does neither",
+    "entities": "it needs your structure file and fuzzy matching, which are not in the standard library",
+    "index": "it reads the collection, which your service does not have",
+    "chunks": "it reads chunks by their ids, which the file is not handed",
+}
+"""What a stage waits for → why it cannot go into a file of the standard library."""
+
+
+def fates(pipeline: Pipeline) -> list[Fate]:
+    """Stage by stage what becomes of it in an exported Python file, and why."""
+    found = []
+    for stage, entry in zip(pipeline.stages, dump_stages(pipeline), strict=True):
+        name, title = stage.name, type(stage).title or stage.name
+        if stage.kind == "source":
+            settings = ", ".join(f"{key} {value}" for key, value in entry[name].items() if value is not None)
+            found.append(Fate(name, title, False, True, f"your own search brings the list: {settings}"))
+        elif stage.carried:
+            found.append(Fate(name, title, True, False, "in the file, with its settings"))
+        else:
+            reasons = [why for need, why in WHY_NOT.items() if need in stage.needs()]
+            found.append(Fate(name, title, False, False, (reasons or ["no exported file does its work yet"])[0]))
+    return found
+
+
+def export_spec(pipeline: Pipeline, form: str = "json") -> str:
+    """The pipeline as a spec with all settings: JSON, or block YAML for people; `read_pipeline` reads both."""
+    document = json.loads(json.dumps(dump_pipeline(pipeline)))  # tuples as lists
+    if form == "json":
+        return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    from ruamel.yaml import YAML  # a tenth of a second that JSON never pays
+
+    text = io.StringIO()
+    writer: Any = YAML(typ="safe", pure=True)
+    writer.default_flow_style, writer.allow_unicode = False, True
+    writer.sort_base_mapping_type_on_output = False
+    writer.dump(document, text)
+    return text.getvalue()
 
 
 def check_carried(pipeline: Pipeline) -> None:

@@ -1,4 +1,4 @@
-"""Evaluate through the page: means with their counts, single queries, and runs that are kept, compared, noted, deleted."""
+"""Evaluate through the page: means with their counts, single queries, and a run that is kept."""
 
 import json
 
@@ -6,8 +6,6 @@ import pytest
 
 from rag_core.evaluate.run_file import read_run
 from rag_core.store.database import open_store
-from rag_core.store.events import Event
-from rag_core.store.labels import LabelStore
 from rag_core.store.runs import RunStore
 
 
@@ -47,7 +45,7 @@ def test_the_name_of_a_pipeline_from_a_link_is_no_markup_in_the_choice_of_whose_
     assert "xhttpforeign.invalida.png" in app.segmented_control(key="evaluate.read").options
 
 
-def test_the_test_queries_of_a_split_set_are_measured_alone_and_so_is_the_gate_of_their_run(evaluate, workspace):
+def test_the_test_queries_of_a_split_set_are_measured_alone(evaluate, workspace):
     folder = workspace / "eval_sets" / "halved"
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("version: 1\nname: halved\ntitle: Halved\n")
@@ -60,10 +58,6 @@ def test_the_test_queries_of_a_split_set_are_measured_alone_and_so_is_the_gate_o
     assert set(table(app, "scored")["scored"]) == {3}
     app.segmented_control(key="halves.split").set_value("test").run(timeout=60)
     assert set(table(app, "scored")["scored"]) == {1}
-    kept(app)
-    app.segmented_control(key="evaluate.shown").set_value("Runs").run(timeout=60)
-    assert not app.exception
-    assert any("--eval-set halved --split test" in code.value for code in app.code)
 
 
 def test_an_undefined_share_is_a_dash(evaluate):
@@ -105,7 +99,7 @@ def test_single_queries_can_be_read(evaluate):
     assert rows["relevant kept"][0] == "1 of 1"
 
 
-def test_a_kept_run_holds_the_figures_and_opens_by_its_address(evaluate, workspace):
+def test_a_kept_run_holds_the_figures(evaluate, workspace):
     app = kept(evaluate())
     assert not app.exception
     (run,) = runs_of(workspace)
@@ -114,43 +108,6 @@ def test_a_kept_run_holds_the_figures_and_opens_by_its_address(evaluate, workspa
         found = read_run(RunStore(store).document(run.id), "it")
     assert round(found.pipeline("query-must").means["SetF"], 3) == 0.834
     assert found.intact
-    opened = evaluate(run=run.id)
-    assert not opened.exception
-    assert list(table(opened, "pipeline", "SetF", "scored queries")["pipeline"]) == ["unfiltered", "query-must"]
-
-
-def test_two_runs_on_the_same_labels_are_compared_and_on_others_are_not(evaluate, workspace, words):
-    app = kept(evaluate(), "one")
-    app = kept(app, "two")
-    newest, oldest = runs_of(workspace)
-    app = evaluate(run=newest.id)
-    app.selectbox(key="evaluate.against").set_value(oldest.id).run()
-    assert "have the same SetF on all 3 queries" in words(app)
-
-    about = {"eval_set": "recorded-combat", "query_id": "combat-1", "chunk_id": "combat-1-01"}
-    with open_store(workspace) as store:
-        LabelStore(store).append([Event(session="s", seq=0, annotator="me", grade=3, **about)])
-    app = kept(evaluate(), "three")
-    app = evaluate(run=runs_of(workspace)[0].id)
-    app.selectbox(key="evaluate.against").set_value(oldest.id).run()
-    assert "measured against different labels" in words(app)
-
-
-def test_notes_are_added_and_a_run_is_deleted_with_them(evaluate, workspace, words):
-    kept(evaluate())
-    (run,) = runs_of(workspace)
-    app = evaluate(run=run.id)
-    app.text_input(key="evaluate.note").set_value("before the new corpus").run()
-    assert "before the new corpus" in words(app)
-    button(app, "Delete this run").click().run()
-    assert runs_of(workspace) == []
-    assert "No run was kept yet" in words(app)
-
-
-def test_a_link_to_a_run_that_is_gone_says_so(evaluate):
-    kept(evaluate())
-    app = evaluate(run="r0")
-    assert any("not kept here" in str(one.value) for one in (*app.error, *app.markdown, *app.warning))
 
 
 def test_a_name_typed_just_before_the_click_is_the_name_of_the_run(evaluate, workspace):

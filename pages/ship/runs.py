@@ -1,0 +1,300 @@
+"""Kept runs of the project: kept, listed, opened, held against pipeline A, noted, taken along, deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages import rail, state
+from pages.components import resources, say, who
+from rag_core.errors import InputError, StoreError, WinnowError
+from rag_core.evaluate.compare_words import verdict_words
+from rag_core.evaluate.gate import FAIL, INCONCLUSIVE, PASS, GateResult, GateRules
+from rag_core.evaluate.run_file import Run, changed_besides, compare_pipelines, dump_run, paired, read_run, summary_of
+from rag_core.project import runs
+from rag_core.project.deeds import DELETE_RUN, KEEP_RUN, NOTE_RUN
+from rag_core.project.session import Session
+from rag_core.report import report_html
+from rag_core.spec import fingerprint
+from rag_core.stage import Pipeline
+from rag_core.store.runs import RunStore, StoredRun
+
+RUN, TABLE, VERDICT, PROBLEM, DONE = "ship.run", "ship.runs", "ship.verdict", "ship.problem", "ship.done"
+NAME, NOTE, AGAINST, MARGIN = "ship.name", "ship.note", "ship.against", "ship.margin"
+MARKS = {PASS: ":material/check: **pass**", FAIL: ":material/close: **fail**", INCONCLUSIVE: "**? inconclusive**"}
+SHOWN = ("SetP", "SetR", "SetF")
+PLACE = "Ship"
+
+
+def show(session: Session, pipeline: Pipeline) -> None:
+    """The kept runs of this project, and the one that is open."""
+    st.markdown("**Keep it good**")
+    if said := _missing(session):
+        sentence, place, words = said
+        st.markdown(sentence)
+        rail.link(place, words)
+        return
+    _keep(session, pipeline)
+    try:
+        store = RunStore(resources.label_store())
+        listed = store.listed(session.project.labels)
+    except StoreError as error:
+        say.problem("The runs cannot be read.", str(error))
+        return
+    if not listed:
+        st.markdown(
+            "No run is kept yet. *Keep a run of A*: then a change can be held against it, here and in your builds."
+        )
+        return
+    ids = [one.id for one in listed]
+    if st.session_state.get(RUN) not in ids:
+        st.session_state[RUN] = ids[0]
+    _table(listed, ids)
+    try:
+        run = read_run(store.document(st.session_state[RUN]), f"run {st.session_state[RUN]}")
+    except (InputError, StoreError) as error:
+        say.problem("This run cannot be read.", str(error))
+        return
+    if not run.intact:
+        say.problem("This run is not as it was kept.", "its contents do not give its id")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _gate(session, pipeline, run)
+    with right:
+        _open(store, run, listed)
+
+
+def _missing(session: Session) -> tuple[str, str, str] | None:
+    """What a run needs first: the sentence, the place that has it, and the words of the way there."""
+    try:
+        if not session.cases:
+            return "A run needs questions, and this project has none.", "questions", "Add questions"
+        if not any(case.grades for case in session.cases):
+            return "A run needs labels to be measured on, and no chunk has one.", "labels", "Label some chunks"
+        _ = session.source
+    except WinnowError:
+        return "A run needs something to search, and this project has nothing yet.", "data", "Bring in documents"
+    return None
+
+
+def _keep(session: Session, pipeline: Pipeline) -> None:
+    """Name and button; the run is of A on all questions."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Name of the run", key=NAME, max_chars=200, placeholder=pipeline.label or "what was tried", width=260
+        )
+        st.button(
+            "Keep a run of A", icon=":material/bookmark_add:", key="ship.keep", on_click=_kept,
+            args=(session, pipeline), help=f"Measures A on all {len(session.cases)} questions of now. Held-out "
+            "ones are among them: it counts as a look.",
+        )  # fmt: skip
+    if done := st.session_state.pop(DONE, ""):
+        st.success(done)
+    if problem := st.session_state.pop(PROBLEM, ""):
+        say.problem("Nothing was changed.", problem)
+
+
+def _kept(session: Session, pipeline: Pipeline) -> None:
+    try:
+        with st.spinner("Measuring …"), who.doing(KEEP_RUN, session.project.name) as performed:
+            run = runs.make_run(session, [pipeline], str(st.session_state.get(NAME) or "").strip())
+            runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
+            st.session_state[RUN] = RunStore(resources.label_store()).save(run.document, summary_of(run))
+            performed.result = run.id
+        st.session_state[DONE] = f"Kept as run {run.id}."
+        st.session_state[NAME] = ""
+    except WinnowError as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def _table(listed: list[StoredRun], ids: list[str]) -> None:
+    st.session_state[TABLE] = {"selection": {"rows": [ids.index(st.session_state[RUN])], "columns": []}}
+    st.dataframe(
+        {
+            "kept at (UTC)": [one.at[:16].replace("T", " ") for one in listed],
+            "name": [one.name for one in listed],
+            "mean F₁": [", ".join(map(_figure, one.summary.get("pipelines", ()))) for one in listed],
+            "questions": [one.summary.get("queries") for one in listed],
+            "notes": [one.notes for one in listed],
+            "id": ids,
+        },
+        hide_index=True,
+        key=TABLE,
+        on_select=lambda: _selected(ids),
+        selection_mode="single-row",
+        height=min(38 + 35 * len(ids), 213),
+        alt="Kept runs, newest first: time, name, mean F₁ of each pipeline, questions, notes, id",
+    )
+
+
+def _figure(entry: Any) -> str:
+    value = entry.get("SetF")
+    return f"{entry.get('name')} {'–' if value is None else format(value, '.3f')}"
+
+
+def _selected(ids: list[str]) -> None:
+    rows = st.session_state[TABLE]["selection"]["rows"]
+    if rows and rows[0] < len(ids):
+        st.session_state[RUN] = ids[rows[0]]
+
+
+# The gate
+
+
+def _gate(session: Session, pipeline: Pipeline, run: Run) -> None:
+    """A against the open run: the verdict with its sentence, and the lines that ask the same in a build."""
+    name = pipeline.label or "A"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.number_input(
+            "Accepted drop", min_value=0.0, max_value=0.5, step=0.01, value=0.0, format="%.2f", key=MARGIN, width=140,
+            help="How much lower mean F₁ may be and still pass.",
+        )  # fmt: skip
+        st.button(
+            "Gate A against this run", icon=":material/verified:", type="primary", key="ship.gate",
+            on_click=_judge, args=(session, pipeline, run),
+        )  # fmt: skip
+    about = _about(session, pipeline, run)
+    stored = st.session_state.get(VERDICT)
+    if stored is not None and stored[0] == about:
+        _verdict(stored[1])
+    elif stored is not None:
+        st.caption("A, the run or what they stand on has changed since the last verdict.")
+    st.markdown("The same in a build, which then fails when A gets worse:")
+    margin = f" --margin {st.session_state[MARGIN]:g}" if st.session_state.get(MARGIN) else ""
+    spec = f"{say.plain(name).replace(' ', '-') or 'pipeline'}.yaml"
+    st.code(
+        f"winnow gate --project {session.project.name} --baseline {run.id}.json \\\n"
+        f"  --pipeline {spec}{margin} --junit gate.xml --markdown gate.md",
+        language=None,
+    )
+    st.caption("Exit code 0 pass, 1 fail, 4 inconclusive. Both files are among the downloads on this page.")
+
+
+def _about(session: Session, pipeline: Pipeline, run: Run) -> tuple[Any, ...]:
+    return (fingerprint(pipeline), run.id, st.session_state.get(MARGIN), *session.fingerprints().values())
+
+
+def _judge(session: Session, pipeline: Pipeline, run: Run) -> None:
+    try:
+        with st.spinner("Measuring …"):
+            who.check(KEEP_RUN)
+            margin = float(st.session_state.get(MARGIN) or 0.0)
+            (result,), _ = runs.gate(session, run, [pipeline], GateRules(margin=margin))
+            runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
+        st.session_state[VERDICT] = (_about(session, pipeline, run), result)
+    except WinnowError as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def _verdict(result: GateResult) -> None:
+    with st.container(border=True):
+        st.markdown(MARKS[result.outcome])
+        st.text(result.sentence)
+        for notice in result.notices:
+            st.text(f"Besides, {notice}.")
+        if result.regressions and result.outcome != INCONCLUSIVE:
+            with st.expander(f"{len(result.regressions)} worst questions"):
+                st.dataframe(
+                    {
+                        "question": [one.query_id for one in result.regressions],
+                        "then": [one.baseline for one in result.regressions],
+                        "now": [one.candidate for one in result.regressions],
+                        "why": ["; ".join((*one.reasons[:2], *one.more)) for one in result.regressions],
+                    },
+                    hide_index=True,
+                    key="ship.regressions",
+                    column_config={one: st.column_config.NumberColumn(format="%.3f") for one in ("then", "now")},
+                    alt="Questions on which A is worse, the worst first: F₁ then and now, and why",
+                )
+        if result.outcome == FAIL:
+            st.button("Show them on the Bench", key="ship.show", on_click=_to_bench)
+    if st.session_state.pop("ship.go", False):
+        st.switch_page("pages/bench/page.py", query_params=state.link())
+
+
+def _to_bench() -> None:
+    state.change(zoom=state.ALL, lens=state.DIFFERENCES)
+    st.session_state["ship.go"] = True
+
+
+# The open run
+
+
+def _open(store: RunStore, run: Run, listed: list[StoredRun]) -> None:
+    """Its means, what it depended on, another run, notes, downloads."""
+    st.dataframe(
+        {
+            "pipeline": [one.name for one in run.pipelines],
+            **{name: [one.means.get(name) for one in run.pipelines] for name in SHOWN},
+            "scored": [one.means.get("queries_scored") for one in run.pipelines],
+        },
+        hide_index=True,
+        key="ship.means",
+        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in SHOWN},
+        alt="Per pipeline of the run: macro means and how many questions are scored",
+    )
+    notes = [(note.at, note.author, note.note) for note in store.notes(run.id)]
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "Run file", dump_run(run), f"{run.id}.json", "application/json", key="ship.file",
+            icon=":material/download:", on_click="ignore", help="What a gate in a build reads.",
+        )  # fmt: skip
+        st.download_button(
+            "HTML report", lambda: report_html(run, notes), f"{run.id}.html", "text/html", key="ship.report",
+            icon=":material/article:", on_click="ignore", help="One page to send; it opens offline.",
+        )  # fmt: skip
+        with st.popover("Delete", icon=":material/delete:"):
+            st.markdown("The run and its notes are taken out of the store for good.")
+            st.button("Delete this run", type="primary", key="ship.delete", on_click=_delete, args=(store, run.id))
+    for at, author, note in notes:
+        st.text(f"{at[:16].replace('T', ' ')} {author}: {note}")
+    st.text_input("Add a note", key=NOTE, max_chars=2000, on_change=_note, args=(store, run.id))
+    _against(store, run, listed)
+    with st.expander("What it depended on"):
+        facts = {**run.fingerprints, **run.document["models"], **run.document["platform"]}
+        st.text("\n".join(f"{name}: {value}" for name, value in facts.items()))
+
+
+def _against(store: RunStore, run: Run, listed: list[StoredRun]) -> None:
+    """An earlier run of the project: the difference, or why there is none to tell."""
+    others = {one.id: f"{one.at[:16].replace('T', ' ')} {one.name}" for one in listed if one.id != run.id}
+    if not others:
+        return
+    earlier = st.selectbox(
+        "Hold it against an earlier run", list(others), index=None, format_func=lambda key: others[key][:120],
+        placeholder="choose a run", key=AGAINST,
+    )  # fmt: skip
+    if not earlier or earlier not in others:
+        return
+    try:
+        first = read_run(store.document(earlier), f"run {earlier}")
+        problem = paired(first, run).problem
+        st.text(problem or verdict_words(compare_pipelines(first, run)))
+        for remark in changed_besides(first, run):
+            st.text(f"Besides, {remark}.")
+    except (InputError, StoreError) as error:
+        say.problem("These two runs cannot be compared.", str(error))
+
+
+def _note(store: RunStore, run_id: str) -> None:
+    text = str(st.session_state.get(NOTE, ""))
+    if not text.strip():
+        return
+    try:
+        with who.doing(NOTE_RUN, run_id):
+            store.add_note(run_id, who.person().name, text)
+        st.session_state[NOTE] = ""
+    except (InputError, StoreError) as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+def _delete(store: RunStore, run_id: str) -> None:
+    try:
+        with who.doing(DELETE_RUN, run_id):
+            store.delete(run_id)
+    except (InputError, StoreError) as error:
+        st.session_state[PROBLEM] = str(error)
+        return
+    st.session_state.pop(RUN, None)
+    st.session_state.pop(VERDICT, None)
