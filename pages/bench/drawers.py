@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.bench import sight
+from pages.bench import sight, tuning
 from pages.bench.sight import Listed
 from pages.components import inert_text, say
 from pages.components.chunk_panel import query_words
@@ -58,6 +58,7 @@ def _form(index: int, stages: list[Listed], session: Session, put: Put) -> None:
             say.problem("This setting cannot be taken over.", str(error))
             return
         st.rerun()
+    tuning.show(index, stages, session)
     for draw in DRAWERS.get(stage.drawer, ()):
         draw(stages[index], session)
 

@@ -1,0 +1,99 @@
+"""The best setting of a cut on the dev questions, in the cut's drawer: looked for on a press, taken or left.
+
+What it finds is beside the best fixed k on the same questions, and where nothing beats that, that is what is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages import state
+from pages.bench.sight import Listed
+from pages.components import jobs, say, who
+from rag_core.errors import InputError
+from rag_core.evaluate.tune import parse_floor
+from rag_core.project.choosing import Best, best_on_dev
+from rag_core.project.deeds import SEARCH_SETTINGS
+from rag_core.project.session import Session
+from rag_core.spec import fingerprint
+from rag_core.stage import Pipeline
+
+KIND = "bench.tune"
+AIMS = {
+    "F₁": ("SetF", ""),
+    "F₁ with recall of at least 0.90": ("SetF", "SetR>=0.9"),
+    "F₁ with recall of at least 0.95": ("SetF", "SetR>=0.95"),
+    "Precision with recall of at least 0.80": ("SetP", "SetR>=0.8"),
+}
+
+
+def show(index: int, stages: Sequence[Listed], session: Session) -> None:
+    """Aim, button, and what was found, with the button that takes it."""
+    stage = stages[index].stage
+    if not stage.is_cut or not stages[index].on:
+        return
+    pipeline = state.pipeline_of("A", session)
+    if pipeline is None:
+        return
+    place = sum(entry.on for entry in stages[:index])
+    st.markdown("**Best on dev**")
+    aim = st.selectbox("Aim", list(AIMS), key="bench.tune.aim", help="Chosen on the dev questions; judged on none.")
+    st.button(
+        "Train on dev" if stage.trained else "Find the best on dev",
+        key="bench.tune",
+        type="primary",
+        icon=":material/tune:",
+        disabled=jobs.running(),
+        on_click=_start,
+        args=(session, pipeline, place, str(aim)),
+    )
+    jobs.show()
+    job = jobs.current(KIND)
+    if job is None or not job.over.is_set():
+        return
+    if job.problem or job.stopped:
+        say.problem("Nothing was chosen.", job.problem or job.stopped)
+    elif isinstance(job.report, tuple) and job.report[0] == (session.project.name, fingerprint(pipeline), place):
+        _draw(job.report[1], session)
+
+
+def _start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
+    objective, floor = AIMS[aim]
+    of = (session.project.name, fingerprint(pipeline), place)
+
+    def work(progress: jobs.Progress) -> tuple[tuple[str, str, int], Best]:
+        wanted = parse_floor(floor) if floor else None
+        return of, best_on_dev(session, pipeline, place, objective=objective, floor=wanted, progress=progress)
+
+    try:
+        deed = who.deed(SEARCH_SETTINGS, session.project.name)
+        jobs.start("Choosing on the dev questions", work, deed, KIND, "chose", "times", "the whole of dev first …")
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
+
+
+def _draw(best: Best, session: Session) -> None:
+    st.text(best.to_text())
+    numbers = {
+        name: value for name, value in best.settings.items() if not isinstance(value, dict) and value is not None
+    }
+    st.caption(" · ".join(f"{name} {value}" for name, value in numbers.items() if value is not False))
+    st.button(
+        f"Take fixed k = {best.fixed_k} as A" if best.fixed_wins else "Take it as A",
+        key="bench.tune.take",
+        icon=":material/check:",
+        on_click=_take,
+        args=(best, session),
+    )
+
+
+def _take(best: Best, session: Session) -> None:
+    """Make it A, and its fair rival B."""
+    try:
+        state.change(a=state.encode(best.pipeline, session), b=state.AUTO)
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
+    st.session_state.pop("bench.off", None)
+    jobs.put_away()
