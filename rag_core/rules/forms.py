@@ -26,6 +26,17 @@ eleven/eleventh twelve/twelfth thirteen/thirteenth fourteen/fourteenth fifteen/f
 seventeen/seventeenth eighteen/eighteenth nineteen/nineteenth twenty/twentieth
 """
 _NUMBERS = [pair.split("/") for pair in _COUNTED.split()]  # of 1, 2, …: as a cardinal, as an ordinal
+_SHORT = {
+    "level": ("lvl", "lv"),
+    "version": ("ver",),
+    "chapter": ("ch", "chap"),
+    "section": ("sec",),
+    "volume": ("vol",),
+    "number": ("no", "nr"),
+    "page": ("pg",),
+    "temperature": ("temp",),
+    "figure": ("fig",),
+}
 _SPELLINGS = (("our", "or"), ("ise", "ize"), ("yse", "yze"), ("isation", "ization"), ("tre", "ter"), ("grey", "gray"))
 
 
@@ -89,7 +100,7 @@ def spellings(phrase: str) -> tuple[str, ...]:
 def counted_forms(label: str, number: int) -> tuple[str, ...]:
     """How else a question counts by a label of one word: "5th", "fifth level", "level five".
 
-    The ordinal needs no label: in "the 3rd and 5th level" none stands beside the first.
+    In "the 3rd and fifth level" the first has no label beside it, so "3rd" stands alone, and "third" with its "and".
     """
     if not 0 < number <= 99 or " " in label or len(label) < SHORTEST:
         return ()
@@ -97,8 +108,13 @@ def counted_forms(label: str, number: int) -> tuple[str, ...]:
     found = [f"{number}{ending}"]
     if number <= len(_NUMBERS):
         cardinal, ordinal = _NUMBERS[number - 1]
-        found += [f"{ordinal} {label}", f"{label} {cardinal}"]
+        found += [f"{ordinal} {label}", f"{ordinal} and", f"{ordinal} or", f"{label} {cardinal}"]
     return tuple(found)
+
+
+def abbreviations(label: str) -> tuple[str, ...]:
+    """The usual short forms of a label: "lvl" for level."""
+    return _SHORT.get(label, ())
 
 
 def initials(words: Iterable[str]) -> str:

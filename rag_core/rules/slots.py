@@ -4,9 +4,8 @@ A family is a set of chunks whose titles are alike but for one or more slots: a 
 ("Type C"), a list ("clerics, druids and monks") or words ("Dragon, Black"). Each member's rule asks for its own values
 with their synonyms, never for what all titles share. Numbers, codes and the lists beside them are asked for always
 (`strict`); words only where the question names some value of their slot (`named`), since many questions name none.
-Without a model, and the same for the same chunks. What is not solved: titles that begin with their number, file names,
-slots that stand in metadata alone. The effect on labelled questions is in slot_check.py; storing is the collection's
-(rag_core.index.rules).
+Without a model, and the same for the same chunks. What is not solved: file names, slots that stand in metadata alone.
+The effect on labelled questions is in slot_check.py; storing is the collection's (rag_core.index.rules).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from rag_core.rules.forms import counted_forms, initials, phrase_forms, spellings
+from rag_core.rules.forms import abbreviations, counted_forms, initials, phrase_forms, spellings
 from rag_core.rules.match import decide
 from rag_core.rules.model import Group, NumberIn, Rule, WhenNamed
 from rag_core.rules.parsing import MAX_TERMS, read_rule
@@ -32,6 +31,7 @@ from rag_core.types import Chunk
 POLICIES = ("strict", "named")
 LEAST = 3  # members of a family, and values of a slot of words
 LONGEST = 30  # units of a title that is looked at, and
+LONGEST_LINE = 120  # characters of a first line that may be a heading
 LONGEST_SLOT = 12  # of a stretch that is left open: what keeps 100,000 titles a matter of a minute
 WIDEST = 12  # whole numbers of a range that are written out one by one
 BOUND = 0.9  # share of a label's uses behind one and the same word, from which that word belongs to the label
@@ -301,6 +301,19 @@ class _Corpus:
             start -= 1
         return " ".join(run[start:])
 
+    def meant_by(self, label: str) -> list[str]:
+        """What an acronym stands for in some title, both spellings: "armor class" for "ac"; empty for other labels."""
+        counts: Counter[str] = Counter()
+        if label.isalpha() and 2 <= len(label) <= 4:
+            for row in self.rows:
+                title = [word for unit in row.title.units for word in unit.text.split()]
+                for at in range(len(title) - len(label) + 1):
+                    run = title[at : at + len(label)]
+                    if "".join(word[0] for word in run) == label and all(len(word) > 1 for word in run):
+                        counts[" ".join(run)] += not STOP_WORDS.intersection(run)
+        often = max(counts.values(), default=0)
+        return [spelling for run in sorted(counts) if 0 < counts[run] == often for spelling in spellings(run)]
+
     @cached_property
     def any_texts(self) -> float:
         """How alike two texts of the corpus are, by the median of pairs spread over it."""
@@ -319,7 +332,7 @@ def _rows(chunks: Sequence[Chunk]) -> Iterable[_Row]:
         by_line: dict[str, list[int]] = defaultdict(list)
         for at in ids if len(ids) >= LEAST or not title else ():
             by_line[_first_line(chunks[at])].append(at)
-        if len(by_line) < LEAST or "" in by_line:
+        if len(by_line.keys() - {""}) < LEAST:
             by_line = {"": ids}
         for line, some in by_line.items():
             own = read_title(title)
@@ -331,7 +344,7 @@ def _rows(chunks: Sequence[Chunk]) -> Iterable[_Row]:
 def _first_line(chunk: Chunk) -> str:
     """The first line that is short enough to be a heading, without marks; '' where it is a sentence of the text."""
     first = next((found for line in chunk.text.splitlines() if (found := line.strip("#*=->| \t"))), "")
-    return first if len(first) <= 80 and not first.endswith(".") else ""
+    return first if len(first) <= LONGEST_LINE and not first.endswith(".") else ""
 
 
 def _before(text: Sequence[str], at: int, start: int = 0) -> list[str]:
@@ -388,9 +401,12 @@ def _bracket_families(corpus: _Corpus) -> tuple[list[Family], list[_Row]]:
     taken: set[int] = set()
     for core, rows in by_core.items():
         if core and len(rows) >= LEAST:
-            within = [replace(row, title=_bracket_as_segment(row.title)) for row in rows]
-            shapes = [_Shape(at, _elements(row), (), (row,)) for at, row in enumerate(within)]
-            family = _family(corpus, shapes, (core, (), "-"))
+            within = [replace(row, title=_bracket_as_segment(row.title), own=len(core)) for row in rows]
+            counted = [shape for shape in _shapes(within) if shape.varying and 2 * len(shape.rows) >= len(rows)]
+            family = _family(corpus, counted, None) if counted else None
+            if family is None or not family.rules:
+                shapes = [_Shape(at, _elements(row), (), (row,)) for at, row in enumerate(within)]
+                family = _family(corpus, shapes, (core, (), "-"))
             if family is not None and family.rules:
                 families.append(family)
                 taken |= {row.chunks[0] for row in rows}
@@ -483,6 +499,8 @@ def _family(corpus: _Corpus, shapes: Sequence[_Shape], key: _Key | None) -> Fami
         return None
     rows = [(shape, row) for shape in shapes for row in shape.rows]
     slots = [_slot(corpus, place, rows, places) for place in places]
+    if not any(slot.labels and slot.policy == "strict" for slot in slots):  # a list is strict beside a number that is
+        slots = [replace(slot, policy="named") for slot in slots]
     return _built(corpus, rows, places, slots)
 
 
@@ -600,7 +618,8 @@ def _slot(corpus: _Corpus, place: _Place, rows: _Rows, places: Sequence[_Place])
         policy = "strict" if place.kind == "list" and beside and not behind_title else "named"
         return Slot(place.kind, place.kind, policy, len(values))
     shape, row = mine[0]
-    run = _run_before(row.title.units, place.spans[shape.number][0], shape, places)
+    start, end = place.spans[shape.number]
+    run = _run_before(row.title.units, start, shape, places) or _run_behind(row.title.units, end, shape, places)
     labels = _labels(corpus, place, mine, run)
     optional = behind_title or row.title.numbered or (bool(run) and run[-1] in COUNTERS)
     name = labels[0] if labels else place.kind
@@ -621,6 +640,16 @@ def _run_before(units: Sequence[Unit], at: int, shape: _Shape, places: Sequence[
     return run
 
 
+def _run_behind(units: Sequence[Unit], at: int, shape: _Shape, places: Sequence[_Place]) -> list[str]:
+    """The words behind a number that begins its title: "500 ml bottle", "6: Armor Class"."""
+    others = {place for one in places for place in range(*one.spans.get(shape.number, (0, 0)))}
+    run: list[str] = []
+    while at < len(units) and at not in others and units[at].kind == "word" and (not run or not units[at].gap):
+        run.append(units[at].text)
+        at += 1
+    return run
+
+
 def _labels(corpus: _Corpus, place: _Place, rows: _Rows, run: Sequence[str]) -> tuple[str, ...]:
     """What may stand before the number: the title's own label, what the texts say instead, spellings, acronyms."""
     split = [word for word in " ".join(run).split() if word not in FILLERS]
@@ -633,7 +662,8 @@ def _labels(corpus: _Corpus, place: _Place, rows: _Rows, run: Sequence[str]) -> 
         found += _labels_in_texts(corpus, place, rows)
     variants = [variant for label in found for variant in spellings(label)]
     acronyms = [initials(label.split()) for label in (found[0], " ".join(split[-2:]))]
-    every = dict.fromkeys([*variants, *(one for one in acronyms if one)])
+    short = [*(one for one in acronyms if one), *abbreviations(found[0])]
+    every = dict.fromkeys([*variants, *short, *corpus.meant_by(found[0])])
     return tuple(label for label in every if not any(label.endswith(" " + other) for other in every))
 
 
@@ -675,7 +705,9 @@ def _built(corpus: _Corpus, rows: _Rows, places: Sequence[_Place], slots: Sequen
             if place.kind in ("word", "list"):
                 made += _word_condition(corpus, at, place, row, span, frames[at], frequent[at])
             else:
-                made += _number_condition(corpus, at, place, row, span, slots[at].labels, numbers[at])
+                others = [other for one, other in zip(places, spans, strict=True) if other and one.kind == "word"]
+                beside = [_value(units, other) for other in others if _only_label(units, other[1], span[0], slots[at])]
+                made += _number_condition(corpus, at, place, row, span, (slots[at].labels, beside), numbers[at])
         for chunk in row.chunks:
             members.append(Member(corpus.chunks[chunk].id, corpus.chunks[chunk].title, values))
         rule, problem = _tried(slots, made, row)
@@ -848,9 +880,10 @@ def _with_head(corpus: _Corpus, value: Sequence[str], head: Unit, turned: bool =
 
 
 def _number_condition(
-    corpus: _Corpus, at: int, place: _Place, row: _Row, span: Span, labels: Group, among: Group
+    corpus: _Corpus, at: int, place: _Place, row: _Row, span: Span, said: tuple[Group, Sequence[str]], among: Group
 ) -> list[Condition]:
-    """What a number, a range or a code asks for: the label with it, in the ways questions give it."""
+    """What a number, a range or a code asks for: its label with it, or the word before that label ("cleric 7")."""
+    labels, beside = said
     unit = row.title.units[span[1] - 1]
     run = [one.text for one in row.title.units[: span[0]]]
     if not labels:
@@ -859,9 +892,16 @@ def _number_condition(
         return [Condition(at, NumberIn(summed, unit.low, unit.high, summed=True), None)]
     terms = _ways_to_say(place, row, span, labels)
     if terms is None:
-        return [Condition(at, NumberIn((labels,), unit.low, unit.high), None)]
+        return [Condition(at, NumberIn(((*labels, *beside),), unit.low, unit.high), None)]
+    if place.kind == "number":
+        terms = (*terms, *(f"{value} {number}" for value in beside for number in _written_out(unit) or ()))
     named = WhenNamed(terms, among) if len(among) + len(terms) <= MAX_TERMS - 20 and among else None
     return [Condition(at, terms, named)]
+
+
+def _only_label(units: Sequence[Unit], start: int, end: int, slot: Slot) -> bool:
+    """Whether nothing but a number's label stands between two places of a title."""
+    return " ".join(unit.text for unit in units[start:end]) in slot.labels
 
 
 def _ways_to_say(place: _Place, row: _Row, span: Span, labels: Group) -> Group | None:
@@ -875,7 +915,9 @@ def _ways_to_say(place: _Place, row: _Row, span: Span, labels: Group) -> Group |
     if place.kind == "code":
         found += [f"{many} {value}" for value in values for label in labels for many in phrase_forms(label.split())]
         found += [value for value in values if value not in LETTERS_THAT_ARE_WORDS]  # "types B and H"
-    elif units[span[0]].gap == ",":
+    else:
+        found += [value for value in values if len(value.lstrip("-")) > 2]  # a year, the number of a model
+    if place.kind == "number" and (units[span[0]].gap == "," or span[0] == 0):  # "Weapon, +2", "500 ml bottle"
         found += [f"{value} {many}" for value in values for label in labels for many in phrase_forms(label.split())]
     return tuple(dict.fromkeys(found))
 

@@ -167,10 +167,24 @@ def test_what_stands_in_brackets_is_never_required_and_names_the_chunk_as_well()
 def test_a_range_is_written_out_and_an_open_one_is_a_number_condition():
     titles = [f"Saving throws, level {value}" for value in ("1", "2-3", "4-5", "6-7", "8+")]
     rules = rules_by_title(chunks_of(titles))
-    for question in ("a fifth level thief", "a thief of the 5th level", "thief, level 5", "thieves at levels 2 and 5"):
+    ways = (
+        "a fifth level thief",
+        "a thief of the 5th level",
+        "thief, lvl 5",
+        "at levels 2 and 5",
+        "the 5th and 9th level",
+    )
+    for question in (*ways, "the fifth and the ninth level"):
         assert titles[2] in kept(rules, question)
-    assert rules[titles[4]].number_in == (NumberIn((("level",),), 8.0, None),)
+    (number,) = rules[titles[4]].number_in
+    assert isinstance(number, NumberIn)
+    assert (number.minimum, number.maximum) == (8.0, None)
     assert kept(rules, "a level 11 thief") == {titles[4]}
+
+
+def test_a_number_may_stand_right_behind_the_word_before_its_label():
+    titles = [f"{who}, level {number}" for who in ("Bard", "Cleric", "Monk") for number in range(1, 6)]
+    assert kept(rules_by_title(chunks_of(titles)), "cleric 4: which spells?") == {"Cleric, level 4"}
 
 
 def test_a_code_is_asked_for_with_its_label_or_as_a_letter_that_is_no_word():
@@ -204,6 +218,27 @@ def test_titles_that_several_chunks_share_are_reported_and_their_first_lines_are
     assert family.policy == "named"
     assert {one for one, rule in family.rules.items() if decide(rule, "model E 30").satisfied} == {"m3"}
     assert all(decide(rule, "Which dose is best?").satisfied for rule in family.rules.values())
+
+
+def test_an_acronym_before_a_number_is_read_as_what_some_title_spells_out():
+    titles = [f"Matrix, AC {number}" for number in range(2, 9)]
+    rules = rules_by_title(chunks_of([*titles, "Armor Class", "Opponent Armor Class"]))
+    assert kept(rules, "armour class of 4") == kept(rules, "AC 4") == {titles[2]}
+
+
+def test_a_number_that_begins_a_title_takes_the_words_behind_it():
+    titles = [f"{number} ml bottle" for number in (250, 500, 750)]
+    rules = rules_by_title(chunks_of(titles))
+    assert kept(rules, "How heavy is the 500 ml one?") == {titles[1]}
+    years = [f"{year} Annual report" for year in (2021, 2022, 2023)]
+    assert kept(rules_by_title(chunks_of(years)), "What was earned in 2022?") == {years[1]}
+
+
+def test_a_number_in_brackets_is_named_with_its_label():
+    titles = [f"Matrix for thieves (Armor Class {number})" for number in range(-3, 4)]
+    rules = rules_by_title(chunks_of(titles))
+    assert kept(rules, "armor class 3 and a +1 dagger") == {titles[-1]}
+    assert kept(rules, "Which matrix is for thieves?") == set(titles)
 
 
 def test_synonyms_count_as_the_value():
@@ -353,7 +388,7 @@ def test_forms_of_words_and_numbers():
     assert word_forms("ac") == ("ac",)
     assert "armour class" in spellings("armor class")
     assert "color" in spellings("colour")
-    assert counted_forms("level", 3) == ("3rd", "third level", "level three")
+    assert {"3rd", "third level", "level three"} <= set(counted_forms("level", 3))
     assert counted_forms("armor class", 3) == ()
 
 
