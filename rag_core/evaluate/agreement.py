@@ -6,8 +6,8 @@ Works on grades by annotator and item; where they come from is the caller's. An 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from rag_core.errors import InputError
 
 GRADES = (0, 1, 2, 3)
+FEWEST_ITEMS, FEWEST_CLUSTERS, RESAMPLES = 20, 5, 2000
+"""Of an interval: items judged twice, clusters they come from, and draws."""
 Item: TypeAlias = Any
 """Anything hashable."""
 Labels: TypeAlias = Mapping[str, Mapping[Item, int]]
@@ -104,6 +106,50 @@ def krippendorff_alpha(labels: Labels, level: Level = "ordinal") -> float | None
         return None
     width = paired.sum(axis=1, keepdims=True)
     coincidence: Matrix = (paired / (width - 1)).T @ paired - np.diag((paired / (width - 1)).sum(axis=0))
+    return _alpha(coincidence, level)
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaEstimate:
+    """Krippendorff's alpha with its 95 % interval; the ends are None where too little was judged twice to say."""
+
+    alpha: float | None
+    low: float | None
+    high: float | None
+    items: int  # judged by two or more
+    clusters: int  # that these items come from
+
+
+def alpha_estimate(
+    labels: Labels, cluster: Callable[[Item], Hashable] = lambda item: item, level: Level = "ordinal"
+) -> AlphaEstimate:
+    """Alpha and its percentile bootstrap interval (Hayes and Krippendorff 2007), over clusters drawn with replacement.
+
+    Items of one cluster, as the chunks of one question, are judged alike, so they are drawn together. No interval under
+    FEWEST_ITEMS items or FEWEST_CLUSTERS clusters: the bootstrap is too narrow there.
+    """
+    counts, items = _counts(labels), _items(labels)
+    twice = counts.sum(axis=1) >= 2
+    paired, of = counts[twice], [cluster(item) for item, both in zip(items, twice, strict=True) if both]
+    place = {name: at for at, name in enumerate(dict.fromkeys(of))}
+    point = AlphaEstimate(krippendorff_alpha(labels, level), None, None, len(paired), len(place))
+    if len(paired) < FEWEST_ITEMS or len(place) < FEWEST_CLUSTERS:
+        return point
+    # The coincidence matrix is a sum over items, so a resample of clusters is a weighted sum of their matrices.
+    each = paired[:, :, None] * paired[:, None, :] - paired[:, :, None] * np.eye(len(GRADES))
+    each /= (paired.sum(axis=1) - 1)[:, None, None]
+    matrices = np.zeros((len(place), len(GRADES), len(GRADES)))
+    np.add.at(matrices, [place[name] for name in of], each)
+    draws = np.random.default_rng(0).multinomial(len(place), np.full(len(place), 1 / len(place)), size=RESAMPLES)
+    alphas = [_alpha(matrix, level) for matrix in np.tensordot(draws, matrices, axes=1)]
+    defined = [alpha for alpha in alphas if alpha is not None]
+    if len(defined) < RESAMPLES * 0.95:  # most draws hold one grade only
+        return point
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return replace(point, low=float(low), high=float(high))
+
+
+def _alpha(coincidence: Matrix, level: Level) -> float | None:
     totals: Matrix = coincidence.sum(axis=0)
     distance = _distances(totals, level)
     expected = float((np.outer(totals, totals) * distance).sum() / (totals.sum() - 1))
@@ -125,8 +171,8 @@ def _distances(totals: Matrix, level: Level) -> Matrix:
 
 def _counts(labels: Labels) -> Matrix:
     """(items, grades): how many annotators gave the item that grade."""
-    place: dict[Any, int] = {}
-    rows = [(place.setdefault(item, len(place)), grade) for given in labels.values() for item, grade in given.items()]
+    place = {item: at for at, item in enumerate(_items(labels))}
+    rows = [(place[item], grade) for given in labels.values() for item, grade in given.items()]
     wrong = next((grade for _, grade in rows if grade not in GRADES), None)
     if wrong is not None:
         raise InputError(f"grade is {wrong!r}, expected 0, 1, 2 or 3")
@@ -134,6 +180,11 @@ def _counts(labels: Labels) -> Matrix:
     for row, grade in rows:
         counts[row, grade] += 1
     return counts
+
+
+def _items(labels: Labels) -> list[Any]:
+    """Every item once, in the order of the rows of `_counts`."""
+    return list(dict.fromkeys(item for given in labels.values() for item in given))
 
 
 def disagreements(labels: Labels) -> list[Disagreement]:

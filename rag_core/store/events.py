@@ -26,6 +26,9 @@ ORIGIN = ("author", "actor", "pressed_at", "arrived_at", "base_position", "inclu
 PAGE, IMPORT, JUDGE, COMMAND = "page", "import", "judge", "command"
 """The authorities (`actor`) that an event came by."""
 
+IN_SIGHT = "in sight"
+"""The `sampler` of a label given with distance and verdict in sight: it counts, and is no part of a blind sample."""
+
 GRADES = {0: "irrelevant", 1: "related", 2: "relevant", 3: "answers it"}
 ADJUDICATED = "adjudicated"
 """The annotator of a decision between people: it counts before what anybody says, earlier or later."""

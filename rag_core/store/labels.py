@@ -132,6 +132,16 @@ class LabelStore:
         with self.store.reading() as connection:
             return _events(connection, query)
 
+    def judged(self, eval_set: str, annotator: str) -> set[tuple[str, str]]:
+        """(query id, chunk key) of everything that an annotator's label stands for, unsure included.
+
+        Without the events: 50,000 take a second to build, and a queue only asks what is done.
+        """
+        columns = (label_current.c.query_id, label_current.c.chunk_key)
+        wanted = (label_current.c.eval_set == eval_set, label_current.c.annotator == annotator)
+        with self.store.reading() as connection:
+            return {(query, key) for query, key in connection.execute(select(*columns).where(*wanted))}
+
     def newest(self) -> int | None:
         """The position of the newest event of the store; None where there is none."""
         with self.store.reading() as connection:
