@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages import state
 from pages.components import (
     choice,
     compare_beside,
@@ -13,7 +14,6 @@ from pages.components import (
     compare_table,
     halves,
     header,
-    label_settings,
     resources,
     say,
     tuning_set,
@@ -21,6 +21,7 @@ from pages.components import (
 )
 from pages.components.compare_run import Material
 from pages.components.compare_view import FEWEST, FIRST, MEASURES, MOST, SHOWN, CompareView, title_of
+from pages.labels.pairs import WANTED
 from rag_core.errors import InputError
 from rag_core.evaluate import compare
 from rag_core.evaluate.sets import EvalSet
@@ -132,11 +133,11 @@ def draw_to_decide(found: Material, tallies: list[PipelineTally], view: CompareV
     ranked = asked.ranked()[:12]
     st.text(f"Open labels can still change which of {baseline.name} and {other.name} has the higher mean SetF.")
     if ranked and st.button(f"Label these {len(ranked)} to decide", icon=":material/new_label:"):
-        st.session_state[label_settings.SET_KEY] = view.eval_set
+        state.change(project=view.eval_set)
         pairs = compare_run.pairs(found, [(query_id, chunk_id) for _, query_id, chunk_id in ranked])
-        st.session_state[label_settings.WANTED] = (pairs, f"can decide between {baseline.name} and {other.name}")
-        st.session_state[label_settings.VIEW_KEY] = "Queue"
-        st.switch_page("pages/label.py")
+        st.session_state[WANTED] = (pairs, f"can decide between {baseline.name} and {other.name}")
+        st.session_state["labels.view"] = "Queue"
+        st.switch_page("pages/labels/page.py")
 
 
 def draw() -> None:

@@ -126,14 +126,18 @@ def checked(fields: dict[str, Any]) -> PageState:
     return state
 
 
-def write_address() -> None:
-    """Put the state into the address, where it differs: a second write would take Back two presses."""
+def write_address(**of_place: str) -> None:
+    """Put the state into the address, where it differs: a second write would take Back two presses.
+
+    `of_place` are parameters of a place's own that a reload must find again.
+    """
     fresh = PageState()
     shown = {
         name: value
         for name, field in PARAMETERS.items()
         if (value := str(getattr(current(), field))) and (value != getattr(fresh, field) or name == "project")
     }
+    shown |= of_place
     if st.query_params.to_dict() != shown:
         st.query_params.from_dict(shown)
     st.session_state[ADDRESS] = shown

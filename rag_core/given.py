@@ -6,7 +6,7 @@ Joins the label store and the cases of `evaluate`, which do not know each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,12 +83,9 @@ class Unmet:
         return f"{named}: the eval set does not have it, so the label counts for nothing" if named else ""
 
 
-def unmet(lines: Sequence[LabelLine], eval_set: EvalSet, texts: Mapping[str, str] | None = None) -> Unmet:
-    """The labels of a file that would meet nothing; `texts` by chunk id are those of the source, if not the set's own.
-
-    A set of queries only cannot tell about chunks.
-    """
-    asked, texts = {case.query.id for case in eval_set.cases}, chunk_texts(eval_set) if texts is None else texts
+def unmet(lines: Sequence[LabelLine], eval_set: EvalSet) -> Unmet:
+    """The labels of a file that would meet nothing. A set of queries only cannot tell about chunks."""
+    asked, texts = {case.query.id for case in eval_set.cases}, chunk_texts(eval_set)
     hashes = {text_hash(text) for text in texts.values() if text}
     known = [line for line in lines if line.query_id in asked]
     strange = [line for line in known if texts and line.chunk_id not in texts and line.text_hash not in hashes]

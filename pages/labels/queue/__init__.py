@@ -2,7 +2,7 @@
 
 A press counts at once for the chunk on the screen and is kept in the browser until the server says that it is on disk
 (flow.js, keep.js); text of other people is only ever set as text (readable.js). What the server does with what comes in
-is intake.py; which pairs there are and in which order is pages/components/pair_queue.py.
+is intake.py; which pairs there are and in which order is pages/labels/pairs.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What models say, on Label: their agreement with people, and their grades of the chunks this person has labelled.
+"""What models say: their agreement with people, and their grades of the chunks this person has labelled.
 
 A model's grade of a chunk without the person's own label is not shown, so that nothing leads the label. Reasons are
 foreign text and stand in cells only.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components import glossary
+from pages.labels import pool
 from rag_core.evaluate.judge_agreement import JudgeAgreement, judge_agreement
-from rag_core.evaluate.sets import EvalSet
+from rag_core.project.session import Session
 from rag_core.store.events import GRADES
 from rag_core.store.labels import LabelStore
 from rag_core.store.model_labels import after_own_label, models, peoples_grades, runs_of
@@ -19,24 +20,22 @@ MOST_SHOWN = 500
 HOW = "python -m rag_core labels judge --eval-set {name} --only labelled --repeats 2"
 
 
-def show(chosen: EvalSet, store: LabelStore, annotator: str) -> None:
+def show(session: Session, store: LabelStore, annotator: str) -> None:
     """Draw the view."""
-    names = models(store, chosen.name)
+    name = session.project.labels
+    names = models(store, name)
     if not names:
         st.markdown(
-            "**No model has graded this eval set.** One proposes labels that count nowhere until it has proved:"
+            "**No model has graded this project.** One proposes labels that count nowhere until it has proved; it "
+            "costs money, so it runs on the command line, with an estimate first:"
         )
-        st.code(HOW.format(name=chosen.name), language=None, wrap_lines=True)
+        st.code(HOW.format(name=session.project.name), language=None, wrap_lines=True)
         return
-    for name in names:
-        _agreement(_measured(chosen, store, name))
-    _grades(chosen, store, annotator)
-
-
-def _measured(chosen: EvalSet, store: LabelStore, name: str) -> JudgeAgreement:
-    files = {case.query.id: case.grades for case in chosen.cases}
-    people = peoples_grades(store, chosen.name, store.labels(chosen.name, name), files)
-    return judge_agreement(name, people, runs_of(store, chosen.name, name), chosen.min_grade)
+    for model in names:
+        files = {case.query.id: case.grades for case in session.project.eval_set.cases}
+        people = peoples_grades(store, name, store.labels(name, model), files)
+        _agreement(judge_agreement(model, people, runs_of(store, name, model), session.project.min_grade))
+    _grades(session, store, annotator)
 
 
 def _agreement(found: JudgeAgreement) -> None:
@@ -58,12 +57,15 @@ def _digits(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _grades(chosen: EvalSet, store: LabelStore, annotator: str) -> None:
-    own = {(event.query_id, event.chunk_key): event.grade for event in store.labels(chosen.name, annotator)}
+def _grades(session: Session, store: LabelStore, annotator: str) -> None:
+    name, chunks = session.project.labels, pool.chunks_of(session)
+    asked = {case.query.id: case.query.text for case in session.cases}
+    own = {(event.query_id, event.chunk_key): event.grade for event in store.labels(name, annotator)}
     rows = [
-        {"query": event.query_id, "chunk": event.chunk_id, "you": _said(own[item]), "model": _said(event.grade),
-         "differ": "≠" if own[item] != event.grade else "", "reason": event.note, "which model": event.annotator}
-        for item, events in after_own_label(store, chosen.name, annotator).items()
+        {"question": asked.get(event.query_id, event.query_id), "chunk": chunks.title(event.chunk_id),
+         "you": _said(own[item]), "model": _said(event.grade), "differ": "≠" if own[item] != event.grade else "",
+         "reason": event.note, "which model": event.annotator}
+        for item, events in after_own_label(store, name, annotator).items()
         for event in events
     ]  # fmt: skip
     differing = sum(bool(row["differ"]) for row in rows)

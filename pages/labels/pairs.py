@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pages.components.label_queue import Item
-from pages.components.label_queue.intake import Entry
+from pages.labels.queue import Item
+from pages.labels.queue.intake import Entry
 from rag_core.evaluate.experiment import PipelineReport
 from rag_core.evaluate.label_next import Comparison, compare
 from rag_core.evaluate.pooling import Pair, content
@@ -23,6 +23,7 @@ from rag_core.types import Chunk
 WINDOW = 100  # pairs the browser holds at once
 WINDOW_CHARACTERS = 300_000  # and of text, but at least LEAST pairs
 LEAST = 5
+WANTED = "labels.wanted"  # session key: pairs that another view or page wants labelled next, and why
 RANK_AGAIN = 20  # labels after which the order is made anew
 
 
@@ -30,6 +31,38 @@ def pair_id(eval_set: str, pair: Pair) -> str:
     """A name of the pair that stays the same over restarts."""
     said = "\0".join((eval_set, pair.query.id, content(pair.chunk)))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+@dataclass(frozen=True, eq=False)
+class PairPool:
+    """The pairs of a project by name, in the order they are asked, made once for everybody who labels them.
+
+    `keys` are, per pair, what the labels of its chunks are stored under: hashes of texts, too dear for each visit.
+    """
+
+    eval_set: str
+    pairs: Mapping[str, Pair]
+    keys: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, eval_set: str, pairs: Iterable[Pair]) -> PairPool:
+        """The pool of these pairs, in their order."""
+        hashes: dict[str, str] = {}
+
+        def key(chunk: Chunk) -> str:
+            if chunk.id not in hashes:
+                hashes[chunk.id] = text_hash(chunk.text)
+            return chunk_key(chunk.id, hashes[chunk.id])
+
+        named = {pair_id(eval_set, pair): pair for pair in pairs}
+        return cls(eval_set, named, {name: tuple(map(key, pair.chunks)) for name, pair in named.items()})
+
+    def chunks_of(self) -> dict[str, list[str]]:
+        """Query id → every chunk of the pool."""
+        found: dict[str, list[str]] = {}
+        for pair in self.pairs.values():
+            found.setdefault(pair.query.id, []).extend(chunk.id for chunk in pair.chunks)
+        return found
 
 
 @dataclass
@@ -53,6 +86,7 @@ class PairQueue:
 
     def __post_init__(self) -> None:
         self._total = Counter(pipeline for pair in self.pairs.values() for pipeline in pair.places)
+        self._pooled = PairPool(self.eval_set, self.pairs, {}).chunks_of() if self.rivals else {}
         self._covered = Counter(pipeline for name in self.judged for pipeline in self.pairs[name].places)
         self.rank()
 
@@ -61,7 +95,8 @@ class PairQueue:
         self._since_ranked = 0
         if self.rivals is None:
             return
-        self.comparison = compare(*self.rivals, labels=self.grades)
+        # Whatever the pool holds may turn out relevant, kept by one of the two or not.
+        self.comparison = compare(*self.rivals, lambda query: self._pooled.get(query, ()), self.grades)
         gain = {(query_id, chunk_id): value for value, query_id, chunk_id in self.comparison.ranked()}
         value = {name: _gain(self.pairs[name], gain) for name in self.order}
         # What somebody asked for stays first; equal gains keep the blind order.
@@ -160,9 +195,9 @@ class PairQueue:
         return f"Its label can change which of the two pipelines is better on query {pair.query.id}."
 
     def coverage(self, depth: int) -> tuple[str, ...]:
-        """Judged@depth: the judged share of each pipeline's part of the pool, in words."""
+        """Judged@depth in words: the judged share of what each pipeline shows among its first `depth`."""
         shares = [f"{name} {self._covered[name] / self._total[name]:.0%}" for name in sorted(self._total)]
-        return (f"Judged@{depth}: {', '.join(shares)}",) if shares else ()
+        return (f"labelled of the first {depth}: {', '.join(shares)}",) if shares else ()
 
     def settled(self) -> str:
         """What can be said of the comparison by now, '' without one."""
@@ -172,10 +207,12 @@ class PairQueue:
         low, high = self.comparison.bounds
         if self.comparison.winner:
             better = (first, second)[self.comparison.winner - 1]
-            return f"Settled: {better} has the higher mean SetF, whatever the remaining labels say."
+            return f"Settled: {better} has the higher mean F₁, whatever the labels still open in this pool say."
         if self.comparison.settled:
-            return f"Settled: {first} and {second} have the same mean SetF, whatever the remaining labels say."
-        return f"Open: mean SetF of {first} minus {second} lies between {low:+.3f} and {high:+.3f}."
+            return (
+                f"Settled: {first} and {second} have the same mean F₁, whatever the labels still open in this pool say."
+            )
+        return f"Open: mean F₁ of {first} minus {second} lies between {low:+.3f} and {high:+.3f}."
 
 
 def _gain(pair: Pair, gain: Mapping[tuple[str, str], float]) -> float:
@@ -201,9 +238,8 @@ def _origin(pair: Pair) -> str:
 
 
 def make_queue(
-    eval_set: str,
+    pool: PairPool,
     annotator: str,
-    pairs: Sequence[Pair],
     grades: Mapping[str, Mapping[str, int]],
     mine: Collection[tuple[str, str]],
     unjudged_only: bool,
@@ -215,20 +251,18 @@ def make_queue(
     `grades` is what counts (query id → chunk id → grade); `mine` are the (query id, chunk key) this person labelled,
     unsure included. With `unjudged_only` what anybody judged is left out, else only what this person did.
     """
-    named = {pair_id(eval_set, pair): pair for pair in pairs}
+    nothing: Mapping[str, int] = {}
     judged = {
-        name for name, pair in named.items() if any(chunk.id in grades.get(pair.query.id, {}) for chunk in pair.chunks)
-    }
-    by_me = {
         name
-        for name, pair in named.items()
-        if any((pair.query.id, chunk_key(one.id, text_hash(one.text))) in mine for one in pair.chunks)
+        for name, pair in pool.pairs.items()
+        if any(chunk.id in grades.get(pair.query.id, nothing) for chunk in pair.chunks)
     }
+    by_me = {name for name, keys in pool.keys.items() if any((pool.pairs[name].query.id, key) in mine for key in keys)}
     return PairQueue(
-        eval_set,
+        pool.eval_set,
         annotator,
-        named,
-        list(named),
+        dict(pool.pairs),
+        list(pool.pairs),
         judged | by_me,
         (judged | by_me) if unjudged_only else set(by_me),
         rivals,

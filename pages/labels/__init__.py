@@ -1,0 +1,1 @@
+"""Labels, a place of the rail: is this chunk relevant, and how much is known?"""

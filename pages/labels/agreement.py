@@ -1,0 +1,178 @@
+"""Agreement: how far people agree beyond chance, and the chunks they differ on, each with an adjudication.
+
+An adjudicated label is one more event, of the annotator "adjudicated" with who decided in its note; nothing anybody
+said is changed, and the history of a chunk shows it all. Labels given on the Bench, with distance and verdict in sight,
+are left out: two people who saw the same verdict agree for its sake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import streamlit as st
+
+from pages.components import glossary, inert_text, labels, say, who
+from pages.components.inert_text import Block, Run
+from pages.labels import pool
+from pages.labels.pool import Chunks
+from rag_core.errors import InputError, StoreError
+from rag_core.evaluate.agreement import (
+    FEWEST_CLUSTERS,
+    FEWEST_ITEMS,
+    Disagreement,
+    alpha_estimate,
+    disagreements,
+    pair_agreements,
+)
+from rag_core.project.deeds import ADJUDICATE
+from rag_core.project.session import Session
+from rag_core.store.events import ADJUDICATED, IN_SIGHT, Event
+from rag_core.store.keys import text_hash
+from rag_core.store.labels import LabelStore
+from rag_core.text import counted
+from rag_core.types import Chunk
+
+FAILED = "agreement.failed"
+Item = tuple[str, str]
+"""Query id and what the label of the chunk is stored under."""
+
+
+def show(session: Session, store: LabelStore, annotator: str) -> None:
+    """Draw the view."""
+    events = store.labels(session.project.labels)
+    blind = [event for event in events if event.sampler != IN_SIGHT]
+    graded = _by_annotator(blind)
+    if len(graded) < 2:
+        people = counted(len(graded), "person has", "people have")
+        st.markdown(
+            f"**{people} labelled this project in the queue.** Agreement needs two: let another label it under their "
+            "own name, with *Pairs: not by me* under Settings."
+        )
+        return
+    _figures(graded)
+    if len(blind) < len(events):
+        seen = counted(len(events) - len(blind), "label", "labels")
+        st.markdown(f":small[:gray[{seen} given on the Bench, with distance and verdict in sight, left out here.]]")
+    found = disagreements(graded)
+    st.markdown(f"**{counted(len(found), 'chunk is', 'chunks are')} labelled differently**, widest difference first")
+    if found:
+        _list(found, blind, session, store, annotator)
+
+
+def _by_annotator(events: Sequence[Event]) -> dict[str, dict[Item, int]]:
+    graded: dict[str, dict[Item, int]] = {}
+    for event in events:
+        if event.grade is not None and event.annotator != ADJUDICATED:
+            graded.setdefault(event.annotator, {})[event.query_id, event.chunk_key] = event.grade
+    return graded
+
+
+def _figures(graded: Mapping[str, Mapping[Item, int]]) -> None:
+    """Alpha over all with its interval, or that it is too little to say; then every two people."""
+    found = alpha_estimate(graded, cluster=lambda item: item[0])
+    twice = counted(found.items, "chunk", "chunks") + " of " + counted(found.clusters, "question", "questions")
+    meaning = f"{glossary.told('alpha')} 95 % interval: percentile bootstrap over questions."
+    with st.container(horizontal=True, gap="large"):
+        if found.low is None or found.high is None or found.alpha is None:
+            st.metric("Agreement beyond chance (Krippendorff’s α)", "too few", width="content", help=meaning)
+            st.markdown(
+                f"{twice} judged by two or more people; a figure needs {FEWEST_ITEMS} chunks of {FEWEST_CLUSTERS} "
+                "questions, and both relevant and irrelevant ones.",
+                width="stretch",
+            )
+        else:
+            st.metric("Agreement beyond chance (Krippendorff’s α)", f"{found.alpha:.2f}", width="content", help=meaning)
+            st.metric("95 % interval", f"{found.low:.2f} to {found.high:.2f}", width="content", help=meaning)
+            st.metric("judged twice", twice, width="content", help="By two or more people.")
+    rows = [
+        {"first": p.first, "second": p.second, "chunks both judged": p.items, "equal": _share(p.observed, p.items),
+         "Cohen’s kappa": _digits(p.kappa, p.items), "kappa, linear weights": _digits(w.kappa, p.items)}
+        for p, w in zip(pair_agreements(graded), pair_agreements(graded, "linear"), strict=True)
+    ]  # fmt: skip
+    config: dict[str, Any] = {
+        name: {"help": glossary.told("kappa")} for name in ("Cohen’s kappa", "kappa, linear weights")
+    }
+    st.dataframe(rows, hide_index=True, width="stretch", column_config=config, alt="Agreement of every two people")
+
+
+def _digits(value: float | None, items: int) -> str:
+    return "too few" if items < FEWEST_ITEMS else "–" if value is None else f"{value:.2f}"
+
+
+def _share(value: float | None, items: int) -> str:
+    return "–" if value is None else f"{round(value * items):,} of {items:,}"
+
+
+def _list(
+    found: Sequence[Disagreement], events: Sequence[Event], session: Session, store: LabelStore, annotator: str
+) -> None:
+    decided = {(e.query_id, e.chunk_key): e for e in events if e.annotator == ADJUDICATED}
+    known = {(e.query_id, e.chunk_key): e for e in events}
+    asked = {case.query.id: case.query.text for case in session.cases}
+    chunks = pool.chunks_of(session)
+    rows = [
+        {"question": asked.get(one.item[0], one.item[0]), "chunk": _title(known[one.item], chunks),
+         "difference": one.spread, "grades": ", ".join(f"{name} {grade}" for name, grade in sorted(one.grades.items())),
+         "adjudicated": "" if one.item not in decided else str(decided[one.item].grade)}
+        for one in found
+    ]  # fmt: skip
+    answer: Any = st.dataframe(
+        rows, hide_index=True, width="stretch", on_select="rerun", selection_mode="single-row", key="agreement.list"
+    )
+    picked = answer.selection.rows
+    if picked and picked[0] < len(found):
+        event = known[found[picked[0]].item]
+        _open(event, asked.get(event.query_id, ""), chunks.of(event), store, annotator)
+    else:
+        st.markdown(":gray[Select a row to read the chunk and decide.]")
+
+
+def _title(event: Event, chunks: Chunks) -> str:
+    chunk = chunks.of(event)
+    return chunks.title(chunk.id) if chunk else f"{event.chunk_id} (not in the source any more)"
+
+
+def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, annotator: str) -> None:
+    """The chunk, what everybody said of it, and the decision."""
+    if chunk is None or not question:
+        st.markdown("The chunk or its question is not in this project any more: its labels are kept.")
+        return
+    blocks = [Block("lead", (Run(question),)), Block("text", (Run(chunk.title),))]
+    inert_text.show([*blocks, Block("box", (Run(chunk.text or "recorded without text"),))], key="agreement.chunk")
+    st.markdown("**Adjudicate**: counts from now on, until somebody labels the chunk again")
+    with st.container(horizontal=True, gap="small"):
+        for word, grade in labels.CHOICES[:4]:
+            st.button(word, key=f"agree.{grade}", on_click=_decide, args=(event, chunk, grade, store, annotator))
+    failed = st.session_state.pop(FAILED, "")
+    if failed:
+        say.problem("The decision was not stored.", failed)
+    with st.expander("History"):
+        st.text("\n".join(_line(one) for one in store.history(event.eval_set, event.query_id, event.chunk_id)))
+
+
+def _line(event: Event) -> str:
+    said = "took it back" if event.undoes else "unsure" if event.grade is None else f"grade {event.grade}"
+    seen = ", with the verdict in sight" if event.sampler == IN_SIGHT else ""
+    return f"{event.at[:19]}  {event.annotator}: {said}{seen}" + (f" ({event.note})" if event.note else "")
+
+
+def _decide(event: Event, chunk: Chunk, grade: int | None, store: LabelStore, annotator: str) -> None:
+    decision = Event(
+        session=f"adjudication-{uuid4().hex}",
+        seq=0,
+        eval_set=event.eval_set,
+        query_id=event.query_id,
+        chunk_id=chunk.id,
+        annotator=ADJUDICATED,
+        grade=grade,
+        note=f"decided by {annotator}",
+        query_hash=event.query_hash,
+        text_hash=text_hash(chunk.text),
+    )
+    try:
+        with who.doing(ADJUDICATE, event.eval_set) as performed:
+            store.append([performed.signature.on(decision)])
+    except (InputError, StoreError) as error:
+        st.session_state[FAILED] = str(error)

@@ -1,0 +1,258 @@
+"""Import and export: first what a file would do, then as a batch that can be taken back; labels that meet nothing.
+
+After a corpus was cut anew, or where a file names what is not there, labels stay in the store and count for nothing
+until their chunk or question is back: here they are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import streamlit as st
+
+from pages.components import resources, say, who
+from pages.labels import pool
+from pages.labels.pool import Chunks
+from rag_core.errors import InputError, StoreError, WinnowError
+from rag_core.evaluate.set_facts import chunk_texts
+from rag_core.files import decode
+from rag_core.project.deeds import import_kind, undo_kind
+from rag_core.project.session import Session
+from rag_core.store.events import Event
+from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
+from rag_core.store.exchange.line import LabelLine
+from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_import
+from rag_core.store.exchange.ragas import read_ragas, write_ragas
+from rag_core.store.keys import text_hash
+from rag_core.store.labels import LabelStore
+from rag_core.store.remap import SAME, Remapped, counts, remap
+from rag_core.text import counted
+
+RAGAS = "ragas"
+DONE, VERSION, FAILED, FOUND = "exchange.done", "labels.version", "exchange.failed", "exchange.remapped"
+MOST_SHOWN = 200
+NO_QUESTION, NO_CHUNK = "no such question here", "no such chunk here"
+OUTCOMES = {
+    "same": "The same text under the same id.",
+    "moved": "The same text under another id: the label follows it by itself.",
+    "split": "The text is spread over several chunks, or lies within a larger one: label those anew.",
+    "lost": "The text is nowhere any more: the label is kept and counts again when it comes back.",
+}
+
+
+def show(session: Session, store: LabelStore, annotator: str) -> None:
+    """Draw import, export, and where labels are after a new cut."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        _import(session, store, annotator)
+    with right:
+        _export(session, store)
+        st.divider()
+        _stray(session, store)
+
+
+def _import(session: Session, store: LabelStore, annotator: str) -> None:
+    st.markdown("**Bring labels in.** Nothing is stored before you have seen what is new, equal, conflicting and lost.")
+    file = st.file_uploader("Label file", type=[ending[1:] for ending in SUFFIXES], key="exchange.file")
+    chosen = st.selectbox("Format", ["by the file’s ending", *FORMATS, RAGAS], key="exchange.format")
+    _said()
+    if file is None:
+        return
+    try:
+        lines, unread = _read(session, file.name, decode(file.getvalue(), "the file"), chosen)
+        plan = plan_import(store, session.project.labels, lines, annotator)
+    except (InputError, StoreError) as error:
+        say.problem("This file cannot be brought in; nothing was changed.", str(error))
+        return
+    _offer(plan, store, len(lines), unread, _lost(lines, session))
+
+
+def _read(session: Session, file_name: str, text: str, chosen: str | None) -> tuple[list[LabelLine], int]:
+    """The labels of a file, and how many of its lines ask what the project does not."""
+    if chosen == RAGAS:
+        return read_ragas(text, "the file", _questions(session), _texts(session))
+    name = format_of(file_name) if chosen not in FORMATS else str(chosen)
+    return read_labels(text, name, "the file"), 0
+
+
+def _questions(session: Session) -> dict[str, str]:
+    return {case.query.id: case.query.text for case in session.cases}
+
+
+def _texts(session: Session) -> dict[str, str]:
+    return {chunk_id: chunk.text for chunk_id, chunk in pool.chunks_of(session).by_id.items()}
+
+
+def _lost(lines: Sequence[LabelLine], session: Session) -> list[tuple[LabelLine, str]]:
+    """The lines that would count for nothing, each with why."""
+    chunks, asked = pool.chunks_of(session), _questions(session)
+    hashes = {text_hash(chunk.text) for chunk in chunks.by_id.values() if chunk.text}
+    found = []
+    for line in lines:
+        if line.query_id not in asked:
+            found.append((line, NO_QUESTION))
+        elif line.chunk_id not in chunks.by_id and line.text_hash not in hashes:
+            found.append((line, NO_CHUNK))
+    return found
+
+
+def _offer(plan: ImportPlan, store: LabelStore, count: int, unread: int, lost: Sequence[tuple[LabelLine, str]]) -> None:
+    figures = {
+        "read": (count, "Labels of the file."),
+        "new": (len(plan.new), "Labels of the file that are not here yet."),
+        "equal": (len(plan.equal), "Labels that are here with the same grade."),
+        "conflicting": (len(plan.conflicting), "Labels that are here with another grade."),
+        "lost": (len(lost) + unread, "Labels that would count for nothing until their question or chunk is here."),
+    }
+    with st.container(horizontal=True, gap="large"):
+        for name, (number, meaning) in figures.items():
+            st.metric(name, f"{number:,}", width="content", help=meaning)
+    if unread:
+        st.markdown(f":gray[{counted(unread, 'line asks', 'lines ask')} what this project does not: left out.]")
+    if lost:
+        rows = [{"why": why, "question": one.query_id, "chunk": one.chunk_id} for one, why in lost[:MOST_SHOWN]]
+        st.dataframe(rows, hide_index=True, width="stretch", height=180, alt="Labels of the file that meet nothing")
+    if plan.conflicting:
+        st.dataframe(
+            [
+                {"question": line.query_id, "chunk": line.chunk_id, "annotator": line.annotator,
+                 "file says": str(line.grade), "stands": str(there.grade)}
+                for line, there in plan.conflicting[:MOST_SHOWN]
+            ],
+            hide_index=True,
+            width="stretch",
+            alt="Labels of the file that are here with another grade",
+        )  # fmt: skip
+    with st.container(horizontal=True):
+        new, both = f"Bring in {len(plan.new)} new", f"Bring in new and replace {len(plan.conflicting)}"
+        st.button(new, on_click=_apply, args=(plan, store, False), disabled=not plan.new)
+        st.button(both, on_click=_apply, args=(plan, store, True), disabled=not plan.conflicting)
+
+
+def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
+    try:
+        kind = import_kind(who.person(), plan.annotators)
+        with who.doing(kind, plan.eval_set, whose=", ".join(plan.annotators)) as performed:
+            done = apply_import(store, plan, overwrite, performed.signature)
+            performed.result = f"{done.written} labels, {done.batch}"
+        st.session_state[DONE] = asdict(done)
+        st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
+    except (InputError, StoreError) as error:
+        st.session_state[FAILED] = str(error)
+
+
+def _said() -> None:
+    """What the last import did, with its undo."""
+    failed = st.session_state.pop(FAILED, "")
+    if failed:
+        say.problem("Nothing was stored.", failed)
+    done = st.session_state.get(DONE)
+    if done:
+        st.markdown(f"**{counted(done['written'], 'label', 'labels')} brought in** as one batch.")
+        st.button("Take this import back", icon=":material/undo:", on_click=_take_back, args=(done["batch"],))
+
+
+def _take_back(batch: str) -> None:
+    try:
+        store = LabelStore(resources.label_store())
+        with who.doing(undo_kind(who.person(), store.authors(batch)), batch) as performed:
+            performed.result = f"{store.undo_batch(batch, performed.signature)} labels"
+        st.session_state[DONE] = None
+        st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
+    except (InputError, StoreError) as error:
+        st.session_state[FAILED] = str(error)
+
+
+def _export(session: Session, store: LabelStore) -> None:
+    st.markdown(
+        "**Take labels out.** JSONL keeps everything; trec, beir, quepid and srw hold one grade per chunk, ragas the "
+        "texts of relevant ones."
+    )
+    chosen = st.selectbox("Format to write", [*FORMATS, RAGAS], key="exchange.out")
+    try:
+        plain = "trec" if chosen == RAGAS else chosen  # like it, one grade per chunk
+        lines, left_out = lines_to_export(store, session.project.labels, None, plain)
+        if chosen == RAGAS:
+            text = write_ragas(lines, _questions(session), _texts(session), session.project.min_grade)
+        else:
+            text = write_labels(lines, chosen)
+    except (InputError, StoreError) as error:
+        say.problem("These labels cannot be written in this format.", str(error))
+        return
+    if left_out:
+        st.markdown(f":gray[{left_out} unsure labels are left out: the format has no word for them.]")
+    ending = ".jsonl" if chosen == RAGAS else next((one for one, name in SUFFIXES.items() if name == chosen), ".json")
+    st.download_button(f"Download {len(lines)} labels", text, f"labels{ending}", disabled=not lines)
+
+
+def unmet(session: Session, events: Sequence[Event], chunks: Chunks) -> list[tuple[Event, str]]:
+    """The labels given here that count for nothing today, each with why."""
+    asked = _questions(session)
+    found = []
+    for event in events:
+        if event.query_id not in asked:
+            found.append((event, NO_QUESTION))
+        elif not any(one in chunks.by_id for one in chunks.at_hand.ids(event)):
+            found.append((event, NO_CHUNK))
+    return found
+
+
+def _stray(session: Session, store: LabelStore) -> None:
+    """The labels that meet nothing now, by name, and where their texts went."""
+    events, chunks = store.labels(session.project.labels), pool.chunks_of(session)
+    stray = unmet(session, events, chunks)
+    if not events:
+        return
+    if not stray:
+        st.markdown(f"**All {counted(len(events), 'label', 'labels')} given here meet a question and a chunk.**")
+    else:
+        st.markdown(
+            f"**{counted(len(stray), 'label meets', 'labels meet')} nothing now**, of {len(events):,} given here: "
+            "kept, and counted again when the question or the text is back."
+        )
+        asked = _questions(session)
+        st.dataframe(
+            [
+                {"why": why, "question": asked.get(event.query_id, event.query_id), "chunk": event.chunk_id,
+                 "annotator": event.annotator, "grade": "unsure" if event.grade is None else str(event.grade)}
+                for event, why in stray[:MOST_SHOWN]
+            ],
+            hide_index=True, width="stretch", height=200, key="exchange.stray", alt="Labels that meet nothing",
+        )  # fmt: skip
+    if st.button("Look where the texts went", icon=":material/travel_explore:", key="exchange.remap"):
+        try:
+            with st.spinner("Looking for the texts"):
+                st.session_state[FOUND] = (session.project.name, remapped(session, store))
+        except (WinnowError, OSError) as error:
+            say.problem("The labels could not be looked for.", str(error))
+    name, found = st.session_state.get(FOUND, ("", []))
+    if name == session.project.name:
+        _draw(found, session)
+
+
+def remapped(session: Session, store: LabelStore) -> list[Remapped]:
+    """Every label given here with what became of its chunk in the source as it is now; looking changes nothing."""
+    old = {text_hash(text): text for text in chunk_texts(session.project.eval_set).values() if text}
+    return remap(store.labels(session.project.labels), _texts(session), old)
+
+
+def _draw(found: Sequence[Remapped], session: Session) -> None:
+    with st.container(horizontal=True, gap="large"):
+        for outcome, count in counts(found).items():
+            st.metric(outcome, f"{count:,}", width="content", help=OUTCOMES[outcome])
+    changed = [one for one in found if one.outcome != SAME]
+    if changed:
+        chunks = pool.chunks_of(session)
+        st.dataframe(
+            [
+                {"what": one.outcome, "question": one.label.query_id, "chunk": one.label.chunk_id,
+                 "annotator": one.label.annotator, "now": ", ".join(map(chunks.title, one.chunk_ids[:5]))}
+                for one in changed[:MOST_SHOWN]
+            ],
+            hide_index=True,
+            key="exchange.remapped.table",
+            alt="Labels whose chunk moved, was split or is lost, with the chunks that hold the text now",
+        )  # fmt: skip
+    if len(changed) > MOST_SHOWN:
+        st.caption(f"The first {MOST_SHOWN} of {len(changed):,}; `labels remap --json` lists all.")

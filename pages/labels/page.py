@@ -1,0 +1,211 @@
+"""Labels: is this chunk relevant, and how much is known?
+
+The queue is there at once; agreement, audit, files and models' labels are views of the same page. What is asked comes
+from pool.py, its order and what is done from pairs.py, the keys from queue/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages import rail, state
+from pages.components import labels, resources, say, who
+from pages.labels import pool, queue, settings
+from pages.labels.pairs import WANTED, PairQueue, make_queue
+from pages.labels.queue import QueueData
+from pages.labels.queue.intake import read_batch, take
+from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, Settings
+from rag_core.errors import StoreError, WinnowError
+from rag_core.evaluate.set_writing import guidelines
+from rag_core.project.deeds import LABEL
+from rag_core.project.project import NOTHING
+from rag_core.project.session import Session
+from rag_core.store.database import Store
+from rag_core.store.labels import LabelStore
+from rag_core.text import counted
+
+KEY, VIEW_KEY = "labels.component", "labels.view"
+QUEUE, ACKS, ANSWERED, VERSION = "labels.queue", "labels.acks", "labels.answered", "labels.version"
+QUEUE_VIEW, AGREEMENT, AUDIT, FILES, MODELS = "Queue", "Agreement", "Audit", "Import and export", "Models"
+VIEWS = (QUEUE_VIEW, AGREEMENT, AUDIT, FILES, MODELS)
+NO_GUIDELINES = (
+    "Judge the chunk for this question alone.\n\n"
+    "- **0 irrelevant**: says nothing about what is asked\n"
+    "- **1 related**: on the subject, of little help\n"
+    "- **2 relevant**: part of the answer\n"
+    "- **3 answers it**: the answer is in it\n\n"
+    "Rules of your own go into *Guidelines* on Questions."
+)
+HELP = """
+**Keys.** 0 1 2 3 grade, u unsure, s later, z undo, b back, n note, ? all keys. They can be switched off beside the
+grades; keys typed into a box are text.
+
+**What is asked** is the pool: whatever A or B shows among its first chunks, each once, in an order that tells nothing
+of who brought it. The first five of each come first, so that a few labels know a little of every question.
+
+**labelled of the first 15** (Judged@15): the share of each pipeline's first 15 chunks that has a label. Figures stand
+on what is labelled; the rest is bounds.
+
+**unsaved** counts labels that are not on the server's disk yet. They are kept in the browser, through a reload too.
+
+**Settled** is a proof about the labels that are open in this pool, not a test of significance.
+"""
+
+
+def queue_of(session: Session, chosen: Settings, store: Store) -> PairQueue:
+    """The session's queue, made again when a setting, the pool or an import changed what it holds."""
+    made = pool.pooled(session, chosen)
+    key = (chosen, id(made), st.session_state.get(VERSION, 0))
+    kept = st.session_state.get(QUEUE)
+    if kept is None or kept[0] != key:
+        base = LabelStore(store).newest()
+        mine = LabelStore(store).judged(session.project.labels, chosen.annotator)
+        grades = {case.query.id: case.grades for case in session.cases}
+        found = make_queue(
+            made.pool, chosen.annotator, grades, mine, chosen.which == NOBODY, made.rivals, chosen.show_origin
+        )
+        found.base = base
+        kept = st.session_state[QUEUE] = (key, found, made)
+    found = kept[1]
+    wanted, why = st.session_state.pop(WANTED, ((), ""))
+    if wanted:
+        found.bring(wanted, why)
+    return found
+
+
+def absorb(sent: Any, store: Store, pairs: PairQueue) -> None:
+    """Store what the browser sent; only what is on disk is acknowledged."""
+    batch = read_batch(sent, who.person().name if who.shared() else "")
+    taken = take(LabelStore(store), batch, who.deed(LABEL, pairs.eval_set))
+    acks: dict[str, int] = st.session_state.setdefault(ACKS, {})
+    pairs.take([entry for entry in taken.entries if entry.event.seq > acks.get(entry.event.session, -1)])
+    for stream, seq in taken.acks.items():
+        acks[stream] = max(seq, acks.get(stream, -1))
+    st.session_state[ANSWERED] = (batch.stream, batch.attempt, taken.problem, batch.later)
+
+
+def answered() -> tuple[str, int, str, Sequence[str]]:
+    """Stream and number of the last batch taken in, what was wrong, and what is put off."""
+    found: tuple[str, int, str, Sequence[str]] = st.session_state.get(ANSWERED, ("", 0, "", ()))
+    return found
+
+
+@st.fragment
+def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int) -> None:
+    """The component; its labels are stored before this runs, or, in a session that is new to them, right after."""
+    stream, attempt, problem, later = answered()
+    data = QueueData(
+        whose=f"{pairs.eval_set} {pairs.annotator}",
+        items=pairs.window(later),
+        total=len(pairs.pairs),
+        done=len(pairs.done),
+        coverage=pairs.coverage(depth),
+        settled=pairs.settled(),
+        guidelines=rules,
+        acks=dict(st.session_state.get(ACKS, {})),
+        problem=problem or store.unwritable,
+        answers=stream,
+        attempt=attempt,
+        base=pairs.base,
+    )
+    sent = queue.show(data, KEY, lambda: absorb(queue.sent(KEY), store, pairs))
+    batch = read_batch(sent)
+    if batch.stream and (batch.stream, batch.attempt) != (stream, attempt):
+        absorb(sent, store, pairs)
+        st.rerun()
+    if len(pairs.done) == len(pairs.pairs):
+        draw_end(len(pairs.pairs))
+
+
+def draw_end(count: int) -> None:
+    """After the last pair: what next."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Every one of the {count:,} pairs in this pool has a label.**", width="content")
+        rail.link("bench", "See what A and B do with them")
+        if st.session_state.get(WHICH_KEY, NOBODY) == NOBODY:
+            st.button("Label them as a second opinion", on_click=ask_again, icon=":material/group:")
+
+
+def ask_again() -> None:
+    st.session_state[WHICH_KEY] = NOT_ME
+
+
+def draw_labelling(session: Session, chosen: Settings, store: Store) -> None:
+    """The queue, or why it holds nothing."""
+    pairs = queue_of(session, chosen, store)
+    if not pairs.pairs:
+        st.markdown("**The pipelines show no chunk for any question**: there is nothing to label yet.")
+        rail.link("data", "Look at the data")
+    elif len(pairs.done) == len(pairs.pairs) and not st.session_state.get(ACKS) and chosen.which == NOBODY:
+        draw_end(len(pairs.pairs))
+    else:
+        draw_queue(pairs, store, guidelines(session.project.folder) or NO_GUIDELINES, chosen.depth)
+
+
+def draw_known(session: Session) -> None:
+    """How much is known, in one line."""
+    cases = session.cases
+    judged = sum(bool(case.grades) for case in cases)
+    count = sum(len(case.grades) for case in cases)
+    said = (
+        f"{counted(count, 'label', 'labels')} · {judged:,} of {counted(len(cases), 'question', 'questions')} with one"
+    )
+    st.markdown(f":small[:gray[{said}]]", width="content")
+
+
+def draw_missing(session: Session) -> bool:
+    """What has to be there before anything can be labelled; whether it is missing."""
+    if session.project.source.kind == NOTHING:
+        st.markdown("**There is nothing to search yet.** Labels are about chunks: bring documents or lists first.")
+        rail.link("data", "Bring documents")
+        return True
+    if not session.cases:
+        st.markdown("**There is no question yet.** Labels say whether a chunk helps a question.")
+        rail.link("questions", "Paste questions")
+        return True
+    return False
+
+
+def draw_other(view: str, session: Session, annotator: str, store: Store) -> None:
+    """The views beside the queue; only the one that is chosen is loaded."""
+    from pages.labels import agreement, audit, exchange, models
+
+    shown = {AGREEMENT: agreement.show, AUDIT: audit.show, FILES: exchange.show, MODELS: models.show}
+    shown[view](session, LabelStore(store), annotator)
+
+
+def draw() -> None:
+    """The page."""
+    rail.head("labels", HELP)
+    try:
+        session = state.session()
+        if draw_missing(session):
+            return
+        store = resources.label_store()
+    except StoreError as error:
+        say.problem("Labels cannot be kept here.", str(error), "Whether they can be stored stands under Settings.")
+        return
+    if store.unwritable:
+        say.problem("Labels can be read here, not kept.", store.unwritable)
+    st.session_state.setdefault(VIEW_KEY, QUEUE_VIEW)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        view = st.segmented_control("View", VIEWS, required=True, key=VIEW_KEY, label_visibility="collapsed")
+        chosen = settings.choose(session)
+        draw_known(session)
+        rail.link("bench", "To the Bench")
+    if view == QUEUE_VIEW:
+        draw_labelling(session, chosen, store)
+    else:
+        draw_other(str(view), session, chosen.annotator, store)
+
+
+try:
+    draw()
+except WinnowError as error:
+    say.problem("This cannot be shown.", str(error))
+name = labels.annotator()
+state.write_address(**({"annotator": name} if name != who.ME and not who.shared() else {}))
+resources.settle()

@@ -1,0 +1,173 @@
+"""The pool of a project: what its pipelines show among their first chunks, each content once a question, blind.
+
+Nothing of another project ever gets in: pipelines run on the project's own source, and the pool is kept under all that
+it depends on. Labels are no part of it, so that none of them changes what is asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+
+import streamlit as st
+from cachetools import LRUCache
+
+from pages import state
+from pages.labels.pairs import PairPool
+from pages.labels.settings import DECIDE, Settings
+from rag_core.errors import InputError
+from rag_core.evaluate.experiment import PipelineReport, run_case
+from rag_core.evaluate.pooling import Pair, pool
+from rag_core.project.session import Session, front_of, must_search
+from rag_core.spec import fingerprint
+from rag_core.stage import Pipeline
+from rag_core.store.events import Event
+from rag_core.store.matching import AtHand
+from rag_core.types import Candidates, Chunk
+
+KEPT = 4  # pools held at once
+FIRST = 5  # places of each pipeline that are asked before the rest
+QUIET = 0.7  # seconds before a bar is shown
+ALONE = "the search alone"
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A pool, with the reports of the first two pipelines where the order is to decide between them."""
+
+    pool: PairPool
+    rivals: tuple[PipelineReport, PipelineReport] | None
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """The chunks that a project's labels can meet."""
+
+    by_id: Mapping[str, Chunk]
+
+    @cached_property
+    def at_hand(self) -> AtHand:
+        """The same for matching labels by text or id; hashes every text once."""
+        return AtHand.of(self.by_id.values())
+
+    def of(self, label: Event) -> Chunk | None:
+        """The chunk that a label is about today; None where it meets none."""
+        return next((self.by_id[one] for one in self.at_hand.ids(label) if one in self.by_id), None)
+
+    def title(self, chunk_id: str) -> str:
+        """What a person knows the chunk by."""
+        chunk = self.by_id.get(chunk_id)
+        return chunk.title or " ".join(chunk.text.split())[:80] or chunk_id if chunk else chunk_id
+
+
+@st.cache_resource(show_spinner=False)
+def _kept() -> LRUCache[str, Pooled]:
+    return LRUCache(KEPT)
+
+
+@st.cache_resource(show_spinner=False)
+def _kept_chunks() -> LRUCache[tuple[str, str, str], Chunks]:
+    return LRUCache(KEPT)
+
+
+def chunks_of(session: Session) -> Chunks:
+    """The chunks of the project's source as they stand now."""
+    source, held = session.source, _kept_chunks()
+    key = (str(session.workspace), session.project.name, f"{source.revision} {len(source.chunks)}")
+    if key not in held:
+        held[key] = Chunks(source.by_id)
+    return held[key]
+
+
+def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
+    """A, B, C and what the settings name, each with a name of its own and without stages that ask a model.
+
+    A baseline that is chosen by labels stands here as the search alone: its k moves with every label, and whatever it
+    shows at any k, the search shows. Filters that ask a model only drop, and a pool costs nobody money.
+    """
+    first = state.pipeline_of("A", session)
+    named: dict[str, Pipeline] = {}
+
+    def add(name: str, pipeline: Pipeline) -> None:
+        free = Pipeline(tuple(stage for stage in pipeline.stages if "judge" not in stage.needs()), pipeline.label)
+        same = fingerprint(free) in {fingerprint(other) for other in named.values()}
+        if not same:
+            named[name if name not in named else f"{name} ({len(named) + 1})"] = free
+
+    if first is not None:
+        add(f"A {first.label}".strip(), first)
+    entries = [(side, getattr(state.current(), side.lower()) or session.project.pipelines.get(side)) for side in "BC"]
+    for side, entry in entries:
+        automatic = side == "B" and entry in (None, "", state.AUTO) and session.project.baseline == state.AUTO
+        if automatic and first is not None:
+            add(ALONE, front_of(first))
+        elif pipeline := state.pipeline_of(side, session):
+            add(f"{side} {pipeline.label}".strip(), pipeline)
+    for entry in more:
+        add(entry, session.pipeline(entry))
+    return [replace(pipeline, label=name) for name, pipeline in named.items()]
+
+
+def pooled(session: Session, settings: Settings) -> Pooled:
+    """The pool, made where it is not kept; what takes longer than a moment says how far it is."""
+    pipelines = pipelines_of(session, settings.pipelines)
+    if not session.cases:
+        raise InputError(f"project {session.project.name} has no question yet, expected at least one")
+    asked = [(case.query.id, case.query.text) for case in session.cases]
+    about = [
+        str(session.workspace),
+        session.project.name,
+        session.source.revision,
+        asked,
+        settings.depth,
+        settings.seed,
+    ]
+    about += [settings.near, settings.order == DECIDE, [(one.label, fingerprint(one)) for one in pipelines]]
+    key, held = hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).hexdigest(), _kept()
+    if key not in held:
+        place, started = st.empty(), perf_counter()
+
+        def tell(done: int, total: int) -> None:
+            if perf_counter() - started > QUIET:
+                place.progress(done / max(total, 1), f"Collecting chunks to label: question {done:,} of {total:,}")
+
+        held[key] = _made(session, settings, pipelines, tell)
+        place.empty()
+    return held[key]
+
+
+def _made(session: Session, settings: Settings, pipelines: Sequence[Pipeline], tell: Progress) -> Pooled:
+    reports = [_report(session, pipeline, tell) for pipeline in pipelines]
+    pairs = pool(reports, settings.depth, settings.seed, settings.near)
+    rivals = (reports[0], reports[1]) if settings.order == DECIDE and len(reports) > 1 else None
+    return Pooled(
+        PairPool.of(session.project.labels, sorted(pairs, key=_round)),  # stable: blind within a round
+        rivals,
+        tuple(report.name for report in reports),
+    )
+
+
+def _round(pair: Pair) -> bool:
+    """Whether a pair waits for the second round: sixty labels then know a little of every question, not all of four."""
+    return min(pair.places.values()) > FIRST
+
+
+def _report(session: Session, pipeline: Pipeline, tell: Progress) -> PipelineReport:
+    """What a pipeline keeps for every question, without its traces: those of 5,000 questions fill a gigabyte."""
+    if session.live and must_search(pipeline):
+        started = [replace(case, candidates=None) for case in session.cases]
+    else:
+        started = session.capture(pipeline, progress=tell)
+    ready, outcomes = session.ready(pipeline), []
+    for done, case in enumerate(started, 1):
+        outcome = run_case(case, ready, session.project.min_grade, ())
+        result = replace(outcome.result, drops=(), steps=())
+        outcomes.append(replace(outcome, start=Candidates(case.query), result=result))
+        if done % 20 == 0:
+            tell(done, len(started))
+    return PipelineReport(pipeline.label, ready, tuple(outcomes), session.project.min_grade)
