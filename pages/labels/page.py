@@ -118,6 +118,9 @@ def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int) -> None:
         st.rerun()
     if len(pairs.done) == len(pairs.pairs):
         draw_end(len(pairs.pairs))
+    known = [grades for grades in pairs.grades.values() if grades]
+    labelled = f"{counted(sum(map(len, known)), 'label', 'labels')} on {counted(len(known), 'question', 'questions')}"
+    st.markdown(f":small[:gray[Known of this project: {labelled}.]]")
 
 
 def draw_end(count: int) -> None:
@@ -143,17 +146,6 @@ def draw_labelling(session: Session, chosen: Settings, store: Store) -> None:
         draw_end(len(pairs.pairs))
     else:
         draw_queue(pairs, store, guidelines(session.project.folder) or NO_GUIDELINES, chosen.depth)
-
-
-def draw_known(session: Session) -> None:
-    """How much is known, in one line."""
-    cases = session.cases
-    judged = sum(bool(case.grades) for case in cases)
-    count = sum(len(case.grades) for case in cases)
-    said = (
-        f"{counted(count, 'label', 'labels')} · {judged:,} of {counted(len(cases), 'question', 'questions')} with one"
-    )
-    st.markdown(f":small[:gray[{said}]]", width="content")
 
 
 def draw_missing(session: Session) -> bool:
@@ -194,7 +186,6 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         view = st.segmented_control("View", VIEWS, required=True, key=VIEW_KEY, label_visibility="collapsed")
         chosen = settings.choose(session)
-        draw_known(session)
         rail.link("bench", "To the Bench")
     if view == QUEUE_VIEW:
         draw_labelling(session, chosen, store)

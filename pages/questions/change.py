@@ -47,8 +47,7 @@ def tell() -> None:
     if problem:
         say.problem("Nothing was changed.", problem)
     elif done:
-        with st.container(border=True):
-            st.text(f"✓ {done}")
+        st.text(f"✓ {done}")
 
 
 def tags(session: Session, chosen: Sequence[Case]) -> None:

@@ -6,7 +6,7 @@ from tests.browser.hands import settle
 
 VIEWS = {
     "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
-    "label": ("/label?set=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
+    "labels": ("/labels?project=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
     "start": ("/start", ".picture .card"),
     "compare": ("/compare?set=recorded-combat", "[data-testid=stDataFrame]"),
     "evaluate": ("/evaluate", "[data-testid=stDataFrame]"),
@@ -17,7 +17,7 @@ VIEWS = {
 }
 
 
-MOST_USED = ("explore", "label", "start")
+MOST_USED = ("explore", "labels", "start")
 """Seen in both themes on every run; the other pages in dark, where contrast is harder, and in light when slow."""
 
 

@@ -115,12 +115,14 @@ def explore_problems(page, world):
 
 
 def label_queue(page, world):
-    address = world.link("label", set=RECORDED, annotator=world.texts[0][:80])
-    open_place(page, address, "[data-testid=stSidebar]")
+    address = world.link("labels", project=RECORDED, annotator=world.texts[0][:80])
+    open_place(page, address, ".st-key-head")
+    page.get_by_role("button", name="Settings").click()
     view(page, "not by me")
     page.locator(CARD).wait_for()
-    page.get_by_text("Guidelines", exact=True).click()
     page.get_by_text("Show distance, place and pipeline").click()
+    page.keyboard.press("Escape")
+    page.get_by_text("Guidelines", exact=True).click()
     settle(page)
     for number in range(14):
         page.get_by_label("text as it stands").set_checked(number % 2 == 1)
@@ -134,7 +136,7 @@ def label_queue(page, world):
 
 
 def label_agreement(page, world):
-    open_place(page, world.link("label", set=RECORDED, annotator="x"), "[data-testid=stSidebar]")
+    open_place(page, world.link("labels", project=RECORDED, annotator="x"), ".st-key-head")
     view(page, "Agreement")
     page.get_by_text("chunks are labelled differently").wait_for()
     settle(page)
@@ -146,7 +148,7 @@ def label_agreement(page, world):
 
 
 def label_audit(page, world):
-    open_place(page, world.link("label", set=RECORDED, annotator="x"), "[data-testid=stSidebar]")
+    open_place(page, world.link("labels", project=RECORDED, annotator="x"), ".st-key-head")
     view(page, "Audit")
     for row in range(8):
         click_row(page, row)
@@ -157,7 +159,7 @@ def label_audit(page, world):
 
 
 def label_exchange(page, world):
-    open_place(page, world.link("label", set=RECORDED, annotator="x"), "[data-testid=stSidebar]")
+    open_place(page, world.link("labels", project=RECORDED, annotator="x"), ".st-key-head")
     view(page, "Import and export")
     for name in ("labels.jsonl", "wrong.qrels"):
         page.locator("input[type=file]").last.set_input_files(world.folder / name)
@@ -383,10 +385,10 @@ PLACES = {
     "Explore: lists, context, all queries": explore_lists,
     "Explore: live": explore_live,
     "Explore: links and files that are wrong": explore_problems,
-    "Label: queue": label_queue,
-    "Label: agreement": label_agreement,
-    "Label: audit": label_audit,
-    "Label: import and export": label_exchange,
+    "Labels: queue": label_queue,
+    "Labels: agreement": label_agreement,
+    "Labels: audit": label_audit,
+    "Labels: import and export": label_exchange,
     "Rules: families": rules_families,
     "Rules: beside a query, why not": rules_beside,
     "Rules: lint": rules_lint,

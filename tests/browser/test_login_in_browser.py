@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 from tests.browser.conftest import ROOT, free_port, wait_until_healthy
-from tests.browser.test_label_in_browser import many_pairs, wait_for_chunk, write_set
+from tests.browser.test_labels_in_browser import many_pairs, wait_for_chunk, write_set
 from tests.scripted_provider import CLIENT, CLIENT_SECRET, provided
 
 COOKIE_SECRET = "cookie-canary-0f9e8d7c6b5a4321"
@@ -108,7 +108,11 @@ def asks_to_log_in(page):
 
 @pytest.mark.parametrize(
     "path",
-    ["/label?set=many", pytest.param("/", marks=pytest.mark.slow), pytest.param("/status", marks=pytest.mark.slow)],
+    [
+        "/labels?project=many",
+        pytest.param("/", marks=pytest.mark.slow),
+        pytest.param("/status", marks=pytest.mark.slow),
+    ],
 )
 def test_before_the_log_in_there_is_a_button_and_no_data(page, server, held, path):
     page.goto(server + path)
@@ -121,7 +125,7 @@ def test_before_the_log_in_there_is_a_button_and_no_data(page, server, held, pat
 
 def test_labels_carry_the_address_that_the_provider_vouches_for(page, server, folder):
     log_in(page, server, "bob")
-    page.goto(f"{server}/label?set=many&annotator=somebody.else")
+    page.goto(f"{server}/labels?project=many&annotator=somebody.else")
     wait_for_chunk(page)
     page.keyboard.press("2")
     deadline = time.monotonic() + 30
@@ -188,7 +192,7 @@ def test_after_the_log_out_nothing_is_left(page, server, provider):
     asks_to_log_in(page)
     assert "/end" in [path for path, _ in provider.asked]
     assert not [one for one in page.context.cookies() if one["name"].startswith("_streamlit_user")]
-    page.goto(f"{server}/label?set=many")
+    page.goto(f"{server}/labels?project=many")
     asks_to_log_in(page)
 
 
@@ -202,7 +206,7 @@ def test_a_cookie_that_the_server_did_not_sign_is_nobody(page, server):
 
 def test_no_secret_and_no_token_reaches_a_page_or_the_log(page, server, provider, held, folder):
     log_in(page, server, "ann")
-    for path in ("", "/status", "/label?set=many"):
+    for path in ("", "/status", "/labels?project=many"):
         page.goto(server + path)
         expect(page.get_by_text("ann@example.org (admin)")).to_be_attached()
     shown = b"".join(held)

@@ -11,7 +11,7 @@ from tests.pages.walking import go, sane
 
 PAGES = Path(__file__).parents[2] / "pages"
 NAMES = sorted(path.stem for path in PAGES.glob("[a-z]*.py") if path.stem not in ("rail", "state", "forms"))
-WITH_SETS = ("explore", "label", "tune", "headroom", "evaluate", "compare")
+WITH_SETS = ("explore", "tune", "headroom", "evaluate", "compare")
 """Pages that can look at recorded lists at once."""
 MEASURED = {
     "explore": ("explore.below", "All queries"),

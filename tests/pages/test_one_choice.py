@@ -21,7 +21,6 @@ from tests.pages.walking import go, sane
 
 SET_PAGES = {
     "explore": "explore.eval_set",
-    "label": "label.set",
     "llm_filter": "tuning.set.widget",
     "tune": "tuning.set.widget",
     "evaluate": "tuning.set.widget",
@@ -29,7 +28,7 @@ SET_PAGES = {
     "headroom": "tuning.set.widget",
 }
 COLLECTION_PAGES = {"rules": "rules.collection", "explore": "explore.collection"}
-EVERY_RUN = ("explore", "label", "tune")
+EVERY_RUN = ("explore", "tune")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_the_parameter_of_a_link_wins_over_what_was_chosen(open_app):
     assert go(app, "explore").selectbox(key="explore.eval_set").value == "recorded-combat"
 
 
-@pytest.mark.parametrize("page", ["label", "tune", "compare"])
+@pytest.mark.parametrize("page", ["tune", "compare"])
 def test_an_eval_set_that_is_not_there_is_one_sentence(open_app, words, page):
     app = go(open_app(), page, set="nosuch")
     assert words(app).count("is not here") == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.label_queue.intake import read_batch
+from pages.labels.queue.intake import read_batch
 from rag_core.project.deeds import log
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
@@ -66,14 +66,16 @@ def test_a_person_that_is_known_is_named_with_the_role(as_person):
 
 
 def test_labels_carry_the_name_of_the_log_in(as_person):
-    app = as_person("bob@example.org", "pages/label.py")
+    app = as_person("bob@example.org", "pages/labels/page.py")
     assert "Labelling as bob@example.org" in shown(app)
     assert not [box for box in app.text_input if box.label == "Your name"]
 
 
 def test_an_annotator_gets_a_store_that_writes_and_a_viewer_one_that_refuses(as_person):
-    assert "your role is viewer, expected annotator to label" in shown(as_person("vera@example.org", "pages/label.py"))
-    assert "your role" not in shown(as_person("bob@example.org", "pages/label.py"))
+    assert "your role is viewer, expected annotator to label" in shown(
+        as_person("vera@example.org", "pages/labels/page.py")
+    )
+    assert "your role" not in shown(as_person("bob@example.org", "pages/labels/page.py"))
 
 
 LABEL_ANYWAY = """
@@ -163,7 +165,7 @@ def test_another_persons_work_is_stopped_by_admins(as_person, workspace, email, 
 TAKE = """
 import streamlit as st
 from pages.components import resources, who
-from pages.components.label_queue.intake import read_batch, take
+from pages.labels.queue.intake import read_batch, take
 from rag_core.project.deeds import LABEL
 from rag_core.store.labels import LabelStore
 store = st.session_state.setdefault("store", resources.label_store())  # the one that the page was drawn with

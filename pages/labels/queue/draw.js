@@ -36,7 +36,7 @@ function build(state) {
   card.tabIndex = 0;
   card.setAttribute("role", "region");
   card.setAttribute("aria-label", "Chunk");
-  left.append(made("div", "asks", "Is the chunk relevant to this query?"), query, made("div", "mine"), card, made("div", "origin"));
+  left.append(made("div", "asks", "Is the chunk relevant to this question?"), query, made("div", "mine"), card, made("div", "origin"));
   host.replaceChildren(top, alarm, left, side(state), live());
 }
 
@@ -136,7 +136,8 @@ function paint(state) {
 }
 
 function chunkOf(item, plain) {
-  const parts = item.title ? [made("div", "title", item.title)] : [];
+  const first = item.text.trimStart().split("\n", 1)[0].replace(/^#+\s*/, "").trim();
+  const parts = item.title && item.title !== first ? [made("div", "title", item.title)] : []; // a heading of the text says it
   if (item.others.length) parts.push(made("div", "many", `Your label also counts for ${item.others.length} more with this content.`));
   parts.push(item.text ? readable(item.text, plain) : made("div", "many", "This list was recorded without the chunk’s text."));
   return parts;

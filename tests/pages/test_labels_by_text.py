@@ -1,17 +1,14 @@
-"""Label's view Import and export where texts name things: Ragas files, and labels after a corpus was cut anew."""
+"""Labels' view Import and export where texts name things: Ragas files, and labels after a corpus was cut anew."""
 
 import json
 
 import pytest
 
 from rag_core.evaluate.sets import load_set
-from rag_core.index.embed import BundledEmbedder
-from rag_core.index.ingest import ingest_chunks
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
-from rag_core.types import Chunk
 
 SET = "own"
 CANDIDATES = [{"id": name, "title": name, "text": f"The text of {name}.", "distance": 0.1} for name in "abc"]
@@ -32,9 +29,9 @@ def exchange(open_app, case):
 
     def opened():
         app = open_app()
-        app.query_params["set"], app.query_params["annotator"] = SET, "ann"
-        app.switch_page("pages/label.py").run(timeout=120)
-        app.segmented_control(key="label.view").set_value("Import and export")
+        app.query_params["project"], app.query_params["annotator"] = SET, "ann"
+        app.switch_page("pages/labels/page.py").run(timeout=120)
+        app.segmented_control(key="labels.view").set_value("Import and export")
         return sane(app.run())
 
     return opened
@@ -65,35 +62,36 @@ def test_a_ragas_file_is_met_by_text_and_says_what_the_set_does_not_ask(exchange
     app.selectbox(key="exchange.format").set_value("ragas")
     app.file_uploader(key="exchange.file").upload("r.jsonl", "\n".join(map(json.dumps, samples)).encode(), "text/plain")
     assert figures(sane(app.run()))["new"][0] == "1"
-    assert "1 line asks what this eval set does not: left out." in words(app)
+    assert "1 line asks what this project does not: left out." in words(app)
     press(app, "Bring in 1 new")
     assert labels(workspace) == {(case.query.id, chunk.id): 2}
 
 
-def test_after_a_new_cut_every_label_is_same_moved_or_lost_and_stays(exchange, workspace, case, figures):
-    same, moved, lost = (hit.chunk for hit in case.candidates.hits[:3])
-    now = [Chunk(same.id, "t", same.text), Chunk("new-id", "t", moved.text)]
-    ingest_chunks(now, "cut", workspace, BundledEmbedder())
+def test_after_a_new_cut_every_label_is_same_moved_or_lost_and_those_that_meet_nothing_are_named(
+    exchange, workspace, case, figures, words
+):
+    kept, moved, lost = (hit.chunk for hit in case.candidates.hits[:3])
     with open_store(workspace) as store:
         LabelStore(store).append(
             [
                 Event(session="s", seq=seq, eval_set=SET, query_id=case.query.id, chunk_id=chunk.id,
                       annotator="ann", grade=1, text_hash=text_hash(chunk.text))
-                for seq, chunk in enumerate((same, moved, lost))
+                for seq, chunk in enumerate((kept, moved, lost))
             ]
         )  # fmt: skip
-    app = press(exchange(), "Look where the labels are")
+    now = [CANDIDATES[0], {**CANDIDATES[1], "id": "new-id"}]
+    lists = workspace / "eval_sets" / SET / "lists.jsonl"
+    lists.write_text(json.dumps({"id": "q", "query": "What is it?", "candidates": now}))
+    app = exchange()
+    assert "1 label meets nothing now" in words(app)
+    app = press(app, "Look where the texts went")
     assert {name: figures(app)[name][0] for name in ("same", "moved", "split", "lost")} == {
         "same": "1", "moved": "1", "split": "0", "lost": "1",
     }  # fmt: skip
     table = app.dataframe[-1].value.set_index("chunk")
-    assert table.loc[moved.id, "now"] == "new-id"
+    assert table.loc[moved.id, "now"] == "b"
     assert table.loc[lost.id, "what"] == "lost"
     assert len(labels(workspace)) == 3
-
-
-def test_without_a_collection_it_is_said_where_one_is_made(exchange, words):
-    assert "There is no collection yet: Corpus makes one." in words(exchange())
 
 
 def test_relevant_labels_leave_as_ragas_and_come_back_equal(exchange, workspace, case, figures):

@@ -1,4 +1,4 @@
-"""The view Model on Label: nothing before the person's own label, then grades beside each other and the agreement."""
+"""The view Models on Labels: nothing before the person's own label, then grades beside each other and the agreement."""
 
 import pytest
 
@@ -15,10 +15,10 @@ SECRET = "![x](http://evil.example/x.png) a reason nobody may see yet"
 def model_view(open_app):
     def opened():
         app = open_app()
-        app.query_params["set"] = "recorded-combat"
+        app.query_params["project"] = "recorded-combat"
         app.query_params["annotator"] = "ann"
-        app = app.switch_page("pages/label.py").run()
-        app.segmented_control(key="label.view").set_value("Model")
+        app = app.switch_page("pages/labels/page.py").run()
+        app.segmented_control(key="labels.view").set_value("Models")
         app.run()
         assert not app.exception, [error.value for error in app.exception]
         return app
@@ -47,9 +47,16 @@ def first_chunks():
     return [hit.chunk.id for hit in case.candidates.hits[:2]]
 
 
+def title_of(chunk_id):
+    from rag_core.evaluate.sets import load_set
+
+    hits = (hit for case in load_set("recorded-combat").cases for hit in case.candidates.hits)
+    return next(hit.chunk.title for hit in hits if hit.chunk.id == chunk_id)
+
+
 def test_without_a_model_the_command_is_shown(model_view, words):
     app = model_view()
-    assert "No model has graded this eval set" in words(app)
+    assert "No model has graded this project" in words(app)
     assert "labels judge --eval-set recorded-combat" in app.code[0].value
 
 
@@ -63,7 +70,7 @@ def test_a_models_grade_is_hidden_until_the_person_labelled_the_chunk(model_view
     app = model_view()
     assert "Chunks you and a model graded: 1**, otherwise: 1" in words(app)
     row = app.dataframe[-1].value.iloc[0]
-    assert (row["chunk"], row["you"], row["model"], row["reason"]) == (one, "0", "3", SECRET)
+    assert (row["chunk"], row["you"], row["model"], row["reason"]) == (title_of(one), "0", "3", SECRET)
     assert SECRET not in words(app)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pages.components.label_queue.intake import Entry
-from pages.components.pair_queue import LEAST, WINDOW, make_queue, pair_id
+from pages.labels.pairs import LEAST, WINDOW, PairPool, make_queue, pair_id
+from pages.labels.queue.intake import Entry
 from rag_core.evaluate.experiment import run_all
 from rag_core.evaluate.pooling import Pair, pool
 from rag_core.filters.cutoff import TopK
@@ -24,7 +24,7 @@ def many(count, size=10):
 
 
 def queue(pairs, grades=None, mine=(), unjudged_only=True, **more):
-    return make_queue("s", "ann", pairs, grades or {}, mine, unjudged_only, **more)
+    return make_queue(PairPool.of("s", pairs), "ann", grades or {}, mine, unjudged_only, **more)
 
 
 def said(pair, seq=0, grade=2):
@@ -140,7 +140,7 @@ def test_judged_by_anybody_or_only_by_me():
     mine = {("q", chunk_key("c1", text_hash(pairs[1].chunk.text)))}
     assert ids(queue(pairs, grades, mine)) == ["c2"]
     assert ids(queue(pairs, grades, mine, unjudged_only=False)) == ["c0", "c2"]
-    assert queue(pairs, grades, mine).coverage(15) == ("Judged@15: a 67%",)
+    assert queue(pairs, grades, mine).coverage(15) == ("labelled of the first 15: a 67%",)
 
 
 def test_nothing_in_an_item_tells_where_it_came_from_unless_asked():
@@ -159,8 +159,8 @@ def test_what_decides_comes_first_and_settled_is_said():
     reports = run_all([case], [Pipeline((TopK(k=k),), label=f"top{k}") for k in (3, 4)])
     one = queue(pool(reports), rivals=tuple(reports))
     assert ids(one)[0] == "c4"
-    assert one.settled().startswith("Open: mean SetF of top3 minus top4")
+    assert one.settled().startswith("Open: mean F₁ of top3 minus top4")
     assert "can change which" in one.window()[0].why
     one.take([said(pair, seq, 2) for seq, pair in enumerate(one.pairs.values())])
     one.rank()
-    assert one.settled() == "Settled: top4 has the higher mean SetF, whatever the remaining labels say."
+    assert one.settled().startswith("Settled: top4 has the higher")

@@ -1,4 +1,4 @@
-"""Label in Chromium: no press is lost whatever happens to server and page; keys, undo, back, note; text stays text."""
+"""Labels in Chromium: no press is lost whatever happens to server and page; keys, undo, back, note; text stays text."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def server(tmp_path, browser):
 
 
 def open_queue(page, server, annotator, eval_set="many"):
-    page.goto(f"{server.url}/label?set={eval_set}&annotator={annotator}")
+    page.goto(f"{server.url}/labels?project={eval_set}&annotator={annotator}")
     page.locator(CARD).wait_for()
 
 
@@ -254,7 +254,7 @@ def test_twelve_hostile_texts_stay_text_in_every_view_of_label(browser, server):
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     foreign, dialogs = watched(page, server.url)
     for name, grade in (("ann", "2"), ("bob", "0")):
-        page.goto(f"{server.url}/label?set=hostile&annotator={name}")
+        page.goto(f"{server.url}/labels?project=hostile&annotator={name}")
         if name == "bob":
             page.get_by_role("button", name="Label them as a second opinion").click()
         page.locator(CARD).wait_for()

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from pages.components.label_queue.intake import read_batch, read_entry, take
+from pages.labels.queue.intake import read_batch, read_entry, take
 from rag_core.errors import InputError
 from rag_core.project.deeds import LABEL, Deed
 from rag_core.roles import Person
