@@ -109,7 +109,7 @@ def make_set(name: str, chosen: Sequence[Asked], lists: bool, go_label: bool) ->
         st.session_state[PROBLEM] = str(error)
         st.rerun()
     if go_label:
-        st.switch_page("pages/label.py", query_params={"set": name})
+        st.switch_page("pages/labels/page.py", query_params={"project": name})
     st.session_state[DONE] = f"eval set {name} holds {counted(count, 'query', 'queries')}"
     st.rerun()
 

@@ -20,7 +20,7 @@ def show(tallies: Sequence[PipelineTally], view: CompareView) -> str:
     found = compare.matrix(tallies, view.measure)
     order = by_spread(found)
     if not order:
-        st.markdown("No query is scored: label chunks on **Label** or **Explore** first.")
+        st.markdown("No query is scored: label chunks on **Labels** or **Explore** first.")
         return ""
     shown = paged(len(order), f"compare.matrix.page.{view.measure}.{len(tallies)}")
     places = order[shown.start : shown.stop]

@@ -29,7 +29,7 @@ def show(tallies: Sequence[PipelineTally], view: CompareView) -> None:
     )  # fmt: skip
     found = compare.contrasts(baseline, other, view.measure, view.order)
     if not found:
-        st.markdown("No query is scored for both: label chunks on **Label** or **Explore** first.")
+        st.markdown("No query is scored for both: label chunks on **Labels** or **Explore** first.")
         return
     wins, losses = sum(one.difference > 0 for one in found), sum(one.difference < 0 for one in found)
     st.text(

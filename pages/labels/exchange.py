@@ -220,15 +220,23 @@ def _stray(session: Session, store: LabelStore) -> None:
             ],
             hide_index=True, width="stretch", height=200, key="exchange.stray", alt="Labels that meet nothing",
         )  # fmt: skip
-    if st.button("Look where the texts went", icon=":material/travel_explore:", key="exchange.remap"):
-        try:
-            with st.spinner("Looking for the texts"):
-                st.session_state[FOUND] = (session.project.name, remapped(session, store))
-        except (WinnowError, OSError) as error:
-            say.problem("The labels could not be looked for.", str(error))
+    st.button(
+        "Look where the texts went",
+        icon=":material/travel_explore:",
+        key="exchange.remap",
+        on_click=_look,
+        args=(session, store),
+    )
     name, found = st.session_state.get(FOUND, ("", []))
     if name == session.project.name:
         _draw(found, session)
+
+
+def _look(session: Session, store: LabelStore) -> None:
+    try:
+        st.session_state[FOUND] = (session.project.name, remapped(session, store))
+    except (WinnowError, OSError) as error:
+        st.session_state[FAILED] = str(error)
 
 
 def remapped(session: Session, store: LabelStore) -> list[Remapped]:

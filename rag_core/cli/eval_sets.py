@@ -75,7 +75,7 @@ def new(
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Make an eval set of a list of queries; labels come by `labels import` or on the page Label.
+    """Make an eval set of a list of queries; labels come by `labels import` or on the place Labels.
 
     Example: python -m rag_core eval-sets new table-talk questions.csv
     """
