@@ -139,22 +139,6 @@ def show(page: str) -> None:
         say.problem("The link could not be followed as it is; what it names else is shown.", state.problem())
 
 
-def first_visit(name: str) -> None:
-    """What pages/0_<place>.py does: a link to a place, opened on a server that nobody visited yet.
-
-    Streamlit takes the scripts in pages/ for the app until it has seen st.navigation once, and says "Page not found"
-    for a folder. So each place has a script of its name there, which calls it and goes to the place itself.
-    """
-    from pages.components import contents  # the table of contents imports this module
-
-    st.set_page_config(page_icon=str(FOLDER / "components" / "icon.svg"))
-    st.navigation(contents.pages(), position="hidden")
-    place = next(one for one in (*PLACES, SETTINGS) if one.name == name)
-    if there(place):
-        st.switch_page(place.script, query_params=st.query_params.to_dict())
-    st.rerun()
-
-
 def head(name: str, help_text: str) -> None:
     """The first line of a place: the question it answers, small, and help behind `?`."""
     place = next(one for one in (*PLACES, SETTINGS) if one.name == name)
