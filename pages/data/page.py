@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages import rail, state
 from pages.components import jobs, resources, say
-from pages.data import chunks, documents, numbers, source, words
+from pages.data import chunks, documents, families, numbers, rules, source, words
 from rag_core.errors import WinnowError
 from rag_core.index.browse import Overview, overview, overview_of
 from rag_core.index.collection import Summary, list_collections, revision_of
@@ -18,7 +18,7 @@ from rag_core.project.session import Session
 from rag_core.rechunk import Recut
 
 SECTION = "data.section"
-CHUNKS, NUMBERS, WORDS, DOCUMENTS = "Chunks", "Numbers", "Words", "Documents"
+CHUNKS, NUMBERS, FAMILIES, RULES, WORDS, DOCUMENTS = "Chunks", "Numbers", "Families", "Rules", "Words", "Documents"
 
 HELP = """
 **Chunk.** A piece of a document that a search can return: for Markdown the text under a header, for JSONL, CSV and
@@ -29,7 +29,12 @@ is not embedded and cannot be found by it: **embedded whole** is the share it re
 
 **Repeated.** Chunks whose title and text are those of another chunk.
 
-**Rule.** What a question must say for the chunk to be returned. A chunk without a rule always stays.
+**Rule.** What a question must say for the chunk to be returned. A chunk without a rule always stays. **Batch.** Rules
+stored together; one press takes them back. Nothing is embedded again.
+
+**Family.** Chunks whose titles differ in a number, a code or a few words only: their **slots**. **Places taken** is a
+family's share of the first k places of the dev questions' lists, **not relevant** the part of it that no label calls
+relevant. Rules are checked on dev questions only, since they are a choice too.
 """
 
 
@@ -144,12 +149,16 @@ def draw_source(session: Session) -> None:
             return
     shown = numbers_of(session)
     numbers.figures(shown)
-    sections = [CHUNKS, NUMBERS, *((WORDS, DOCUMENTS) if summary is not None else ())]
+    sections = [CHUNKS, NUMBERS, FAMILIES, RULES, *((WORDS, DOCUMENTS) if summary is not None else ())]
     if st.session_state.get(SECTION) not in sections:
         st.session_state[SECTION] = sections[0]
     section = st.segmented_control("Section", sections, required=True, key=SECTION, label_visibility="collapsed")
     if section == NUMBERS:
         numbers.show(shown)
+    elif section == FAMILIES:
+        families.show(session)
+    elif section == RULES:
+        rules.show(session)
     elif section == WORDS:
         words.show(session)
     elif section == DOCUMENTS and summary is not None:

@@ -1,0 +1,555 @@
+"""Families of near-duplicate chunks: what they take of the lists, and rules written from what their titles differ in.
+
+Nothing is found before this section is opened; what was found is kept until chunks, rules or labels change. Checked is
+on the dev questions alone, as rules are a choice too. Titles and names of families are foreign text: they stand in
+cells, lists of choices and inert text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from pages.components import inert_text, jobs, resources, say, who
+from pages.components.inert_text import Block, Run
+from pages.components.reading import figure, label_of
+from pages.data import rules
+from rag_core.errors import InputError, WinnowError
+from rag_core.evaluate.experiment import run_case
+from rag_core.evaluate.measures import SET_MEASURES
+from rag_core.evaluate.tally import PipelineTally, measure_all
+from rag_core.filters.query_must import QueryMust
+from rag_core.llm.named import endpoint_of
+from rag_core.project.deeds import ASK_MODEL, LOOK
+from rag_core.project.session import Session
+from rag_core.retrieve.dense import Dense
+from rag_core.retrieve.requery import Requery
+from rag_core.rules.explain import reason_text
+from rag_core.rules.generate import BATCH, check_generated, generate_rules
+from rag_core.rules.match import decide
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
+from rag_core.rules.proposals import Checked, Preview, Refusal, check_proposals, preview, template_proposals
+from rag_core.rules.slot_check import Check, check, settled
+from rag_core.rules.slots import Family, propose, rules_to_store
+from rag_core.rules.suggest import Crowd, suggest
+from rag_core.settings import ModelSettings, model_settings
+from rag_core.stage import Pipeline
+from rag_core.types import Case, Chunk
+
+TABLE, CHOSEN, CHUNK, PROPOSALS = "data.families", "data.family", "data.proposal", "data.proposals"
+DEPTHS = (5, 10, 15, 20, 30)
+ROUNDS = 3
+AT_ONCE = 5_000  # chunks: of more, families are looked for as a job (700 take .3 s, 100,000 a minute)
+SLOTS, TEMPLATE, MODEL = "what the titles differ in", "its template", "a language model"
+POLICIES = {"": "as proposed", "strict": "always asked for", "named": "only where a question names one"}
+ANSWERS, JOURNAL = "data.answers", "rule-answers.jsonl"
+FRESH = ("new", "replaces a rule")
+
+
+@dataclass(frozen=True)
+class Study:
+    """The families of a source, as the labels settle them, with what they take of the dev questions' lists."""
+
+    families: tuple[Family, ...]  # those that crowd the lists most first
+    crowds: tuple[Crowd, ...]  # family by family, of the bare search
+    now: tuple[Crowd, ...]  # the same with the stored rules and refill
+    checks: tuple[Check, ...]
+    cases: tuple[Case, ...]
+    k: int
+
+    @property
+    def listed(self) -> bool:
+        """Whether there are lists that families could crowd."""
+        return any(case.candidates is not None for case in self.cases)
+
+
+def show(session: Session) -> None:
+    """The table of families, and below it the one that is taken."""
+    rules.show_outcome(session.project)
+    k = int(st.session_state.get("data.k", 15))
+    try:
+        study = studied(session, k)
+    except WinnowError as error:
+        say.problem("Families cannot be looked for.", str(error))
+        return
+    if study is None:
+        return
+    if not study.families:
+        st.markdown("No family: no three chunks have titles that differ in a number, a code or a few words.")
+        return
+    _all(session, study)
+    at = _table(session, study)
+    _one(session, study, at)
+
+
+# Finding
+
+
+def studied(session: Session, k: int) -> Study | None:
+    """The families with what they take; None while they are still looked for."""
+    families = _found(session)
+    if families is None:
+        return None
+    prints = session.fingerprints()
+    key = f"{session.project.name} {prints['source']} {prints['rules']} {prints['labels']} {k}"
+    return _study(str(session.workspace), key, k, session, families)
+
+
+def _found(session: Session) -> tuple[Family, ...] | None:
+    source, kind = session.source, f"families {session.project.name}"
+    key = (str(session.workspace), session.project.name, source.fingerprint)
+    if len(source.chunks) <= AT_ONCE or key in _kept():
+        return _proposed(*key, session)
+    job = jobs.current(kind)
+    if job is None or not job.over.is_set():
+        if not jobs.running():
+            try:
+                jobs.start(
+                    "Looking for families of titles", lambda progress: _proposed(*key, session),
+                    who.deed(LOOK, session.project.name), kind=kind, verb="read", unit="titles",
+                    first="comparing titles, about a minute for 100,000 …",
+                )  # fmt: skip
+            except InputError as error:
+                say.problem("Families cannot be looked for.", str(error))
+                return None
+        jobs.show()
+        return None
+    if job.problem or job.stopped:
+        say.problem("Families were not found.", job.problem or job.stopped)
+        st.button("Look again", on_click=jobs.put_away)
+        return None
+    return _proposed(*key, session)
+
+
+@st.cache_resource(show_spinner=False)
+def _kept() -> set[tuple[str, str, str]]:
+    return set()
+
+
+@st.cache_resource(max_entries=4, show_spinner="Looking for families of titles …")
+def _proposed(workspace: str, name: str, fingerprint: str, _session: Session) -> tuple[Family, ...]:
+    families = tuple(propose(_session.source.chunks))
+    _kept().add((workspace, name, fingerprint))
+    return families
+
+
+def refill(k: int) -> Pipeline:
+    """The rules with refill, as the section measures them."""
+    return Pipeline((Requery(k=k, max_iterations=ROUNDS, rules=QueryMust()),))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Counting what families take of the lists …")
+def _study(workspace: str, key: str, k: int, _session: Session, _families: Sequence[Family]) -> Study:
+    session, chunks = _session, _session.source.chunks
+    dev = session.dev or list(session.cases)
+    cases = tuple(session.capture(Pipeline((Dense(depth=max(DEPTHS) * ROUNDS),)), dev)) if dev else ()
+    families = [settled(family, cases, session.min_grade) for family in _families]
+    named = {str(at): tuple(one.chunk_id for one in family.members) for at, family in enumerate(families)}
+    crowds = suggest(chunks, cases, k, session.min_grade, families=(), named=named)
+    ruled = session.ready(refill(k))
+    kept = [replace(case, candidates=run_case(case, ruled, session.min_grade).result) for case in cases]
+    now = {crowd.name: crowd for crowd in suggest(chunks, kept, k, session.min_grade, families=(), named=named)}
+    order = [int(crowd.name) for crowd in crowds]
+    return Study(
+        families=tuple(families[at] for at in order),
+        crowds=crowds,
+        now=tuple(now[crowd.name] for crowd in crowds),
+        checks=tuple(check(families[at], cases, k, session.min_grade) for at in order),
+        cases=cases,
+        k=k,
+    )
+
+
+# The table
+
+
+def _all(session: Session, study: Study) -> None:
+    """What all families together take, and the one press that applies every family whose rules lose no answer."""
+    safe = [family for family, one in zip(study.families, study.checks, strict=True) if not one.wrong]
+    fresh = rules_to_store(safe, session.source.chunks)
+    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
+        with st.container(horizontal=True, width="content", key="data.crowding"):
+            st.metric(
+                "families", f"{len(study.families):,}", width=90, help="Sets of chunks with near-duplicate titles."
+            )
+            if study.listed:
+                before = sum(crowd.crowding for crowd in study.crowds)
+                after = sum(crowd.crowding for crowd in study.now)
+                st.metric(
+                    f"of the first {study.k} places: irrelevant family chunks",
+                    f"{after:.0%}",
+                    f"{before:.0%} without rules",
+                    delta_color="off",
+                    delta_arrow="off",
+                    width=330,
+                    help=f"Share of the first {study.k} places of the {len(study.cases):,} dev questions’ lists held "
+                    "by a family without a relevant label, with the stored rules and refill. Lower is better.",
+                )
+        with st.container(horizontal=True, width="content", vertical_alignment="bottom"):
+            st.select_slider("k, places of a list", DEPTHS, 15, key="data.k", width=200)
+            st.button(
+                f"Apply all that lose no answer ({len(fresh):,} rules)" if fresh else "Nothing to apply",
+                icon=":material/done_all:",
+                type="primary",
+                disabled=not fresh,
+                key="data.apply_all",
+                on_click=rules.store,
+                args=(session.project, fresh, f"from slots: {len(safe)} families"),
+                help="One batch, undone with one press. Chunks that carry a rule keep theirs.",
+            )
+    if not study.cases:
+        st.caption("Once there are questions, what each family takes of their lists stands here too.")
+
+
+def _table(session: Session, study: Study) -> int:
+    """The families, those that crowd the lists most first; which one is taken."""
+    at = min(int(st.session_state.get(CHOSEN, 0)), len(study.families) - 1)
+    columns: dict[str, list[object]] = {
+        "family": [family.name for family in study.families],
+        "differs in": [", ".join(f"{slot.name} ({slot.values})" for slot in family.slots) for family in study.families],
+        "carry rules": [f"{crowd.with_rule} of {len(crowd.chunks)}" for crowd in study.crowds],
+        "proposed": [len(family.rules) for family in study.families],
+    }
+    if study.listed:
+        columns |= {
+            "places taken": [100 * crowd.share for crowd in study.crowds],
+            "not relevant": [100 * crowd.crowding for crowd in study.crowds],
+            "with rules": [100 * crowd.crowding for crowd in study.now],
+            "would drop rightly": [f"{one.right} of {one.irrelevant}" for one in study.checks],
+            "wrongly": [f"{len(one.wrong)} of {one.relevant}" if one.wrong else "" for one in study.checks],
+        }
+    # A table of its own for each family: one that is kept would send its old selection after another was taken.
+    key = f"{TABLE}.{at}"
+    st.session_state[key] = {"selection": {"rows": [at], "columns": []}}
+
+    def take() -> None:
+        rows = st.session_state[key]["selection"]["rows"]
+        st.session_state[CHOSEN] = rows[0] if rows else at
+
+    places = f"of the first {study.k} places of all lists"
+    st.dataframe(
+        columns,
+        hide_index=True,
+        key=key,
+        on_select=take,
+        selection_mode="single-row",
+        height=min(38 + 35 * len(study.families), 250),
+        column_config={
+            "family": st.column_config.TextColumn("family", width="medium"),
+            "differs in": st.column_config.TextColumn("differs in", help="Slots, with how many values each has"),
+            "proposed": st.column_config.NumberColumn("proposed", help="Chunks that a rule is proposed for"),
+            "places taken": _share("places taken", f"Share {places} that the family takes, without rules"),
+            "not relevant": _share("not relevant", f"Share {places} that no label calls relevant. Lower is better."),
+            "with rules": _share("with rules", "The same with the stored rules and refill. Lower is better."),
+            "would drop rightly": st.column_config.TextColumn(
+                "would drop rightly", help="Labelled irrelevant, and the proposed rule drops it. Higher is better."
+            ),
+            "wrongly": st.column_config.TextColumn(
+                "wrongly", help="Labelled relevant, and the proposed rule would drop it: not applied. Lower is better."
+            ),
+        },
+        alt=f"{len(study.families)} families with slots, rules, share of places, and what proposed rules would drop",
+    )
+    return at
+
+
+def _share(name: str, meaning: str) -> object:
+    return st.column_config.NumberColumn(name, help=meaning, format="%.0f %%", width=max(90, 7 * len(name)))
+
+
+# One family
+
+
+@dataclass(frozen=True)
+class Line:
+    """One proposal: its chunk, the rule (None where it is not applied), what becomes of it and what it does."""
+
+    chunk: Chunk
+    rule: Rule | None
+    state: str  # new | stored already | replaces a rule | not applied
+    reason: str
+    previews: tuple[Preview, ...]
+
+    def right(self, min_grade: int, relevant: bool) -> str:
+        """Of the questions the chunk is labelled relevant (irrelevant) for, how many the rule admits (drops)."""
+        labelled = [one for one in self.previews if one.grade is not None and (one.grade >= min_grade) == relevant]
+        return f"{sum(one.verdict.satisfied == relevant for one in labelled)} of {len(labelled)}" if labelled else ""
+
+
+def _one(session: Session, study: Study, at: int) -> None:
+    """The family that is taken: who writes its rules and how strictly, what they do, and the press that applies them."""
+    family, crowd = study.families[at], study.crowds[at]
+    inert_text.show([Block("lead", (Run(family.name),))], key="data.family_name")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        settings = _model()
+        writer = st.selectbox(
+            "Rules from", (SLOTS, TEMPLATE, *((MODEL,) if settings else ())), key="data.writer", width=240
+        )
+        policy = ""
+        if writer == SLOTS:
+            policy = st.segmented_control(
+                "A value is", list(POLICIES), default="", required=True, format_func=lambda one: POLICIES[one],
+                key=f"data.policy.{at}",
+                help="Asked for always: the chunk is dropped wherever the question does not hold its value. Only where "
+                "named: it is dropped only where the question names another value of the same kind.",
+            ) or ""  # fmt: skip
+    chunks = [session.source.by_id[identity] for identity in crowd.chunks]
+    checked = _written(session, study, family.with_policy(policy) if policy else family, chunks, str(writer), settings)
+    if checked is None:
+        return
+    lines = _lines(chunks, checked, study.cases)
+    if not lines:
+        st.markdown("No rule was proposed for any chunk of this family.")
+        return
+    _actions(session, study, family, chunks, lines)
+    if checked.warnings:
+        say.remarks(f"{len(checked.warnings)} warnings", checked.warnings)
+    side_by_side = st.container(horizontal=True, gap="medium")
+    with side_by_side.container(width=640):
+        line = _proposals(lines, session.min_grade, len(study.cases))
+    with side_by_side.container(width="stretch"):
+        _verdicts(line, study.cases, session.min_grade)
+
+
+def _written(
+    session: Session, study: Study, family: Family, chunks: Sequence[Chunk], writer: str, settings: ModelSettings | None
+) -> Checked | None:
+    """The rules that the chosen writer proposes, checked on the dev questions; None with the reason shown."""
+    if writer == SLOTS:
+        one = check(family, study.cases, study.k, session.min_grade)
+        lost = {wrong.chunk_id: f"drops it where it is relevant: {wrong.query_id}, {wrong.reason}" for wrong in one.wrong}
+        reasons = {**dict(family.without), **lost}
+        accepted = {identity: rule for identity, rule in family.rules.items() if identity not in lost}
+        return Checked(accepted, tuple(Refusal(identity, "slots", reason) for identity, reason in reasons.items()))
+    if writer == TEMPLATE:
+        proposals = template_proposals(chunks)
+        if proposals:
+            return check_proposals(proposals, session.source.chunks, study.cases, session.min_grade)
+        st.markdown("No template fits these titles; a file of your own is applied with `rules generate --templates`.")
+        return None
+    return _by_model(session, study, chunks, settings) if settings is not None else None
+
+
+def _lines(chunks: Sequence[Chunk], checked: Checked, cases: Sequence[Case]) -> list[Line]:
+    """A line per chunk that a rule was proposed for or refused, the refused ones first."""
+    refused = {one.chunk_id: one.reason for one in checked.refused}
+    lines = []
+    for chunk in chunks:
+        rule = checked.accepted.get(chunk.id)
+        if rule is not None:
+            stored = read_rule(chunk.query_must)
+            state = "new" if stored is None else "stored already" if stored == rule else "replaces a rule"
+            lines.append(Line(chunk, rule, state, "", preview(chunk.id, rule, cases)))
+        elif chunk.id in refused:
+            lines.append(Line(chunk, None, "not applied", refused[chunk.id], ()))
+    return sorted(lines, key=lambda line: line.rule is not None)
+
+
+def _actions(
+    session: Session, study: Study, family: Family, chunks: Sequence[Chunk], lines: Sequence[Line]
+) -> None:
+    """What applying does to the dev questions, and the presses that apply or take away."""
+    fresh: dict[str, Rule | None] = {line.chunk.id: line.rule for line in lines if line.state in FRESH}
+    standing: dict[str, Rule | None] = {chunk.id: None for chunk in chunks if chunk.query_must is not None}
+    refused = sum(line.rule is None for line in lines)
+    st.markdown(
+        f"**{len(lines) - refused} rules, {len(fresh)} of them new or changed"
+        + (f"; {refused} chunks get none" if refused else "")
+        + ".** Nothing is stored before you apply."
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Apply {len(fresh)} rules" if fresh else "Nothing to apply",
+            type="primary",
+            icon=":material/check:",
+            disabled=not fresh,
+            key="data.apply",
+            on_click=rules.store,
+            args=(session.project, fresh, family.name[:200]),
+        )
+        st.button(
+            f"Take away {len(standing)} rules",
+            icon=":material/remove:",
+            disabled=not standing,
+            key="data.take_away",
+            help="As one batch, which can be undone: to see what the family does without its rules.",
+            on_click=rules.store,
+            args=(session.project, standing, f"taken away: {family.name}"[:200]),
+        )
+        changes = fresh or standing
+        if changes and study.listed and any(case.grades for case in study.cases):
+            now, then = (_measured(session, study, rules_then).summary for rules_then in ({}, changes))
+            words = "with these applied" if fresh else "with these taken away"
+            for measure in SET_MEASURES[:3]:
+                st.metric(
+                    f"{measure.name} at {study.k}",
+                    figure(now.means, measure.name),
+                    f"{figure(then.means, measure.name)} {words}",
+                    delta_color="off",
+                    delta_arrow="off",
+                    width=210,
+                    help=f"Rules with refill; macro over {now.queries_scored} of {now.queries_total} dev questions. "
+                    "Higher is better.",
+                )
+
+
+def _measured(session: Session, study: Study, changes: Mapping[str, Rule | None]) -> PipelineTally:
+    """The dev questions' lists through the rules and refill, with some rules changed."""
+    raw = {identity: None if rule is None else rule.as_mapping() for identity, rule in changes.items()}
+    cases = []
+    for case in study.cases:
+        if case.candidates is not None:
+            hits = tuple(
+                replace(hit, chunk=replace(hit.chunk, query_must=raw[hit.chunk.id])) if hit.chunk.id in raw else hit
+                for hit in case.candidates.hits
+            )
+            cases.append(replace(case, candidates=replace(case.candidates, hits=hits)))
+    (tally,) = measure_all(cases, [session.ready(refill(study.k))], session.min_grade, SET_MEASURES)
+    return tally
+
+
+def _proposals(lines: Sequence[Line], min_grade: int, questions: int) -> Line:
+    """The proposals of a family as a table; the line that is taken."""
+    ids = [line.chunk.id for line in lines]
+    if st.session_state.get(CHUNK) not in ids:
+        st.session_state[CHUNK] = ids[0]
+    st.session_state[PROPOSALS] = {"selection": {"rows": [ids.index(st.session_state[CHUNK])], "columns": []}}
+
+    def take() -> None:
+        rows = st.session_state[PROPOSALS]["selection"]["rows"]
+        if rows and rows[0] < len(ids):
+            st.session_state[CHUNK] = ids[rows[0]]
+
+    labels = {"relevant kept": True, "irrelevant dropped": False} if questions else {}
+    st.dataframe(
+        {
+            "state": [line.state for line in lines],
+            "title": _tails([line.chunk.title or line.chunk.id for line in lines]),
+            **({"admits": [sum(one.verdict.satisfied for one in line.previews) for line in lines]} if questions else {}),
+            **{name: [line.right(min_grade, relevant) for line in lines] for name, relevant in labels.items()},
+            "rule": ["" if line.rule is None else line.rule.as_json() for line in lines],
+            "reason": [line.reason for line in lines],
+        },
+        hide_index=True,
+        key=PROPOSALS,
+        on_select=take,
+        selection_mode="single-row",
+        height=min(38 + 35 * len(lines), 400),
+        column_config={
+            "state": st.column_config.TextColumn("state", width=110),
+            "title": st.column_config.TextColumn("title", width=190),
+            "admits": st.column_config.NumberColumn("admits", help=f"Questions of {questions} it admits", width=66),
+            "relevant kept": st.column_config.TextColumn(
+                "relevant kept", help="Of the questions the chunk is labelled relevant for. Higher is better.", width=104
+            ),
+            "irrelevant dropped": st.column_config.TextColumn(
+                "irrelevant dropped", help="Of the questions it is labelled irrelevant for. Higher is better.", width=130
+            ),
+        },
+        alt=f"{len(lines)} proposed rules with state, title, what they admit and the reason where one is not applied",
+    )
+    return next(line for line in lines if line.chunk.id == st.session_state[CHUNK])
+
+
+def _tails(titles: Sequence[str]) -> list[str]:
+    """The titles from just before the word in which they differ: that is what tells the family's chunks apart."""
+    words = [title.split() for title in titles]
+    shortest = min(len(one) for one in words) - 1 if len(words) > 1 else 0
+    shared = next((at for at in range(shortest) if len({one[at] for one in words}) > 1), shortest) - 2
+    return [f"… {' '.join(one[shared:])}" if shared > 0 else title for one, title in zip(words, titles, strict=True)]
+
+
+def _verdicts(line: Line, cases: Sequence[Case], min_grade: int) -> None:
+    """One proposal: its rule as chips and JSON, and its verdict on every dev question, labelled ones first."""
+    blocks = [Block("text", (Run(line.chunk.title or line.chunk.id),))]
+    if line.rule is None:
+        inert_text.show([*blocks, Block("text", (Run(f"Not applied: {line.reason}"),))], key="data.proposal_head")
+        return
+    chips = rules.chips(decide(line.rule, ""), plain=True)
+    inert_text.show([*blocks, Block("chips", chips)], key="data.proposal_head")
+    if line.previews:
+        rows = sorted(line.previews, key=lambda one: (one.grade is None, not one.verdict.satisfied))
+        texts = {case.query.id: case.query.text for case in cases}
+        st.dataframe(
+            {
+                "verdict": ["● admits" if one.verdict.satisfied else "○ drops" for one in rows],
+                "label": [label_of(one.grade, min_grade) for one in rows],
+                "question": [texts[one.query_id] for one in rows],
+                "because": [
+                    ", ".join(part.term or "" for part in one.verdict.parts)
+                    if one.verdict.satisfied
+                    else reason_text(one.verdict)
+                    for one in rows
+                ],
+            },
+            hide_index=True,
+            key="data.verdicts",
+            height=min(38 + 35 * len(rows), 290),
+            column_config={
+                "verdict": st.column_config.TextColumn("verdict", width=84),
+                "label": st.column_config.TextColumn("label", width=84),
+                "question": st.column_config.TextColumn("question", width="medium"),
+            },
+            alt=f"The rule's verdict on {len(rows)} dev questions, with label and reason",
+        )
+    with st.expander("The rule as JSON"):
+        st.code(rules.rule_text(line.rule), language="json")
+
+
+# A language model as the writer
+
+
+def _model() -> ModelSettings | None:
+    """The environment's endpoint; what is wrong with it is shown."""
+    try:
+        return model_settings()
+    except InputError as error:
+        say.problem("The environment’s model endpoint cannot be used.", str(error))
+        return None
+
+
+def _by_model(session: Session, study: Study, chunks: Sequence[Chunk], settings: ModelSettings) -> Checked | None:
+    """What the model wrote for these chunks; it is asked on a press only, and what it said is kept."""
+    key = (session.project.name, session.source.revision, settings.model, tuple(chunk.id for chunk in chunks))
+    kept: dict[object, Checked] = st.session_state.setdefault(ANSWERS, {})
+    pressed = st.button(
+        f"Ask for {len(chunks)} rules ({-(-len(chunks) // BATCH)} calls)", icon=":material/play_arrow:", key="data.ask"
+    )
+    if pressed:
+        checked = _asked(session, study, chunks, settings)
+        if checked is not None:
+            kept[key] = checked
+    if key not in kept:
+        st.caption("Answers are kept: a run that was stopped asks only for what is missing.")
+    return kept.get(key)
+
+
+def _asked(session: Session, study: Study, chunks: Sequence[Chunk], settings: ModelSettings) -> Checked | None:
+    from rag_core.llm import Client  # the network client is a slow import that few ever need
+
+    bar = st.empty()
+
+    def draw_bar(done: int, total: int) -> None:
+        bar.progress(done / max(1, total), f"Rules asked for: {done} of {total}")
+
+    try:
+        with who.doing(ASK_MODEL, session.project.name):
+            client = Client(endpoint_of(settings))
+            made = generate_rules(
+                chunks, client, settings.model, resources.workspace() / JOURNAL, progress=draw_bar
+            )
+    except (WinnowError, OSError) as error:
+        say.problem("The model could not be asked.", str(error))
+        return None
+    finally:
+        bar.empty()
+    st.caption(f"{made.asked} calls made, {made.kept} answers were kept from before.")
+    if made.unanswered:
+        say.remarks(
+            f"{len(made.unanswered)} chunks have no answer; ask again for them",
+            [f"{identity}: {text}" for identity, text in made.unanswered.items()],
+        )
+    return check_generated(made, session.source.chunks, study.cases, session.min_grade)

@@ -1,0 +1,354 @@
+"""The rules of a project's source: stored and taken back as batches, checked by the linter, one edited as JSON.
+
+What may be stored is decided by rag_core.rules before anything comes here. Chunk text, titles and ids are foreign text:
+they stand in cells, lists of choices and inert text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from pages.components import inert_text, say, who
+from pages.components.inert_text import Block, Run
+from rag_core.errors import InputError, WinnowError
+from rag_core.files import parse_json
+from rag_core.project import rules as stored_rules
+from rag_core.project.deeds import CHANGE_RULES, UNDO_RULES, Kind
+from rag_core.project.project import Project
+from rag_core.project.session import Session
+from rag_core.rules.explain import chip_text, would_stay_text
+from rag_core.rules.lint import SEVERITIES, Finding, lint_rules
+from rag_core.rules.match import Part, Verdict, decide
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import parse_rule, read_rule
+from rag_core.rules.proposals import check_proposals
+from rag_core.types import Chunk
+
+DONE, FAILED = "data.rules_done", "data.rules_failed"  # (project, sentence, batch that can be undone or 0); why not
+CHUNK, VIEW = "data.rule_chunk", "data.rules_view"
+BATCHES, LINT, EDIT = "Batches", "Lint", "Edit one"
+KEYS = {
+    "contain_one_of": "one of",
+    "contain_all_of": "all of",
+    "contain": "contains",
+    "number_in": "number",
+    "when_named": "one of",
+}
+SIGNS = {"error": "✕ error", "warning": "! warning", "note": "· note"}
+DROPS_RELEVANT = "drops-relevant"
+MOST_CHUNKS, MOST_CHOICES = 40, 500
+EMPTY = '{"contain_one_of": [["one term", "another"], ["a term of a second group"]]}'
+
+
+def show(session: Session) -> None:
+    """What was stored, what is doubtful about it, and one rule to edit."""
+    show_outcome(session.project)
+    views = (BATCHES, LINT, EDIT)
+    if st.session_state.get(VIEW) not in views:
+        st.session_state[VIEW] = BATCHES
+    view = st.segmented_control("Rules", views, required=True, key=VIEW, label_visibility="collapsed")
+    if view == LINT:
+        _lint(session)
+    elif view == EDIT:
+        _edit(session)
+    else:
+        _batches(session.project)
+
+
+# Storing
+
+
+def store(project: Project, rules: Mapping[str, Rule | None], about: str) -> None:
+    """Store rules as one batch and keep the sentence about it for the page."""
+
+    def work() -> tuple[str, int]:
+        batch = stored_rules.apply(project, rules, about)
+        return f"Batch {batch.number} is stored: {batch.chunks:,} chunks, nothing was embedded.", batch.number
+
+    _tried(CHANGE_RULES, project, work)
+
+
+def undo(project: Project, number: int) -> None:
+    """Take one batch back."""
+
+    def work() -> tuple[str, int]:
+        undone = stored_rules.undo(project, number)
+        kept = f"; {len(undone.changed_since):,} were changed since and stay" if undone.changed_since else ""
+        return f"Batch {undone.number} is undone: {len(undone.restored):,} chunks are as before{kept}.", 0
+
+    _tried(UNDO_RULES, project, work)
+
+
+def _tried(kind: Kind, project: Project, work: Callable[[], tuple[str, int]]) -> None:
+    st.session_state[FAILED] = ""
+    st.session_state.pop(DONE, None)
+    try:
+        with who.doing(kind, project.name):
+            st.session_state[DONE] = (project.name, *work())
+    except (WinnowError, OSError) as error:
+        st.session_state[FAILED] = str(error)
+
+
+def show_outcome(project: Project) -> None:
+    """What the last press stored in this project, with its undo; or why it did not."""
+    if st.session_state.get(FAILED):
+        say.problem("Nothing was stored.", st.session_state[FAILED])
+    name, sentence, number = st.session_state.get(DONE, ("", "", 0))
+    if name != project.name:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="data.rules_outcome"):
+        st.markdown(f":material/check: {sentence}")
+        if number:
+            st.button(
+                f"Undo batch {number}",
+                icon=":material/undo:",
+                key="data.undo_last",
+                on_click=undo,
+                args=(project, number),
+            )
+
+
+def _batches(project: Project) -> None:
+    """Every batch, newest first, and the undo of one."""
+    batches = stored_rules.batches(project)[::-1]
+    if not batches:
+        st.markdown("No batch yet: rules that are applied from a family or edited here are listed with an undo.")
+        return
+    st.dataframe(
+        {
+            "batch": [one.number for one in batches],
+            "state": ["undone" if one.undone else "stands" for one in batches],
+            "chunks": [one.chunks for one in batches],
+            "for": [one.about for one in batches],
+            "stored at (UTC)": [one.at[:19].replace("T", " ") for one in batches],
+        },
+        hide_index=True,
+        key="data.batches",
+        height=min(38 + 35 * len(batches), 400),
+        alt=f"{len(batches)} batches of rules with state, number of chunks, purpose and time",
+    )
+    standing = {one.number: f"{one.number}: {one.chunks:,} chunks, {one.about}" for one in batches if not one.undone}
+    if not standing:
+        return
+    if st.session_state.get("data.batch") not in standing:
+        st.session_state["data.batch"] = next(iter(standing))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number = st.selectbox(
+            "Batch", list(standing), format_func=lambda one: standing[one], key="data.batch", width=420
+        )
+        st.button("Undo this batch", icon=":material/undo:", key="data.undo", on_click=undo, args=(project, number))
+    st.caption("Chunks whose rules were changed by a later batch keep what they have.")
+
+
+# Lint
+
+
+@st.cache_resource(max_entries=4, show_spinner="Checking the rules …")
+def _findings(workspace: str, key: str, _session: Session) -> tuple[Finding, ...]:
+    cases = _session.dev or list(_session.cases)
+    return tuple(lint_rules(_session.source.chunks, cases, _session.min_grade))
+
+
+def _lint(session: Session) -> None:
+    """What is doubtful about the stored rules, gravest first; a row shows one whole and leads to its rule."""
+    prints = session.fingerprints()
+    key = f"{session.project.name} {prints['source']} {prints['rules']} {prints['labels']}"
+    findings = _findings(str(session.workspace), key, session)
+    counts = ", ".join(f"{sum(one.severity == name for one in findings)} {name}s" for name in SEVERITIES)
+    labelled = sum(bool(case.grades) for case in session.dev or session.cases)
+    lost = [one for one in findings if one.kind == DROPS_RELEVANT]
+    if not labelled:
+        about = "No dev question has a label: whether a rule drops a relevant chunk is not checked."
+    elif lost:
+        chunks = {identity for one in lost for identity in one.chunks}
+        about = f"{len(chunks)} rules drop a chunk labelled relevant, {len(lost)} times in {labelled} dev questions."
+    else:
+        about = f"No rule drops a chunk labelled relevant on any of the {labelled} labelled dev questions."
+    st.markdown(f"**{counts}.** {about}")
+    if not findings:
+        return
+    chosen = st.dataframe(
+        {
+            "severity": [SIGNS[one.severity] for one in findings],
+            "kind": [one.kind.replace("-", " ") for one in findings],
+            "what": [one.text for one in findings],
+            "chunks": [len(one.chunks) for one in findings],
+            "first chunk": [_titled(session, next(iter(one.chunks), "")) for one in findings],
+            "question": [one.query for one in findings],
+        },
+        hide_index=True,
+        key="data.findings",
+        on_select="rerun",
+        selection_mode="single-row",
+        height=min(38 + 35 * len(findings), 430),
+        column_config={
+            "severity": st.column_config.TextColumn("severity", width=90),
+            "kind": st.column_config.TextColumn("kind", width=130),
+            "what": st.column_config.TextColumn("what", width="large"),
+            "chunks": st.column_config.NumberColumn("chunks", width=70),
+        },
+        alt=f"{len(findings)} findings on the rules with severity, kind, sentence, chunks and question",
+    )
+    rows = chosen["selection"]["rows"]
+    if not rows or rows[0] >= len(findings):
+        st.markdown(":gray[Select a finding to see it whole and to edit its rule.]")
+        return
+    finding = findings[rows[0]]
+    shown = [_titled(session, identity) for identity in finding.chunks[:MOST_CHUNKS]]
+    more = len(finding.chunks) - len(shown)
+    blocks = [Block("text", (Run(finding.text),))]
+    texts = {case.query.id: case.query.text for case in session.cases}
+    if finding.query in texts:
+        blocks.append(Block("text", (Run(f"Question {finding.query}: {texts[finding.query]}"),)))
+    blocks.append(Block("box", (Run("\n".join(shown) + (f"\nand {more} more" if more else "")),)))
+    inert_text.show(blocks, key="data.finding")
+    if finding.chunks:
+        st.button(
+            "Edit its rule", icon=":material/edit:", key="data.edit_rule", on_click=edit, args=(finding.chunks[0],)
+        )
+
+
+def _titled(session: Session, identity: str) -> str:
+    chunk = session.source.by_id.get(identity)
+    return chunk.title or identity if chunk is not None else identity
+
+
+# Editing one
+
+
+def edit(chunk_id: str) -> None:
+    """Show the rule of a chunk to edit: for the on_click of whatever shows the chunk."""
+    st.session_state[CHUNK] = chunk_id
+    st.session_state[VIEW] = EDIT
+
+
+def _edit(session: Session) -> None:
+    """One chunk's rule as JSON, tried on a question as it is typed, and saved after the check."""
+    chunks = session.source.by_id
+    left, right = st.columns(2, gap="large")
+    with left:
+        typed = st.text_input("Chunks that hold", key="data.rule_find", placeholder="words of the title, or the id")
+        found = [
+            one for one in chunks.values()
+            if not typed or typed.casefold() in f"{one.title}\n{one.id}".casefold()
+        ]  # fmt: skip
+        found.sort(key=lambda one: (one.query_must is None, one.title))
+        options = {one.id: _option(one) for one in found[:MOST_CHOICES]}
+        wanted = chunks.get(st.session_state.get(CHUNK, ""))
+        if wanted is not None:
+            options[wanted.id] = _option(wanted)
+        if not options:
+            st.markdown("No chunk fits.")
+            return
+        if st.session_state.get(CHUNK) not in options:
+            st.session_state[CHUNK] = next(iter(options))
+        chosen = st.selectbox("Chunk", list(options), format_func=lambda one: options[one], key=CHUNK)
+        chunk = chunks[str(chosen)]
+        stored = stored_text(chunk)
+        key = f"data.rule_text.{session.source.rules_fingerprint}.{chunk.id}"
+        text = st.text_area("Its rule as JSON; empty: no rule", stored, height=200, key=key, placeholder=EMPTY)
+        problem, rule = "", None
+        try:
+            rule = read_draft(text or "", chunk.id)
+        except InputError as error:
+            problem = str(error)
+        if problem:
+            say.problem("This rule cannot be read.", problem)
+        with st.container(horizontal=True):
+            st.button(
+                "Save this rule", type="primary", icon=":material/save:", key="data.rule_save",
+                on_click=_save, args=(session, chunk, key),
+            )  # fmt: skip
+            st.button("Reset", icon=":material/undo:", key="data.rule_reset", on_click=_reset, args=(chunk, key))
+    with right:
+        question = st.text_input("Try a question", key="data.rule_question", placeholder="What does a cleric need?")
+        blocks = [Block("text", (Run(chunk.title or chunk.id),))]
+        if problem:
+            blocks.append(Block("note", (Run("The rule cannot be read: a stored one like it would drop nothing."),)))
+        elif rule is None:
+            blocks.append(Block("note", (Run("No rule: the chunk is never dropped."),)))
+        else:
+            verdict = decide(rule, question or "")
+            if question:
+                said = "On this question: kept" if verdict.satisfied else "On this question: dropped"
+                blocks.append(Block("note", (Run(said),)))
+            blocks.append(Block("chips", chips(verdict, plain=not question)))
+            if question and not verdict.satisfied:
+                blocks.append(Block("note", (Run(would_stay_text(verdict)),)))
+        blocks.append(Block("box", (Run(chunk.text or "This chunk has no text."),)))
+        inert_text.show(blocks, key="data.rule_read")
+
+
+def _option(chunk: Chunk) -> str:
+    words = chunk.title or chunk.id
+    return words if chunk.query_must is not None else f"{words} (no rule)"
+
+
+def read_draft(text: str, chunk_id: str) -> Rule | None:
+    """The rule of an edited text, None for an empty one; an InputError says in one sentence what is wrong."""
+    if not text.strip():
+        return None
+    return parse_rule(parse_json(text, "the rule"), f"chunk {chunk_id[:80]}")
+
+
+def stored_text(chunk: Chunk) -> str:
+    """The stored rule as text to edit; one that cannot be read stands there as it is."""
+    rule = read_rule(chunk.query_must)
+    if rule is None:
+        return ""
+    if isinstance(rule, Rule):
+        return rule_text(rule)
+    raw = chunk.query_must
+    return raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str, indent=1)
+
+
+def _reset(chunk: Chunk, key: str) -> None:
+    st.session_state[key] = stored_text(chunk)
+
+
+def _save(session: Session, chunk: Chunk, key: str) -> None:
+    """Check the rule that stands in the text area and store it as a batch of one."""
+    st.session_state.pop(DONE, None)
+    try:
+        rule = read_draft(st.session_state.get(key) or "", chunk.id)
+        if rule == read_rule(chunk.query_must):
+            raise InputError("the rule is the stored one already")
+        if rule is not None:
+            cases = session.dev or list(session.cases)
+            checked = check_proposals({chunk.id: rule}, session.source.chunks, cases, session.min_grade)
+            if checked.refused:
+                raise InputError(f"the rule {checked.refused[0].reason}")
+    except InputError as error:
+        st.session_state[FAILED] = str(error)
+        return
+    store(session.project, {chunk.id: rule}, "edited by hand" if rule else "rule taken away")
+
+
+# A rule as a person reads it
+
+
+def chips(verdict: Verdict, plain: bool = False) -> tuple[Run, ...]:
+    """A chip per condition: held or missing with the words that matched, or neither where no question is asked."""
+    return tuple(
+        Run(_chip(part), "plain" if plain else "held" if part.satisfied else "missing") for part in verdict.parts
+    )
+
+
+def _chip(part: Part) -> str:
+    matched = f" → {part.term}" if part.term and len(part.terms) > 1 else ""
+    return f"{KEYS.get(part.key, part.key)}: {chip_text(part)}{matched}"
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule as indented JSON, short lists on one line: what the text area holds."""
+    parts = []
+    for key, value in rule.as_mapping().items():
+        if isinstance(value, list):
+            rows = ",\n".join(f"    {json.dumps(one, ensure_ascii=False)}" for one in value)
+            parts.append(f"  {json.dumps(key)}: [\n{rows}\n  ]")
+        else:
+            parts.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}"
