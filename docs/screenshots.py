@@ -24,7 +24,6 @@ VIEWS = {
     "start": ("/start", ".picture .card"),
     "labels": ("/labels?project=skirmish-rules", ".label-queue .card .readable, .label-queue .card .many"),
     "questions": ("/questions?project=rulebook", TABLE),
-    "rules": ("/rules", TABLE),
     "entities": ("/entities", TABLE),
     "llm-filter": ("/llm_filter", TABLE),
     "tune": ("/tune", ".plane .marker"),
@@ -32,6 +31,7 @@ VIEWS = {
     "compare": ("/compare?set=rulebook", TABLE),
     "headroom": ("/headroom", PLOT),
     "data": ("/data?project=rulebook", TABLE),
+    "data-families": ("/data?project=rulebook&section=Families", "[data-testid=stSelectbox] >> nth=1"),
     "status": ("/status", TABLE),
 }
 """Name of the picture → address, and what is there when the page is drawn."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages import state
 from pages.bench import sight, tuning
 from pages.bench.sight import Listed
 from pages.components import inert_text, say
@@ -129,7 +130,8 @@ def _rules(entry: Listed, session: Session) -> None:
     else:
         said = f"**{len(with_rule):,}** of {len(chunks):,} chunks carry a rule."
         st.markdown(said + (f" **{len(broken):,}** cannot be read and keep their chunk." if broken else ""))
-    st.page_link("pages/data/page.py", label="Families and their rules", icon=":material/rule:")
+    families = {**state.link(), "section": "Families"}
+    st.page_link("pages/data/page.py", label="Families and their rules", icon=":material/rule:", query_params=families)
 
 
 DRAWERS: Mapping[str, Sequence[Callable[[Listed, Session], None]]] = {"rules": (_rules,)}

@@ -10,7 +10,6 @@ OLDER = {
     "explore": ("Explore", ":material/filter_alt:"),
     "history": ("History", ":material/history:"),
     "start": ("Start", ":material/flag:"),
-    "rules": ("Rules", ":material/rule:"),
     "entities": ("Entities", ":material/group_work:"),
     "llm_filter": ("LLM filter", ":material/forum:"),
     "tune": ("Tune", ":material/tune:"),

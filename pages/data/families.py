@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -46,6 +47,7 @@ AT_ONCE = 5_000  # chunks: of more, families are looked for as a job (700 take .
 SLOTS, TEMPLATE, MODEL = "what the titles differ in", "its template", "a language model"
 POLICIES = {"": "as proposed", "strict": "always asked for", "named": "only where a question names one"}
 ANSWERS, JOURNAL = "data.answers", "rule-answers.jsonl"
+MEASURES = {"SetP": "Precision", "SetR": "Recall", "SetF": "F₁"}  # of the kept list
 FRESH = ("new", "replaces a rule")
 
 
@@ -256,7 +258,7 @@ def _table(session: Session, study: Study) -> int:
     return at
 
 
-def _share(name: str, meaning: str) -> object:
+def _share(name: str, meaning: str) -> Any:
     return st.column_config.NumberColumn(name, help=meaning, format="%.0f %%", width=max(90, 7 * len(name)))
 
 
@@ -273,6 +275,11 @@ class Line:
     reason: str
     previews: tuple[Preview, ...]
 
+    @property
+    def admits(self) -> int:
+        """How many questions it admits."""
+        return sum(one.verdict.satisfied for one in self.previews)
+
     def right(self, min_grade: int, relevant: bool) -> str:
         """Of the questions the chunk is labelled relevant (irrelevant) for, how many the rule admits (drops)."""
         labelled = [one for one in self.previews if one.grade is not None and (one.grade >= min_grade) == relevant]
@@ -280,7 +287,7 @@ class Line:
 
 
 def _one(session: Session, study: Study, at: int) -> None:
-    """The family that is taken: who writes its rules and how strictly, what they do, and the press that applies them."""
+    """The family that is taken: who writes its rules, how strictly, what they do, and the press that applies them."""
     family, crowd = study.families[at], study.crowds[at]
     inert_text.show([Block("lead", (Run(family.name),))], key="data.family_name")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -320,7 +327,9 @@ def _written(
     """The rules that the chosen writer proposes, checked on the dev questions; None with the reason shown."""
     if writer == SLOTS:
         one = check(family, study.cases, study.k, session.min_grade)
-        lost = {wrong.chunk_id: f"drops it where it is relevant: {wrong.query_id}, {wrong.reason}" for wrong in one.wrong}
+        lost = {
+            wrong.chunk_id: f"drops it where it is relevant: {wrong.query_id}, {wrong.reason}" for wrong in one.wrong
+        }
         reasons = {**dict(family.without), **lost}
         accepted = {identity: rule for identity, rule in family.rules.items() if identity not in lost}
         return Checked(accepted, tuple(Refusal(identity, "slots", reason) for identity, reason in reasons.items()))
@@ -348,9 +357,7 @@ def _lines(chunks: Sequence[Chunk], checked: Checked, cases: Sequence[Case]) -> 
     return sorted(lines, key=lambda line: line.rule is not None)
 
 
-def _actions(
-    session: Session, study: Study, family: Family, chunks: Sequence[Chunk], lines: Sequence[Line]
-) -> None:
+def _actions(session: Session, study: Study, family: Family, chunks: Sequence[Chunk], lines: Sequence[Line]) -> None:
     """What applying does to the dev questions, and the presses that apply or take away."""
     fresh: dict[str, Rule | None] = {line.chunk.id: line.rule for line in lines if line.state in FRESH}
     standing: dict[str, Rule | None] = {chunk.id: None for chunk in chunks if chunk.query_must is not None}
@@ -383,16 +390,17 @@ def _actions(
         if changes and study.listed and any(case.grades for case in study.cases):
             now, then = (_measured(session, study, rules_then).summary for rules_then in ({}, changes))
             words = "with these applied" if fresh else "with these taken away"
-            for measure in SET_MEASURES[:3]:
+            for measure in SET_MEASURES[: len(MEASURES)]:
                 st.metric(
-                    f"{measure.name} at {study.k}",
+                    f"{MEASURES[measure.name]} at {study.k}",
                     figure(now.means, measure.name),
                     f"{figure(then.means, measure.name)} {words}",
                     delta_color="off",
                     delta_arrow="off",
                     width=210,
-                    help=f"Rules with refill; macro over {now.queries_scored} of {now.queries_total} dev questions. "
-                    "Higher is better.",
+                    help=f"{measure.name} of the kept list, rules with refill; macro "
+                    f"over {now.queries_scored} of {now.queries_total} dev "
+                    "questions. Higher is better.",
                 )
 
 
@@ -428,7 +436,9 @@ def _proposals(lines: Sequence[Line], min_grade: int, questions: int) -> Line:
         {
             "state": [line.state for line in lines],
             "title": _tails([line.chunk.title or line.chunk.id for line in lines]),
-            **({"admits": [sum(one.verdict.satisfied for one in line.previews) for line in lines]} if questions else {}),
+            **(
+                {"admits": [sum(one.verdict.satisfied for one in line.previews) for line in lines]} if questions else {}
+            ),
             **{name: [line.right(min_grade, relevant) for line in lines] for name, relevant in labels.items()},
             "rule": ["" if line.rule is None else line.rule.as_json() for line in lines],
             "reason": [line.reason for line in lines],
@@ -443,10 +453,14 @@ def _proposals(lines: Sequence[Line], min_grade: int, questions: int) -> Line:
             "title": st.column_config.TextColumn("title", width=190),
             "admits": st.column_config.NumberColumn("admits", help=f"Questions of {questions} it admits", width=66),
             "relevant kept": st.column_config.TextColumn(
-                "relevant kept", help="Of the questions the chunk is labelled relevant for. Higher is better.", width=104
+                "relevant kept",
+                help="Of the questions it is labelled relevant for. Higher is better.",
+                width=104,
             ),
             "irrelevant dropped": st.column_config.TextColumn(
-                "irrelevant dropped", help="Of the questions it is labelled irrelevant for. Higher is better.", width=130
+                "irrelevant dropped",
+                help="Of the questions it is labelled irrelevant for. Higher is better.",
+                width=130,
             ),
         },
         alt=f"{len(lines)} proposed rules with state, title, what they admit and the reason where one is not applied",
@@ -538,9 +552,7 @@ def _asked(session: Session, study: Study, chunks: Sequence[Chunk], settings: Mo
     try:
         with who.doing(ASK_MODEL, session.project.name):
             client = Client(endpoint_of(settings))
-            made = generate_rules(
-                chunks, client, settings.model, resources.workspace() / JOURNAL, progress=draw_bar
-            )
+            made = generate_rules(chunks, client, settings.model, resources.workspace() / JOURNAL, progress=draw_bar)
     except (WinnowError, OSError) as error:
         say.problem("The model could not be asked.", str(error))
         return None

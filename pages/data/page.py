@@ -1,5 +1,6 @@
 """Data: what is in the project's source, how did it get there, and which families crowd out answers?"""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -149,22 +150,21 @@ def draw_source(session: Session) -> None:
             return
     shown = numbers_of(session)
     numbers.figures(shown)
-    sections = [CHUNKS, NUMBERS, FAMILIES, RULES, *((WORDS, DOCUMENTS) if summary is not None else ())]
+    sections: dict[str, Callable[[], None]] = {
+        CHUNKS: lambda: chunks.show(session, shown),
+        NUMBERS: lambda: numbers.show(shown),
+        FAMILIES: lambda: families.show(session),
+        RULES: lambda: rules.show(session),
+    }
+    if summary is not None:
+        sections[WORDS] = lambda: words.show(session)
+        sections[DOCUMENTS] = lambda: documents.show(session, summary, shown)
+    if st.query_params.get("section") in sections:  # of a link; it leaves the address with the first drawing
+        st.session_state[SECTION] = st.query_params["section"]
     if st.session_state.get(SECTION) not in sections:
-        st.session_state[SECTION] = sections[0]
-    section = st.segmented_control("Section", sections, required=True, key=SECTION, label_visibility="collapsed")
-    if section == NUMBERS:
-        numbers.show(shown)
-    elif section == FAMILIES:
-        families.show(session)
-    elif section == RULES:
-        rules.show(session)
-    elif section == WORDS:
-        words.show(session)
-    elif section == DOCUMENTS and summary is not None:
-        documents.show(session, summary, shown)
-    else:
-        chunks.show(session, shown)
+        st.session_state[SECTION] = CHUNKS
+    section = st.segmented_control("Section", list(sections), required=True, key=SECTION, label_visibility="collapsed")
+    sections[section or CHUNKS]()
 
 
 def standing(session: Session) -> Summary | None:

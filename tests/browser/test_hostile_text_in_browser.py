@@ -168,47 +168,26 @@ def label_exchange(page, world):
         yield
 
 
-def rules_families(page, world):
-    open_rules(page, world)
-    open_list(page, "Family")
+def families(page, world):
+    open_place(page, world.link("data", project=LIVE, section="Families"), "[data-testid=stMetric]")
+    open_list(page, "Rules from")
     yield
-    apply = page.get_by_role("button", name=re.compile("Apply \\d+ rules"))
-    for row in range(5):
-        click_row(page, row, page.get_by_test_id("stDataFrame").first)
-        yield
+    apply = page.get_by_role("button", name=re.compile("^Apply \\d+ rules"))
+    if apply.count():
+        apply.click()
         settle(page)
-        if apply.count():
-            break
-    apply.click()
-    settle(page)
-    yield
-    view(page, "Batches")
-    yield
-
-
-def open_rules(page, world):
-    open_place(page, world.link("rules"), "[data-testid=stMetric]")
-    page.get_by_role("combobox", name="Collection").click()
-    page.get_by_role("option", name=re.compile(f"^{LIVE}")).click()
-    settle(page)
-
-
-def rules_beside(page, world):
-    open_rules(page, world)
-    view(page, "Beside a query")
-    for text in world.texts[:4]:
-        fill(page, "Why not this chunk?", text[:300])
         yield
-    for row in range(4):
-        click_row(page, row)
-        yield
-
-
-def rules_lint(page, world):
-    open_rules(page, world)
+    view(page, "Rules")
+    yield
     view(page, "Lint")
     for row in range(3):
         click_row(page, row)
+        yield
+    view(page, "Edit one")
+    open_list(page, "Chunk")
+    yield
+    for text in world.texts[:4]:
+        fill(page, "Try a question", text[:300])
         yield
 
 
@@ -389,9 +368,7 @@ PLACES = {
     "Labels: agreement": label_agreement,
     "Labels: audit": label_audit,
     "Labels: import and export": label_exchange,
-    "Rules: families": rules_families,
-    "Rules: beside a query, why not": rules_beside,
-    "Rules: lint": rules_lint,
+    "Data: families and rules": families,
     "Tune": tune,
     "Headroom": headroom,
     "Entities": entities,

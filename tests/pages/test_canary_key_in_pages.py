@@ -11,8 +11,8 @@ import time
 import pytest
 
 import tests.small_rules as small_rules
-from pages.components.rules_written import JOURNAL
 from pages.components.tuning_set import SET
+from pages.data.families import JOURNAL
 from rag_core.llm import client as client_module
 from rag_core.llm import ladder
 from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
@@ -149,13 +149,13 @@ def run_and_look(walk, app):
 
 
 @pytest.mark.parametrize("faults", BOTH)
-def test_the_rules_page_never_shows_the_key(walk, open_app, workspace, faults):
+def test_rules_that_a_model_writes_never_show_the_key(walk, open_app, workspace, faults):
     small_rules.build(workspace)
-    app = open_app()
-    app.session_state["rules.collection"] = small_rules.NAME
-    app.switch_page("pages/rules.py").run()
-    app.selectbox(key="rules.by").set_value("a language model").run()
+    app = open_app(project=small_rules.NAME)
+    app.session_state["data.section"] = "Families"
+    app.switch_page("pages/data/page.py").run()
+    app.selectbox(key="data.writer").set_value("a language model").run()
     for _ in walk.through(faults):
         (workspace / JOURNAL).unlink(missing_ok=True)
-        walk.look(app.button(key="rules.ask").click().run())
+        walk.look(app.button(key="data.ask").click().run())
     assert walk.places() == set()

@@ -3,19 +3,14 @@
 import shutil
 import sys
 from pathlib import Path
-from threading import Event
 
 import pytest
 
-from pages.components import jobs
 from pages.components.choice import added, working_copy
 from rag_core.evaluate.sets import SHIPPED
-from rag_core.project.deeds import INGEST, Deed
-from rag_core.roles import Person
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 
-import small_rules
 
 from tests.pages.walking import go, sane
 
@@ -27,7 +22,6 @@ SET_PAGES = {
     "compare": "compare.eval_set",
     "headroom": "tuning.set.widget",
 }
-COLLECTION_PAGES = {"rules": "rules.collection", "explore": "explore.collection"}
 EVERY_RUN = ("explore", "tune")
 
 
@@ -41,39 +35,6 @@ def test_an_eval_set_chosen_on_a_page_is_selected_on_every_other(open_app, page)
     for other, key in SET_PAGES.items():
         app = go(app, other)
         assert (other, app.selectbox(key=key).value) == (other, wanted)
-
-
-def test_the_labelled_queries_of_rules_are_the_eval_set_of_all_pages(open_app, workspace):
-    small_rules.build(workspace)
-    app = go(open_app(collection=small_rules.NAME), "rules")
-    key = f"rules.eval_set.{small_rules.NAME}"
-    sane(app.selectbox(key=key).set_value("").run(timeout=120))
-    assert app.selectbox(key=key).value == ""
-    sane(app.selectbox(key=key).set_value(small_rules.NAME).run(timeout=120))
-    assert app.session_state["choice.eval_set"] == small_rules.NAME
-
-
-@pytest.mark.parametrize("page", COLLECTION_PAGES)
-def test_a_collection_chosen_on_a_page_is_selected_on_every_other(open_app, workspace, page):
-    small_rules.build(workspace)
-    app = go(open_app(), page)
-    if (
-        app.selectbox(key=COLLECTION_PAGES[page]).value == small_rules.NAME
-    ):  # the only one there: shown, nobody chose it
-        app = go(go(app, "start"), page, collection=small_rules.NAME)
-    else:
-        sane(app.selectbox(key=COLLECTION_PAGES[page]).set_value(small_rules.NAME).run(timeout=120))
-    for other, key in COLLECTION_PAGES.items():
-        app = go(app, other)
-        assert (other, app.selectbox(key=key).value) == (other, small_rules.NAME)
-
-
-def test_recorded_lists_chosen_on_explore_stand_though_a_collection_was_chosen(open_app, workspace):
-    small_rules.build(workspace)
-    app = open_app(collection=small_rules.NAME)
-    sane(app.selectbox(key="explore.collection").set_value("").run())
-    app = go(go(app, "rules"), "explore")
-    assert app.selectbox(key="explore.collection").value == ""
 
 
 def test_a_pipeline_chosen_on_explore_is_the_one_of_compare_and_evaluate(open_app):
@@ -133,18 +94,12 @@ def test_one_more_pipeline_takes_the_place_of_an_older_working_copy_or_of_the_la
     assert added(["a", "b"], "a", 2) == ("a", "b")
 
 
-@pytest.mark.parametrize("page", ["tune", "rules"])
-def test_a_title_changed_in_its_file_is_shown_and_a_set_that_cannot_be_read_leaves_the_others(
-    open_app, workspace, page
-):
-    small_rules.build(workspace)
+def test_a_title_changed_in_its_file_is_shown_and_a_set_that_cannot_be_read_leaves_the_others(open_app, workspace):
     mine = workspace / "eval_sets" / "mine"
     shutil.copytree(SHIPPED / "adaptive-short", mine)
     meta = (mine / "meta.yaml").read_text()
     (mine / "meta.yaml").write_text(meta.replace("title: ", "title: Mine, "))
-    app = open_app()
-    app.session_state["choice.collection"] = small_rules.NAME
-    app = go(app, page)
+    app = go(open_app(), "tune")
 
     def titles():
         shown = next(box for box in app.selectbox if box.label == "Eval set")
@@ -157,16 +112,3 @@ def test_a_title_changed_in_its_file_is_shown_and_a_set_that_cannot_be_read_leav
     (mine / "meta.yaml").write_text("title: [")
     sane(app.run(timeout=120))
     assert titles() == ["Seven short lists for the adaptive cut"]
-
-
-def test_a_collection_that_a_job_builds_stays_chosen_until_the_job_is_over(open_app, words):
-    ready = Event()
-    jobs.start("Ingesting documents", lambda progress: ready.wait(300), Deed(INGEST, Person("me", "admin"), "mine"))
-    job = jobs.current()
-    try:
-        assert "is not here" not in words(go(open_app(), "rules", collection="mine"))
-    finally:
-        ready.set()
-        assert job.over.wait(60)
-        jobs.put_away()
-    assert "The chosen collection is not here" in words(go(open_app(), "rules", collection="mine"))

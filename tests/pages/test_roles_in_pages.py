@@ -97,8 +97,9 @@ def test_a_page_that_forgets_to_ask_still_cannot_write_labels(as_person, workspa
 
 
 CHANGES = {
-    "rules": "from pages.components import rules_store\nrules_store.undo('none', 1)\n"
-    "import streamlit as st\nst.text(st.session_state['rules.failed'])",
+    "rules": "from pages.data import rules\nfrom rag_core.project.project import open_project\n"
+    "from rag_core.workspace import resolve_workspace\nrules.undo(open_project('demo', resolve_workspace()), 1)\n"
+    "import streamlit as st\nst.text(st.session_state[rules.FAILED])",
     "questions": "from pages.questions import change\nchange.act(lambda: 1, str)\n"
     "import streamlit as st\nst.text(st.session_state['questions.problem'])",
     "ingest": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"

@@ -1,0 +1,270 @@
+"""Families and rules of Data through AppTest: proposals and their verdicts, apply and undo, editing one, lint."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from rag_core.index.collection import open_collection
+from rag_core.project.intake import begin_project, take_lists
+from rag_core.rules.parsing import read_rule
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
+
+import small_rules
+
+LOST = {"contain": "halberd"}
+
+
+def opened(open_app, section="Families", project=small_rules.NAME):
+    app = open_app(project=project)
+    app.query_params["section"] = section
+    app.session_state["data.k"] = 5
+    return ran(app.switch_page("pages/data/page.py").run(timeout=120))
+
+
+def ran(app):
+    assert not app.exception, [error.value for error in app.exception]
+    return app
+
+
+@pytest.fixture
+def built(workspace):
+    """The small collection; its questions are all dev, so that what is checked can be told by hand."""
+    small_rules.build(workspace)
+    declare_dev(workspace)
+    return workspace
+
+
+def declare_dev(workspace):
+    path = workspace / "eval_sets" / small_rules.NAME / "queries.jsonl"
+    rows = [{**json.loads(line), "split": "dev"} for line in path.read_text().splitlines()]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    (path.parent / "project.yaml").write_text("version: 1\nsplit: {from: declared}\n")
+
+
+@pytest.fixture
+def families(built, open_app):
+    return opened(open_app)
+
+
+def section(app, name, key="data.section"):
+    return ran(app.segmented_control(key=key).set_value(name).run())
+
+
+def frame(app, column):
+    return next(one.value for one in app.dataframe if column in one.value.columns)
+
+
+def click(app, label):
+    return ran(next(one for one in app.button if one.label == label).click().run())
+
+
+def stored(workspace, chunk_id):
+    chunks = open_collection(workspace, small_rules.NAME).chunks
+    return read_rule(next(chunk.query_must for chunk in chunks if chunk.id == chunk_id))
+
+
+def with_rule(figures, app):
+    return figures(app)["with a rule"][0]
+
+
+def test_a_family_stands_with_its_slot_and_its_share_of_the_places(families):
+    [row] = frame(families, "family").to_dict("records")
+    assert row["carry rules"] == "0 of 6"
+    assert row["differs in"] == "armor class (6)"
+    assert row["proposed"] == 6
+    assert 40 < row["not relevant"] < row["places taken"] < 100
+
+
+def test_every_proposal_has_its_verdict_on_every_question_before_anything_is_stored(families, built):
+    proposals = frame(families, "irrelevant dropped").set_index("title")
+    assert list(proposals["state"]) == ["new"] * 6
+    assert proposals.loc["… Armor Class 6", "relevant kept"] == "1 of 1"
+    assert proposals.loc["… Armor Class 5", "irrelevant dropped"] == "1 of 1"
+    assert len(frame(families, "because")) == 3
+    assert stored(built, "cleric-6") is None
+
+
+def test_apply_stores_the_rules_as_one_batch_and_undo_takes_them_back(families, built, words, figures):
+    assert with_rule(figures, families) == "0 (0%)"
+    click(families, "Apply 6 rules")
+    assert "Batch 1 is stored: 6 chunks" in words(families)
+    assert with_rule(figures, ran(families.run())) == "6 (75%)"
+    assert frame(families, "family")["with rules"][0] < 10
+    assert "ac 6" in repr(stored(built, "cleric-6")).lower() or "armor class 6" in repr(stored(built, "cleric-6"))
+    click(families, "Undo batch 1")
+    assert with_rule(figures, ran(families.run())) == "0 (0%)"
+    assert stored(built, "cleric-6") is None
+
+
+def test_all_families_are_applied_with_one_press(families, built, words):
+    click(families, "Apply all that lose no answer (6 rules)")
+    assert "Batch 1 is stored: 6 chunks" in words(families)
+    assert stored(built, "cleric-8") is not None
+
+
+def test_the_effect_on_the_questions_is_shown_before_applying_and_comes_true(families, figures):
+    now, then = figures(families)["Precision at 5"]
+    click(families, "Apply 6 rules")
+    after = figures(families)["Precision at 5"][0]
+    assert then == f"{after} with these applied"
+    assert float(after) > float(now)
+
+
+def test_the_rules_of_a_family_can_be_taken_away_and_brought_back(families, built):
+    click(families, "Apply 6 rules")
+    click(families, "Take away 6 rules")
+    assert stored(built, "cleric-6") is None
+    section(families, "Rules")
+    assert list(frame(families, "batch")["batch"]) == [2, 1]
+    click(families, "Undo this batch")
+    assert list(frame(families, "batch")["state"]) == ["undone", "stands"]
+    assert stored(built, "cleric-6") is not None
+
+
+@pytest.mark.parametrize("writer", ["what the titles differ in", "its template"])
+def test_a_proposal_that_loses_an_answer_is_not_applied_and_says_why(built, open_app, writer):
+    labels = built / "eval_sets" / small_rules.NAME / "qrels.tsv"
+    labels.write_text(labels.read_text() + "shield\tcleric-4\t1\n")
+    app = opened(open_app)
+    ran(app.selectbox(key="data.writer").set_value(writer).run())
+    proposals = frame(app, "irrelevant dropped").set_index("title")
+    assert proposals["state"].to_dict() == {
+        "… Armor Class 4": "not applied",
+        **{f"… Armor Class {one}": "new" for one in (3, 5, 6, 7, 8)},
+    }
+    assert "relevant: shield" in proposals.loc["… Armor Class 4", "reason"]
+    click(app, "Apply 5 rules")
+    assert stored(built, "cleric-4") is None
+
+
+def test_labels_of_held_out_questions_check_nothing(built, open_app):
+    path = built / "eval_sets" / small_rules.NAME / "queries.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("\n".join(json.dumps({**row, "split": "test" if row["id"] == "shield" else "dev"}) for row in rows))
+    labels = path.with_name("qrels.tsv")
+    labels.write_text(labels.read_text() + "shield\tcleric-4\t1\n")
+    app = opened(open_app)
+    assert set(frame(app, "irrelevant dropped")["state"]) == {"new"}
+    assert len(frame(app, "because")) == 2
+
+
+def answer_with(httpserver, *rules):
+    """A model that answers every call with these rules, one per chunk."""
+    entries = [{"number": number, "query_must": rule} for number, rule in enumerate(rules, 1)]
+    message = {"content": json.dumps({"rules": entries})}
+    body = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "model": "small-model"}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(body)
+
+
+def test_a_model_writes_rules_that_are_checked_and_is_not_asked_twice(built, open_app, httpserver, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("OPENAI_MODEL", "small-model")
+    good = [
+        {"contain_one_of": [["cleric", "druid", "monk"], [f"ac {armor}", f"armor class {armor}"]]}
+        for armor in (3, 4, 5)
+    ]
+    answer_with(httpserver, *good, {"contain": "halberd"}, {"contains": "x"}, None)
+    app = opened(open_app)
+    ran(app.selectbox(key="data.writer").set_value("a language model").run())
+    click(app, "Ask for 6 rules (1 calls)")
+    proposals = frame(app, "irrelevant dropped")
+    assert list(proposals["state"]) == ["not applied", "not applied", "new", "new", "new"]
+    assert "labelled relevant: six" in proposals["reason"][0]
+    assert "'contains'" in proposals["reason"][1]
+    click(app, "Ask for 6 rules (1 calls)")
+    assert len(httpserver.log) == 1
+    click(app, "Apply 3 rules")
+    assert stored(built, "cleric-6") is None
+    assert stored(built, "cleric-5").contain_one_of[1] == ("ac 5", "armor class 5")
+
+
+def edit(app, chunk_id, text, key="data.rule_chunk"):
+    app.session_state[key] = chunk_id
+    ran(app.run())
+    ran(app.text_area[0].set_value(text).run())
+
+
+def test_a_rule_is_tried_on_a_question_as_it_is_typed_and_stores_nothing(built, open_app):
+    app = section(opened(open_app, "Rules"), "Edit one", "data.rules_view")
+    ran(app.text_input(key="data.rule_question").set_value("a halberd").run())
+    edit(app, "cleric-5", '{"contain": "halberd"}')
+    assert stored(built, "cleric-5") is None
+    assert app.text_area[0].value == '{"contain": "halberd"}'
+
+
+@pytest.mark.parametrize(
+    ("chunk", "text", "said"),
+    [
+        ("cleric-5", '{"contains": "x"}', "'contains'"),
+        ("cleric-5", "{", "JSON"),
+        ("cleric-6", '{"contain": "halberd"}', "labelled relevant: six"),
+        ("cleric-5", "", "the rule is the stored one already"),
+    ],
+)
+def test_a_rule_that_cannot_be_stored_is_said_in_a_sentence(built, open_app, words, chunk, text, said):
+    app = section(opened(open_app, "Rules"), "Edit one", "data.rules_view")
+    edit(app, chunk, text)
+    click(app, "Save this rule")
+    assert "Nothing was stored." in words(app)
+    assert said in words(app)
+    assert stored(built, chunk) is None
+
+
+def test_a_saved_rule_is_a_batch_that_can_be_undone(built, open_app):
+    app = section(opened(open_app, "Rules"), "Edit one", "data.rules_view")
+    edit(app, "cleric-5", '{"contain": "halberd"}')
+    click(app, "Save this rule")
+    assert stored(built, "cleric-5").contain == "halberd"
+    click(app, "Undo batch 1")
+    assert stored(built, "cleric-5") is None
+
+
+def test_lint_names_every_rule_that_drops_a_relevant_chunk(workspace, open_app, words):
+    small_rules.build(workspace, rule=LOST)
+    declare_dev(workspace)
+    app = section(opened(open_app, "Rules"), "Lint", "data.rules_view")
+    assert "1 rules drop a chunk labelled relevant" in words(app)
+    row = frame(app, "severity").to_dict("records")[0]
+    assert (row["severity"], row["kind"], row["question"]) == ("✕ error", "drops relevant", "three")
+
+
+def test_without_questions_families_are_named_by_size_and_applied(workspace, open_app, words):
+    small_rules.build(workspace)
+    (workspace / "eval_sets" / small_rules.NAME / "queries.jsonl").unlink()
+    (workspace / "eval_sets" / small_rules.NAME / "qrels.tsv").unlink()
+    app = opened(open_app)
+    assert "places taken" not in frame(app, "family").columns
+    click(app, "Apply 6 rules")
+    assert stored(workspace, "cleric-6") is not None
+    assert "is not checked" in words(section(section(app, "Rules"), "Lint", "data.rules_view"))
+
+
+def test_rules_of_recorded_lists_lie_over_them(workspace, open_app, jsonl, figures):
+    hits = [
+        {"id": chunk.id, "title": chunk.title, "text": chunk.text, "distance": at / 10}
+        for at, chunk in enumerate(small_rules.chunks(), 1)
+    ]
+    before = jsonl({"id": "q", "query": "a cleric hits armor class 6", "candidates": hits, "labels": {"cleric-6": 2}})
+    project = take_lists(begin_project(workspace, "taken"), before, "lists.jsonl")
+    app = opened(open_app, project="taken")
+    click(app, "Apply all that lose no answer (6 rules)")
+    assert with_rule(figures, ran(app.run())) == "6 (75%)"
+    assert (project.folder / "lists.jsonl").read_bytes() == before
+    click(app, "Undo batch 1")
+    assert with_rule(figures, ran(app.run())) == "0 (0%)"
+
+
+def test_foreign_titles_reach_no_markdown(families):
+    for name in ("Families", "Rules", "Chunks"):
+        section(families, name)
+        assert not [one for one in families.markdown if "foreign.invalid" in one.value]
+
+
+@pytest.mark.slow
+def test_the_demo_opens_with_its_rules_and_what_they_save(open_app, figures):
+    app = opened(open_app, project="rulebook")
+    assert with_rule(figures, app) == "138 (20%)"
+    assert frame(app, "family")["carry rules"][0] == "84 of 84"
