@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from rag_core.stage import Stage, made_by_cut, setting
 from rag_core.text import STOP_WORDS, counted, words
-from rag_core.types import Candidates, Drop, Hit, Step
+from rag_core.types import Candidates, Drop, Step
 
 _JOINTS = re.compile(r"[?;,.!]|\b(?:and|or|versus|vs|as well as|but also)\b", re.IGNORECASE)
 
@@ -57,8 +58,12 @@ class Coverage(Stage):
         parts = parts_of(candidates.query.text)
         if len(parts) < 2:
             return candidates, {"parts": len(parts), "taken_back": 0}
-        held = [(hit, _words_of(hit)) for hit in candidates.hits]
-        fallen = [(drop, _words_of(drop.hit)) for drop in candidates.drops if made_by_cut(drop)]
+        held = [(hit, _words_of(hit.chunk.title, hit.chunk.text)) for hit in candidates.hits]
+        fallen = [
+            (drop, _words_of(drop.hit.chunk.title, drop.hit.chunk.text))
+            for drop in candidates.drops
+            if made_by_cut(drop)
+        ]
         open_parts = [part for part in parts if not any(_share(part, found) >= self.share for _, found in held)]
         best = [drop for part in open_parts if (drop := self._best(part, fallen)) is not None]
         back = {drop.hit.key: drop for drop in best}
@@ -82,8 +87,9 @@ class Coverage(Stage):
         return replace(candidates, hits=tuple(hits), drops=drops)
 
 
-def _words_of(hit: Hit) -> frozenset[str]:
-    return frozenset(words(f"{hit.chunk.title} {hit.chunk.text}"))
+@lru_cache(maxsize=1024)  # a slider asks for the same question's chunks at every position
+def _words_of(title: str, text: str) -> frozenset[str]:
+    return frozenset(words(f"{title} {text}"))
 
 
 def _share(part: frozenset[str], found: frozenset[str]) -> float:

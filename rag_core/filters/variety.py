@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from rag_core.stage import Filter, Judgement, setting
@@ -25,8 +26,9 @@ class _Text:
     numbers: tuple[float, ...]
 
 
-def _read(hit: Hit) -> _Text:
-    tokens = tokenize(hit.chunk.text)
+@lru_cache(maxsize=1024)  # a slider asks for the same question's chunks at every position
+def _read(chunk_text: str) -> _Text:
+    tokens = tokenize(chunk_text)
     words = [token.text for token in tokens]
     runs = {tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1))} if words else set()
     return _Text(frozenset(runs), tuple(token.value for token in tokens if token.value is not None))
@@ -55,7 +57,7 @@ class Deduplicate(Filter):
         kept: list[tuple[Hit, _Text]] = []
         reasons: list[Reason | None] = []
         for hit in candidates.hits:
-            text = _read(hit)
+            text = _read(hit.chunk.text)
             twin, likeness = self._twin(text, kept)
             reasons.append(None if twin is None else self._reason(twin, likeness))
             if twin is None:
@@ -99,7 +101,7 @@ class Diversity(Filter):
         The rank score falls evenly from 1 to 1/n, so that any kind of list will do; likeness is the greatest Jaccard
         similarity of word triples to a chunk already chosen. Carbonell and Goldstein 1998. Of equals the first.
         """
-        texts = [_read(hit).shingles for hit in hits]
+        texts = [_read(hit.chunk.text).shingles for hit in hits]
         left, order = list(range(len(hits))), []
         likest = [0.0] * len(hits)
         while left:

@@ -37,7 +37,7 @@ from rag_core.types import RANKS, Candidates, Hit, Metric
 
 Bools = NDArray[np.bool_]
 Progress = Callable[[int, int], None]
-"""Called with (done, total) positions of a knob that runs plainly; one that raises ends it."""
+"""Called with (done, total) of a dear knob, questions or positions; one that raises ends it."""
 
 _ALL = 10**9  # more than any list holds
 _POSITIONS = 160
@@ -531,28 +531,34 @@ def _plainly(
     """The twin: the stages from the knob on, run at every position on lists that the stages in front gave once."""
     starts = captures.after(pipeline.stages[:stage]).starts
     reach = max(one.reach for one in pipeline.stages)  # live, a refill reads on where the source stopped
-    asked = [pipeline.stages[stage].settled(start) for start in starts]
     figures = np.full((4, len(starts), len(positions)), np.nan)
-    kept: list[frozenset[str]] = []
+    kept: list[frozenset[str]] = [frozenset() for _ in variants]
+    refused = np.array([one is None for one in variants])
     refusal: InputError | None = None
-    for at, (value, variant) in enumerate(zip(positions.tolist(), variants, strict=True)):
-        results: list[Candidates] = []
-        try:
-            for start, ready in zip(starts, asked, strict=True) if variant is not None else ():
-                less = setting == "depth" and isinstance(ready, Source)
-                before = _shallower(start, ready, int(value), reach) if less else start
-                results.append(Pipeline((_changed(ready, setting, value), *pipeline.stages[stage + 1 :]))(before))
-        except InputError as error:
-            refusal, results = error, []
-        kept.append(frozenset(kept_ids(results[sight])) if results and sight is not None else frozenset())
-        for place, (result, case) in enumerate(zip(results, captures.cases, strict=False)):
-            scores = score(kept_ids(result), case.grades, case.relevant_total, captures.min_grade, SET_MEASURES)
+    # all positions of a question in a row: what stages remember of its texts serves them all
+    for place, (start, case) in enumerate(zip(starts, captures.cases, strict=True)):
+        ready = pipeline.stages[stage].settled(start)
+        for at in np.flatnonzero(~refused).tolist():
+            less = setting == "depth" and isinstance(ready, Source)
+            variant = _changed(ready, setting, float(positions[at]))
+            try:
+                before = _shallower(start, ready, int(positions[at]), reach) if less else start
+                result = Pipeline((variant, *pipeline.stages[stage + 1 :]))(before)
+            except InputError as error:
+                refused[at], refusal = True, error
+                continue
+            ids = kept_ids(result)
+            scores = score(ids, case.grades, case.relevant_total, captures.min_grade, SET_MEASURES)
             shares = [scores.values[measure.name] for measure in SET_MEASURES]
             figures[:, place, at] = [*(np.nan if one is None else one for one in shares), scores.kept]
+            if place == sight:
+                kept[at] = frozenset(ids)
         if progress is not None:
-            progress(at + 1, len(positions))
-    if refusal is not None and np.isnan(figures[3]).all():
+            progress(place + 1, len(starts))
+    if refusal is not None and refused.all():
         raise refusal
+    figures[:, :, refused] = np.nan
+    kept = [frozenset() if gone else one for one, gone in zip(kept, refused.tolist(), strict=True)]
     rows = () if sight is None else _rows(captures, sight)
     rows += tuple(sorted(frozenset().union(*kept).difference(rows)))
     table = np.array([[row in one for one in kept] for row in rows], dtype=bool).reshape(len(rows), len(positions))
