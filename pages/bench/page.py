@@ -196,6 +196,7 @@ def bench() -> None:
             selected=st.session_state.get(SELECTED, ""),
             notice=st.session_state.pop(NOTICE, ""),
             acks=st.session_state.get(ACKS, {}),
+            grabbed=st.session_state.get(GRABBED),
         )
         component.show(payload, KEY, _happened)
         state.write_address()

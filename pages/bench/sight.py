@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from pages.bench import payload as wire
 from rag_core.errors import InputError
 from rag_core.evaluate.attribution import waterfall
 from rag_core.evaluate.experiment import Outcome
+from rag_core.evaluate.tally import labels_of
 from rag_core.filters.cut import Cut
 from rag_core.project.session import Figures, Session
 from rag_core.project.split import Split
@@ -23,7 +25,7 @@ from rag_core.stage import Pipeline, Stage
 from rag_core.tune.steps import Knob, StepFunction
 from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
 
-LOSSES = "losses"
+LOSSES, ONE = "losses", "one"
 SHOWN = 40
 """Rows of a list that are drawn at least; of a deeper one what is kept, relevant or cut is drawn too."""
 MOST_ROWS = 120
@@ -101,9 +103,17 @@ def payload_of(
     selected: str = "",
     notice: str = "",
     acks: Mapping[str, int] | None = None,
+    grabbed: tuple[int, str] | None = None,
 ) -> wire.Payload:
-    """The payload; `steps` holds per (place in A, setting) the knob and its step function, None where it is dear."""
+    """The payload; `steps` holds per (place in A, setting) the knob and its step function, None where it is dear.
+
+    `grabbed` is such a key too. The component counts the stages that are off, A's pipeline does not know them.
+    """
     rows, curve = _rows_and_curve(sight, steps) if "A" in sight.outcomes else ((), None)
+    index = [at for at, entry in enumerate(stages) if entry.on]
+    if curve is not None and curve.cut_stage is not None:
+        lines = tuple(replace(line, stage=index[line.stage]) for line in curve.lines)
+        curve = replace(curve, lines=lines, cut_stage=index[curve.cut_stage])
     return wire.Payload(
         version=version,
         pipelines=tuple(_pipe(side, sight) for side in sight.pipelines),
@@ -116,11 +126,12 @@ def payload_of(
         rows=rows,
         curve=curve,
         questions=tuple(wire.Question(case.query.id, case.query.text, case.query.tags) for case in sight.dev),
-        losses=_losses(sight) if lens == LOSSES else (),
+        losses=_losses(sight, index, zoom) if lens == LOSSES else (),
         filter=filter,
         selected=selected,
         notice=notice or sight.problem,
         acks=dict(acks or {}),
+        grabbed=None if grabbed is None or grabbed[0] >= len(index) else (index[grabbed[0]], grabbed[1]),
     )
 
 
@@ -281,23 +292,23 @@ def _in_sight(sight: Sight) -> wire.InSight | None:
     return wire.InSight(query.id, query.text, at + 1, len(ids), previous, following)
 
 
-def _losses(sight: Sight) -> tuple[wire.Loss, ...]:
-    """Where relevant chunks of the dev questions die in A, stage by stage."""
-    if "A" not in sight.figures:
+def _losses(sight: Sight, index: Sequence[int], zoom: str) -> tuple[wire.Loss, ...]:
+    """Where relevant chunks die in A, stage by stage: those of the dev questions, at zoom One of the one in sight."""
+    cases = [sight.case] if zoom == ONE and sight.case is not None else list(sight.dev)
+    if "A" not in sight.figures or not cases:
         return ()
-    (tally,) = sight.session.measure([sight.pipelines["A"]], sight.dev)
+    pipeline = sight.pipelines["A"]
+    (tally,) = sight.session.measure([pipeline], cases)
     fall = waterfall(tally)
     losses = [wire.Loss("search", fall.relevant, fall.lost_in_retrieval, 0)]
     left = fall.retrieved
-    for label, lost in fall.lost.items():
-        name = label.partition("#")[0]
+    for place, (label, stage) in enumerate(zip(labels_of(pipeline), pipeline.stages, strict=True)):
+        if label not in fall.lost or stage.kind in ("source", "rewrite"):
+            continue
         dropped = [row.dropped[label] for row in tally.queries if label in row.dropped]
         noise = sum(one.irrelevant + one.unjudged for one in dropped)
-        title = stage_class(name).title
-        if stage_class(name).kind in ("source", "rewrite"):
-            continue
-        losses.append(wire.Loss(title, left, lost, noise))
-        left -= lost
+        losses.append(wire.Loss(stage.title, left, fall.lost[label], noise, index[place]))
+        left -= fall.lost[label]
     return tuple(losses)
 
 
@@ -404,7 +415,8 @@ def _curve_of_cut(
         (hit for hit in before.hits if hit.distance is not None and not hit.origin),
         key=lambda hit: (hit.distance, hit.rank) if before.order is Order.FUSED else (0.0, hit.rank),
     )
-    reaching = [at[hit.chunk.id] for hit in judged if hit.chunk.id in at]
+    # a gap is one between neighbours: the chart ends where the rows do
+    reaching = [at[hit.chunk.id] for hit in takewhile(lambda hit: hit.chunk.id in at, judged)]
     settings = stage.settings()
     absolute = settings["relative_offset"] is None
     lines = []

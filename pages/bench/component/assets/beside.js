@@ -83,7 +83,9 @@ function curve(state, header, width, room) {
   const score = panel(width, heights[0], `${data.score_name} by rank`, "rank →", "", y, one.ticks, one.written);
   const every = Math.max(1, Math.ceil(points.length / 10));
   points.forEach((row, i) => { if (i % every === 0) score.append(svg("text", { class: "tick", x: x(i), y: heights[0] - BOTTOM + 15, "text-anchor": "middle" }, String(row.a.rank ?? i + 1))); });
-  score.append(svg("polyline", { class: "trail", points: points.map((row, i) => `${x(i)},${y(row.a.score)}`).join(" ") }));
+  // where rows of the list are left out, the line breaks
+  const joined = (i) => i > 0 && points[i].a.place === points[i - 1].a.place + 1;
+  score.append(svg("path", { class: "trail", d: points.map((row, i) => `${joined(i) ? "L" : "M"}${x(i).toFixed(1)} ${y(row.a.score).toFixed(1)}`).join("") }));
   const radius = Math.max(2.4, Math.min(5.5, ((width - LEFT - RIGHT) / last) * 0.36));
   const marks = points.map((row, i) => {
     const label = row.relevant === null ? "unjudged" : row.relevant ? "relevant" : "irrelevant";
@@ -186,6 +188,7 @@ function dashed(state, line, box, y, width, height) {
     node,
     paint() {
       const at = knobOf(state.header, line.stage, line.setting);
+      attribute(node, "visibility", at ? null : "hidden");
       if (!at) return;
       const held = state.drag && state.drag.stage === line.stage && state.drag.setting === line.setting;
       const value = held ? state.drag.value : at.knob.value;
