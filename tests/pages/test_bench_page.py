@@ -121,6 +121,23 @@ def demo_app(demo):
         yield app.run()
 
 
+def test_with_a_stage_off_the_dashed_lines_and_losses_name_the_cut_where_it_is_listed(demo):
+    whole = demo.pipeline("demo-tuned")
+    (cut,) = [at for at, stage in enumerate(whole.stages) if stage.is_cut]
+    off = [(1, whole.stages[1])]
+    pipeline = parse_pipeline([stage for at, stage in enumerate(whole.stages) if at != 1])
+    looked = sight.look(demo, {"A": pipeline, "B": demo.pipeline("fixed-15")}, "combat-2")
+    listed = sight.listed_stages(pipeline, off)
+    drawn = sight.payload_of(looked, listed, {}, version=1, zoom="one", lens="losses")
+    assert drawn.curve.cut_stage == cut
+    assert {line.stage for line in drawn.curve.lines} == {cut}
+    assert [loss.stage for loss in drawn.losses[1:]] == [cut]
+    lost = [row for row in drawn.rows if row.relevant and not row.a.kept]
+    assert drawn.losses[1].lost == len(lost)
+    reaching = [drawn.rows[at].a.place for at in drawn.curve.reaching]
+    assert reaching == list(range(len(reaching)))  # a gap of the chart is one between neighbours
+
+
 def test_what_a_knob_shows_is_what_the_plain_pipeline_gives(demo):
     pipeline = demo.pipeline("demo-tuned")
     ready, captures = demo.ready(pipeline), demo.captures(pipeline, demo.dev)
