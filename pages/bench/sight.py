@@ -399,7 +399,9 @@ def _curve(sight: Sight, kind: str, at: Mapping[str, int]) -> wire.Curve:
     if not any(isinstance(step.facts.get("cut"), Cut) for step in outcome.result.steps):
         return wire.Curve(score_name=name)
     before = outcome.start
-    for place, stage in enumerate(outcome.pipeline.stages):
+    # a run may put a search in front that the pipeline does not name: places count from the end
+    first = len(sight.pipelines["A"].stages) - len(outcome.pipeline.stages)
+    for place, stage in enumerate(outcome.pipeline.stages, first):
         after = stage.again(before)
         made = after.steps[-1].facts.get("cut") if after.steps else None
         if isinstance(made, Cut):
