@@ -15,7 +15,7 @@ from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.project.deeds import SAVE_PIPELINE
-from rag_core.project.session import Session
+from rag_core.project.session import Session, must_search
 from rag_core.spec import dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
 from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function, with_setting
@@ -229,11 +229,13 @@ def _steps(
     alone = session.captures(pipeline, [seen.case]) if seen.case is not None else None
     whole = every or alone
     assert whole is not None
+    # a refill behind a filter, or a hop, asks the source anew: no captured list says what it would bring
+    known = not (session.live and must_search(pipeline))
     found: dict[tuple[int, str], tuple[Knob, StepFunction | None]] = {}
     for knob in cheap_knobs(whole, ready, searched=session.live):
         grabbed = st.session_state.get(GRABBED) == (knob.stage, knob.setting)
         function = None
-        if not knob.dear or grabbed:
+        if known and (not knob.dear or grabbed):
             try:
                 function = step_function(whole, ready, knob.stage, knob.setting, knob.positions)
                 if alone is not None and seen.case is not None:
