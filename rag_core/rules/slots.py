@@ -221,12 +221,9 @@ def _alike(family: Family) -> bool:
 
 def rules_to_store(families: Iterable[Family], chunks: Iterable[Chunk], replacing: bool = False) -> dict[str, Rule]:
     """The families' rules for chunks that carry none that can be read; when `replacing`, for all their chunks."""
-    standing = (
-        {chunk.id for chunk in chunks if isinstance(read_rule(chunk.query_must), Rule)} if not replacing else set()
-    )
-    return {
-        identity: rule for family in families for identity, rule in family.rules.items() if identity not in standing
-    }
+    standing = {chunk.id for chunk in chunks if not replacing and isinstance(read_rule(chunk.query_must), Rule)}
+    proposed = {identity: rule for family in families for identity, rule in family.rules.items()}
+    return {identity: rule for identity, rule in proposed.items() if identity not in standing}
 
 
 def repeated_titles(chunks: Iterable[Chunk]) -> dict[str, tuple[str, ...]]:
@@ -255,9 +252,8 @@ class _Corpus:
     """The chunks with their titles in units, and what their texts say of words and of the labels of numbers."""
 
     def __init__(self, chunks: Sequence[Chunk], synonyms: Synonyms) -> None:
-        self.chunks = chunks = sorted(
-            chunks, key=lambda chunk: chunk.id
-        )  # the same families in whatever order they come
+        # By id, so that the families are the same in whatever order the chunks come.
+        self.chunks = chunks = sorted(chunks, key=lambda chunk: chunk.id)
         self.synonyms = {" ".join(words(value)): tuple(others) for value, others in synonyms.items()}
         self.rows = list(_rows(chunks))
         self.texts = [words(f"{chunk.title}\n{chunk.text}") for chunk in chunks]
