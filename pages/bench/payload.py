@@ -215,7 +215,7 @@ class Payload:
     filter: str = ""  # better | worse | same: which rows of the matrix are in sight
     selected: str = ""  # chunk id
     notice: str = ""  # one sentence: why a change was refused
-    below: int = 72  # pixels of the window that the page needs under the component
+    below: int = 132  # pixels of the window that the page needs under the component: the lever and the verdict
     acks: Mapping[str, int] = field(default_factory=dict)  # per browser tab, the last event that was taken in
     grabbed: tuple[int, str] | None = None  # the knob in the hand: stage, setting
 
