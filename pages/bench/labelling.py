@@ -11,13 +11,11 @@ import streamlit as st
 from pages.components import resources, who
 from pages.components.labels import annotator
 from rag_core.project.deeds import LABEL
-from rag_core.store.events import Event
+from rag_core.store.events import IN_SIGHT, Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Hit
 
-IN_SIGHT = "in sight"
-"""The sampler of such a label: nobody drew the pair, a person chose it with its verdict before their eyes."""
 STREAM, NEXT = "bench.labels.stream", "bench.labels.next"
 
 

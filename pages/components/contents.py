@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from pages import rail
@@ -22,6 +24,20 @@ FIRST = "explore"
 """The page at the root address until the Bench takes its place."""
 
 
+MOVED = {"label": "labels", "eval_sets": "questions", "corpus": "data"}
+"""Old addresses, which links of before may name, and the place that each became."""
+
+
+def _moved(place: rail.Place) -> Callable[[], None]:
+    """What runs at an old address: on to the place, with the project that the link named as a set or collection."""
+
+    def follow() -> None:
+        named = st.query_params.get("set") or st.query_params.get("collection") or st.query_params.get("project")
+        st.switch_page(place.script, query_params={"project": named} if named else {})
+
+    return follow
+
+
 def older() -> list[st.Page]:
     """The pages that have not moved into a place yet."""
     return [
@@ -33,4 +49,6 @@ def older() -> list[st.Page]:
 def pages() -> list[st.Page]:
     """Every page: the places that are there, settings, and the older ones."""
     places = [place.page(default=place.name == FIRST) for place in (*rail.PLACES, rail.SETTINGS) if rail.there(place)]
-    return [*places, *older()]
+    known = {place.name: place for place in rail.PLACES if rail.there(place)}
+    moved = [st.Page(_moved(known[new]), title=new, url_path=old) for old, new in MOVED.items() if new in known]
+    return [*places, *older(), *moved]

@@ -38,6 +38,7 @@ SIDE_WORDS = {"dev": "dev", "held_out": "held-out", "examples": "example", "stra
 FEW = 30  # held-out questions under which the page says that they decide little
 FIND, SIDE, PART, DONE, PROBLEM = "questions.find", "questions.side", "questions.part", "questions.done", change.PROBLEM
 ADD, TAGS, HELD_OUT, GUIDELINES, COPY, COMPARE = "Add", "Change", "Held out", "Guidelines", "Copy", "Compare"
+NARROW = "<style>@media (max-width: 1000px) {.st-key-questions-body [data-testid=stColumn] {min-width: 100%}}</style>"
 ROWS = 12  # of the table in sight beside the parts
 
 
@@ -65,10 +66,11 @@ def draw_figures(session: Session, split: Split, cases: Sequence[Case]) -> None:
         ),
         "relevant from grade": (f"{grade}", f"A chunk with this grade or a higher one counts as relevant: {grades}."),
     }
-    with st.container(horizontal=True, gap="large", key="questions.figures"):
+    with st.container(horizontal=True, gap="medium", key="questions.figures"):
         for name, (value, meaning) in figures.items():
             if value != "0" or name not in ("examples", "on both sides"):
-                st.metric(name, value, width="content", help=meaning or None)
+                said = f":gray[{name}] **{value}**" if name.startswith("relevant") else f"**{value}** :gray[{name}]"
+                st.markdown(said, width="content", help=meaning or None)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -170,7 +172,8 @@ def draw() -> None:
     split = session.split
     draw_figures(session, split, cases)
     draw_advice(session, split)
-    table, parts = st.columns([3, 2], gap="large")
+    st.html(NARROW)
+    table, parts = st.container(key="questions-body").columns([3, 2], gap="large")
     with table:
         chosen = draw_table(session, split)
     with parts:

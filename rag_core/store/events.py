@@ -27,7 +27,10 @@ PAGE, IMPORT, JUDGE, COMMAND = "page", "import", "judge", "command"
 """The authorities (`actor`) that an event came by."""
 
 IN_SIGHT = "in sight"
-"""The `sampler` of a label given with distance and verdict in sight: it counts, and is no part of a blind sample."""
+"""The `sampler` of a label given on the Bench: nobody drew the pair, a person chose it with its verdict in sight.
+
+It counts, and is no part of a blind sample.
+"""
 
 GRADES = {0: "irrelevant", 1: "related", 2: "relevant", 3: "answers it"}
 ADJUDICATED = "adjudicated"

@@ -1,5 +1,7 @@
 """Questions through AppTest: paste with preview, tags, sides, guidelines, copy, compare, reset, delete."""
 
+import re
+
 import pytest
 
 from pages import state
@@ -100,15 +102,15 @@ def test_a_bad_list_is_one_sentence_with_its_line_and_nothing_is_added(questions
     assert not texts(workspace)
 
 
-def test_the_table_shows_sides_and_labels_given_here(questions_page, workspace, figures):
+def test_the_table_shows_sides_and_labels_given_here(questions_page, workspace, words):
     with open_store(workspace) as store:
         event = Event(session="s", seq=0, eval_set="mine", query_id="a1", chunk_id="c", annotator="x", grade=1)
         LabelStore(store).append([event])
     app = questions_page()
     table = app.dataframe[0].value.set_index("question")
     assert set(table["side"]) <= {"dev", "held-out"}
-    counted = figures(app)
-    assert int(counted["dev"][0]) + int(counted["held-out"][0]) == len(QUESTIONS)
+    dev, held_out = (re.search(rf"\*\*(\d+)\*\* :gray\[{side}\]", words(app)) for side in ("dev", "held-out"))
+    assert int(dev[1]) + int(held_out[1]) == len(QUESTIONS)
 
 
 def test_tags_go_to_the_questions_in_sight(questions_page, workspace, words):
@@ -139,21 +141,21 @@ def test_questions_taken_away_leave_the_others_on_their_sides(questions_page, wo
     assert set(after.dev) == set(before.dev) - {"a3"}
 
 
-def test_looks_are_counted_and_a_new_draw_keeps_the_old_ledger(questions_page, workspace, figures, words):
+def test_looks_are_counted_and_a_new_draw_keeps_the_old_ledger(questions_page, workspace, words):
     questions = [Query(f"b{n}", f"subject{n} item{n} point{n}?") for n in range(40)]
     app = questions_page(questions=questions)
     project = open_project("mine", workspace)
     before = Session(project).split
     look(project, Look("p", "l", before.fingerprint, len(before.held_out), name="tuned", by="ann", place="bench"))
     app = part(app, "Held out")
-    assert figures(app)["looks at held-out"][0] == "1"
+    assert "**1** :gray[looks at held-out]" in words(app)
     assert "tuned" in app.dataframe[1].value.to_string()
     app.checkbox(key="questions.anew").check()
     app = press(sane(app.run()), "questions.reset")
     project = open_project("mine", workspace)
     assert set(Session(project).split.held_out) != set(before.held_out)
     assert len(looks(project)) == 1
-    assert figures(app)["looks at held-out"][0] == "0"
+    assert "**0** :gray[looks at held-out]" in words(app)
     assert "1 at earlier ones" in words(app)
 
 
