@@ -65,8 +65,8 @@ def standing(place: Place, session: Session) -> str:
         if project.source.kind == COLLECTION:
             known = {one.name: one for one in list_collections(session.workspace)}
             held = known.get(project.source.name)
-            if held is None:
-                return "being made" if project.eval_set.corpus else "not ingested yet"
+            if held is None or held.problem or not held.chunks:
+                return "being made" if held is None and project.eval_set.corpus else "not ingested yet"
             return f"{held.chunks:,} {'chunk' if held.chunks == 1 else 'chunks'} ✓"
         words = {LISTS: "recorded lists ✓", CALLABLE: "your function ✓", NOTHING: "nothing yet"}
         return words[project.source.kind]

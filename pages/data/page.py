@@ -49,10 +49,13 @@ def draw() -> None:
         session = state.session()
     except WinnowError:
         return  # the rail has said it
-    head("What is in it, how did it get there, and which families crowd out answers?", session)
-    jobs.show()
-    draw_outcome(session)
     try:
+        head("What is in it, how did it get there, and which families crowd out answers?", session)
+        if jobs.current(source.job_of(session.project)) is not None:
+            jobs.show()
+        elif jobs.running():
+            st.caption("Other work is under way on this server; what is begun here waits until it has ended.")
+        draw_outcome(session)
         draw_source(session)
     except WinnowError as error:
         say.problem("This source cannot be shown.", str(error))

@@ -26,6 +26,7 @@ from rag_core.project import intake
 from rag_core.project.deeds import CHANGE_PROJECT, CONNECT, INGEST, READ_FILES
 from rag_core.project.intake import Chroma, Documents, Intake
 from rag_core.project.project import Project
+from rag_core.records import load_lists
 
 DOCUMENTS, CHROMA, LISTS = "Documents", "Chroma collection", "Recorded lists"
 KINDS = (DOCUMENTS, CHROMA, LISTS)
@@ -317,7 +318,7 @@ def _lists(project: Project | None) -> None:
     st.session_state[PROBLEM] = ""
     try:
         with who.doing(CHANGE_PROJECT, name):
-            intake.check_lists(file.getvalue(), file.name)
+            load_lists(file.getvalue(), file.name)  # before the project is made
             made = project or intake.begin_project(resources.workspace(), name)
             intake.take_lists(made, file.getvalue(), file.name)
     except WinnowError as error:

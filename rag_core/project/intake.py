@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from rag_core.index.foreign import Connected, connect
 from rag_core.index.foreign_place import Place, named_place
 from rag_core.index.handles import ingest_embedder
 from rag_core.index.ingest import IngestReport, ingest
-from rag_core.project.project import COLLECTION, NAME, Project, Source, init_project, project_names, save
+from rag_core.project.project import ALIASES, COLLECTION, NAME, Project, Source, init_project, project_names, save
 from rag_core.project.project import LISTS as RECORDED
 from rag_core.records import load_lists
 from rag_core.settings import chroma_settings
@@ -142,19 +141,11 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
     )
 
 
-def check_lists(content: bytes, name: str) -> None:
-    """Nothing, or an InputError that says what is wrong with a file of recorded lists."""
-    ids = [case.query.id for case in load_lists(content, name)]
-    repeated = next((identity for identity, count in Counter(ids).items() if count > 1), None)
-    if repeated is not None:
-        raise InputError(f"{name[:80]} has the query id {repeated[:80]!r} twice, expected each id once")
-
-
 def take_lists(project: Project, content: bytes, name: str) -> Project:
     """Make recorded lists (JSONL, docs/formats.md) the project's source and questions; whole file or nothing."""
     if project.shipped:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
-    check_lists(content, name)
+    load_lists(content, name)
     write_whole(project.folder / LISTS, decode(content, name))
     return save(project, source=Source(RECORDED))
 
@@ -189,7 +180,7 @@ def own_dropped(workspace: Path, folder: str, project: Project, intake: Document
 def proposed_name(path: str, workspace: Path) -> str:
     """A free name for a project that is made from this path: the file's or folder's own, made plain."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).expanduser().stem).strip("-._")[:50].lower() or "project"
-    taken, number, name = set(project_names(workspace)), 2, plain
+    taken, number, name = {*project_names(workspace), *ALIASES}, 2, plain
     while name in taken:
         name, number = f"{plain}-{number}", number + 1
     return name

@@ -23,7 +23,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from rag_core import workbench
-from rag_core.errors import Cancelled, InputError
+from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.evaluate.experiment import Outcome, PipelineReport, run_case, start_of
 from rag_core.evaluate.experiment import stream as run_stream
 from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
@@ -34,7 +34,7 @@ from rag_core.evaluate.variants import Captures
 from rag_core.evaluate.view import Floats
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
-from rag_core.index.collection import list_collections, revision_of
+from rag_core.index.collection import revision_of
 from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
 from rag_core.project.rules import OVERLAY, overlay_of
@@ -227,14 +227,14 @@ class Session:
         if source.kind == COLLECTION:
             if not (self.workspace / "collections" / source.name).is_dir():
                 self.refresh()
-            marks.append(revision_of(self.workspace, source.name) if self._is_there(source.name) else "")
+            try:
+                marks.append(revision_of(self.workspace, source.name))
+            except StoreError:  # not there, being made, or damaged: whoever opens it hears which
+                marks.append("")
         elif source.kind == LISTS:
             lists = self.project.folder / "lists.jsonl"
             marks.append(str(lists.stat().st_mtime_ns) if lists.is_file() else "")
         return " ".join(marks)
-
-    def _is_there(self, name: str) -> bool:
-        return name in {one.name for one in list_collections(self.workspace)}
 
     def _open(self, state: str) -> Opened:
         source = self.project.source
