@@ -20,8 +20,6 @@ VIEWS = {
         CHART,
     ),
     "explore-live": ('/?set=rulebook&query=combat-strength&pipeline=["QueryMust"]', CHART),
-    "history": ("/history", TABLE),
-    "start": ("/start", ".picture .card"),
     "labels": ("/labels?project=skirmish-rules", ".label-queue .card .readable, .label-queue .card .many"),
     "questions": ("/questions?project=rulebook", TABLE),
     "entities": ("/entities", TABLE),
@@ -32,7 +30,9 @@ VIEWS = {
     "headroom": ("/headroom", PLOT),
     "data": ("/data?project=rulebook", TABLE),
     "data-families": ("/data?project=rulebook&section=Families", "[data-testid=stSelectbox] >> nth=1"),
-    "status": ("/status", TABLE),
+    "ship": ("/ship?project=rulebook", TABLE),
+    "settings": ("/settings", TABLE),
+    "settings-history": ("/settings?view=history", TABLE),
 }
 """Name of the picture → address, and what is there when the page is drawn."""
 
@@ -46,7 +46,8 @@ def fill(workspace: Path) -> None:
 
     here = ["-p", "fixed-15", "--workspace", str(workspace)]
     asked = [["query", question, "--collection", "rulebook", *here] for question in QUESTIONS]
-    for arguments in (["evaluate", "--eval-set", "rulebook", "--split", "dev", *here], *asked):
+    kept = ["evaluate", "--project", "rulebook", "--save-run", "-p", "query-must-refill", *here[2:]]
+    for arguments in (["evaluate", "--eval-set", "rulebook", "--split", "dev", *here], kept, *asked):
         if command(arguments):
             raise SystemExit(f"this command did not work: {arguments[0]}")
 

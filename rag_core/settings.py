@@ -180,6 +180,46 @@ def history_days(environment: Mapping[str, str] | None = None) -> int:
     return _whole(given, "WINNOW_HISTORY_DAYS", 90, 0, 36_500)
 
 
+@dataclass(frozen=True)
+class Variable:
+    """A variable as a page may show it: never a key or a password."""
+
+    name: str
+    value: str
+    given: bool
+
+
+def shown(environment: Mapping[str, str] | None = None) -> list[Variable]:
+    """Every variable with the value that holds now, in the order of docs/settings.md."""
+    given = os.environ if environment is None else environment
+    found, model, chroma, server = (
+        read(given), model_settings(given), chroma_settings(given), server_settings(given),
+    )  # fmt: skip
+    filtering = {f"{PREFIX}{name.upper()}": value for name, value in vars(found.chunk_filtering).items()}
+    values: dict[str, object] = {
+        "WINNOW_WORKSPACE": given.get("WINNOW_WORKSPACE", "").strip(),
+        "WINNOW_PROJECT": given.get("WINNOW_PROJECT", "").strip(),
+        "WINNOW_DATABASE_URL": found.database.shown if found.database else "",
+        "WINNOW_HISTORY_DAYS": history_days(given),
+        **filtering,
+        "OPENAI_BASE_URL": model.base_url if model else "",
+        "OPENAI_API_KEY": "set" if given.get("OPENAI_API_KEY", "").strip() else "",
+        "OPENAI_MODEL": model.model if model else "",
+        "WINNOW_ALLOW_PRIVATE_ENDPOINT": chroma.allow_private,
+        "WINNOW_PRICE_IN": model.price_in if model else None,
+        "WINNOW_PRICE_OUT": model.price_out if model else None,
+        "CHROMA_API_KEY": "set" if chroma.key else "",
+        "CHROMA_TENANT": chroma.tenant,
+        "CHROMA_DATABASE": chroma.database,
+        "WINNOW_USER_HEADER": server.user_header,
+        "WINNOW_TRUSTED_PROXIES": ", ".join(server.proxies),
+    }
+    return [
+        Variable(name, "" if value is None else str(value), bool(given.get(name, "").strip()))
+        for name, value in values.items()
+    ]
+
+
 def variable(name: str, environment: Mapping[str, str] | None = None) -> str:
     """The value of the variable in which an endpoint's entry says its key stands; '' where it is not set."""
     given = os.environ if environment is None else environment

@@ -100,7 +100,7 @@ def wait_until_healthy(url, process, seconds=120):
     pytest.fail(f"the app did not answer at {url} within {seconds} s")
 
 
-def start_app(workspace, log, script="app.py", *arguments):
+def start_app(workspace, log, script="asgi.py", *arguments):
     port = free_port()
     command = [
         sys.executable,

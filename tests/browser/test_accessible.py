@@ -7,17 +7,17 @@ from tests.browser.hands import settle
 VIEWS = {
     "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
     "labels": ("/labels?project=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
-    "start": ("/start", ".picture .card"),
     "compare": ("/compare?set=recorded-combat", "[data-testid=stDataFrame]"),
     "evaluate": ("/evaluate", "[data-testid=stDataFrame]"),
     "questions": ("/questions", "[data-testid=stDataFrame]"),
-    "history": ("/history", ":text('No question is kept yet.'), [data-testid=stDataFrame]"),
+    "history": ("/settings?view=history", ":text('No question is kept yet.'), [data-testid=stDataFrame]"),
     "llm_filter": ("/llm_filter", ":text('The page needs one capture'), [data-testid=stDataFrame]"),
-    "status": ("/status", "[data-testid=stDataFrame]"),
+    "ship": ("/ship?project=recorded-combat", "[data-testid=stDataFrame]"),
+    "settings": ("/settings", "[data-testid=stDataFrame]"),
 }
 
 
-MOST_USED = ("explore", "labels", "start")
+MOST_USED = ("explore", "labels")
 """Seen in both themes on every run; the other pages in dark, where contrast is harder, and in light when slow."""
 
 

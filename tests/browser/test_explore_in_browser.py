@@ -226,15 +226,3 @@ def test_foreign_text_stays_text_in_every_view(page, app, tmp_path):
     expect(page.get_by_text("This file cannot be opened; nothing was changed.")).to_be_visible()
     assert foreign == []
     assert dialogs == []
-
-
-def test_start_leads_to_the_worked_example_and_to_a_file(page, app, tmp_path):
-    page.goto(f"{app}/start")
-    expect(page.get_by_role("img", name=re.compile("15 chunks come back .* drops 13, 2 are kept"))).to_be_visible()
-    page.get_by_text("Open combat-1 with query_must on").click()
-    expect(metric(page, "kept")).to_contain_text("2 of 15")
-    page.goto(f"{app}/start")
-    file = tmp_path / "own.jsonl"
-    file.write_text(json.dumps({"query": "a question of mine", "candidates": [{"distance": 0.1}]}))
-    page.locator("input[type=file]").set_input_files(file)
-    expect(page.locator(".lead").filter(has_text="a question of mine")).to_be_visible()

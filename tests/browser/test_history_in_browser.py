@@ -1,4 +1,4 @@
-"""History in Chromium: foreign words stay text, a ticked question opens in Explore, and deleted ones are gone."""
+"""History in Chromium: foreign words stay text, a ticked question opens on the Bench, and deleted ones are gone."""
 
 import pytest
 from playwright.sync_api import expect
@@ -30,19 +30,20 @@ def test_foreign_words_stay_text_and_a_question_opens_again(page, asked):
     page.on("request", lambda request: requests.append(request.url))
     page.goto(asked + "/history")
     expect(page.get_by_text("Questions: 2.")).to_be_visible()
+    assert "/settings?view=history" in page.url  # an old address leads to where it is now
     table = page.get_by_test_id("stDataFrame").first
     tick_row(table, 0)
     expect(page.get_by_text("Kept: 1")).to_be_visible()
     tick_row(table, 0)
     tick_row(table, 1)
-    page.get_by_role("button", name="Open in Explore").click()
+    page.get_by_role("link", name="Open on the Bench").click()
     expect(page.get_by_text("a soft cap").first).to_be_attached()  # a cell of the table, drawn on a canvas
-    page.wait_for_url(lambda url: "collection=wear" in url and "question=" in url)
+    page.wait_for_url(lambda url: "/bench" in url and "project=wear" in url)
     assert not [url for url in requests if "foreign.invalid" in url]
 
 
 def test_deleted_questions_are_gone_from_page_and_file(page, asked, tmp_path):
-    page.goto(asked + "/history")
+    page.goto(asked + "/settings?view=history")
     expect(page.get_by_text("Questions: 2.")).to_be_visible()
     page.get_by_role("button", name="Delete the whole history").click()
     page.get_by_role("button", name="Delete everything").click()

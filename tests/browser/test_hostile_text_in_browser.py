@@ -293,11 +293,11 @@ def questions(page, world):
 def history(page, world):
     address = world.link("", set=LIVE, collection=LIVE, question=world.texts[0], pipeline='["Dense","QueryMust"]')
     open_place(page, address, POINT)
-    open_place(page, world.link("history"), "[data-testid=stDataFrame]")
+    open_place(page, world.link("settings", view="history"), "[data-testid=stDataFrame]")
     click_row(page)
     page.get_by_text("Settings", exact=True).wait_for()
     yield
-    page.get_by_role("button", name="Make an eval set").click()
+    page.get_by_role("button", name="Make a project of them").click()
     fill(page, "Holds", world.texts[0])
     yield
 
@@ -355,7 +355,7 @@ def llm_filter(page, world):
 
 
 def status(page, world):
-    open_place(page, world.link("status"), "[data-testid=stDataFrame]")
+    open_place(page, world.link("settings"), "[data-testid=stDataFrame]")
     yield
 
 
@@ -379,7 +379,7 @@ PLACES = {
     "Evaluate": evaluate,
     "Compare": compare,
     "LLM filter": llm_filter,
-    "Status": status,
+    "Settings": status,
 }
 
 

@@ -111,7 +111,7 @@ def asks_to_log_in(page):
     [
         "/labels?project=many",
         pytest.param("/", marks=pytest.mark.slow),
-        pytest.param("/status", marks=pytest.mark.slow),
+        pytest.param("/settings", marks=pytest.mark.slow),
     ],
 )
 def test_before_the_log_in_there_is_a_button_and_no_data(page, server, held, path):
@@ -206,7 +206,7 @@ def test_a_cookie_that_the_server_did_not_sign_is_nobody(page, server):
 
 def test_no_secret_and_no_token_reaches_a_page_or_the_log(page, server, provider, held, folder):
     log_in(page, server, "ann")
-    for path in ("", "/status", "/labels?project=many"):
+    for path in ("", "/settings", "/labels?project=many"):
         page.goto(server + path)
         expect(page.get_by_text("ann@example.org (admin)")).to_be_attached()
     shown = b"".join(held)

@@ -268,9 +268,3 @@ def test_all_queries_says_the_mean_over_how_many(open_app, words):
     app = open_app(pipeline='["QueryMust"]')
     app.segmented_control(key="explore.below").set_value("All queries").run()
     assert "**0.834** mean SetF, macro over 3 of 3 queries (without filter 0.524)" in words(sane(app))
-
-
-def test_start_shows_the_worked_example_and_opens_a_file(open_app, jsonl, figures):
-    app = open_app()
-    app.switch_page("pages/start.py").run()
-    assert "Try the example queries" in "\n".join(m.value for m in sane(app).markdown)

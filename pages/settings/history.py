@@ -1,31 +1,45 @@
-"""History: what was asked before, with which settings, and what came of it?"""
+"""History, a table: what was asked of a collection before, with which settings, and what came of it."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import streamlit as st
 
-from pages.components import header, history_state, jobs, resources, say
-from pages.components.history_state import Filters
+from pages import rail, state
+from pages.components import resources, say, who
 from pages.components.trace import counted
 from rag_core.errors import WinnowError
+from rag_core.project.deeds import CHANGE_PROJECT, DELETE_HISTORY
+from rag_core.project.project import COLLECTION, Source, init_project, open_project
 from rag_core.settings import history_days
+from rag_core.spec import parse_pipeline
 from rag_core.store.history import Asked, History
+from rag_core.types import Query
 
 TABLE = "history.table"
-PROBLEM, DONE = "history.problem", "history.done"
+PROBLEM, DONE, NAME = "history.problem", "history.done", "history.project"
 SHOWN = 200
 DAYS = {0: "any time", 1: "last day", 7: "last 7 days", 30: "last 30 days"}
 
-HELP = """
-Every question that is asked of a collection is kept here: on Explore, and by `query` on the command line. Kept are the
-question, all settings, ids, titles and distances of what stayed, how many were dropped where, hops, and times. The text
-of chunks is not.
 
-**WINNOW_HISTORY_DAYS** says for how many days (90 unless set; 0 keeps none).
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a person looks for; empty admits all."""
 
-**Delete** is real: the store's file is rewritten, nothing of a deleted question stays in it. Back-ups that were made
-before keep theirs.
-"""
+    collection: str = ""
+    holds: str = ""
+    days: int = 0
+
+    @property
+    def since(self) -> str:
+        """The earliest time that is shown."""
+        if not self.days:
+            return ""
+        return (datetime.now(UTC) - timedelta(days=self.days)).isoformat(timespec="milliseconds")
 
 
 def choose_filters(found: History) -> Filters:
@@ -43,13 +57,13 @@ def choose_filters(found: History) -> Filters:
 def draw_table(listed: Sequence[Asked], total: int) -> list[Asked]:
     """The questions, newest first; those that are ticked."""
     shown = f"the newest {len(listed):,} of {total:,}" if total > len(listed) else f"{total:,}"
-    st.caption(f"Questions: {shown}. Tick one to see it, or several to make an eval set or to delete them.")
+    st.caption(f"Questions: {shown}. Tick one to see it, or several to make a project of them or to delete them.")
     event = st.dataframe(
         {
             "asked (UTC)": [one.at[:19].replace("T", " ") for one in listed],
             "question": [one.query for one in listed],
             "collection": [one.collection for one in listed],
-            "kept": [len(history_state.kept_rows(one)) for one in listed],
+            "kept": [len(kept_rows(one)) for one in listed],
             "dropped": [sum(one.result.get("dropped", {}).values()) for one in listed],
             "hops": [len(one.hops) for one in listed],
             "ms": [round(one.milliseconds, 1) for one in listed],
@@ -70,68 +84,84 @@ def draw_table(listed: Sequence[Asked], total: int) -> list[Asked]:
 def draw_actions(chosen: Sequence[Asked]) -> None:
     """What can be done with the ticked questions."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(chosen) == 1 and st.button("Open in Explore", icon=":material/open_in_new:", key="history.open"):
-            st.switch_page("pages/explore.py", query_params=history_state.link_of(chosen[0]))
-        with st.popover("Make an eval set", icon=":material/checklist:"):
-            draw_new_set(chosen)
+        if len(chosen) == 1:
+            _draw_open(chosen[0])
+        with st.popover("Make a project of them", icon=":material/add:"):
+            st.text_input("Name", key=NAME, max_chars=64, placeholder="asked-this-week")
+            st.button("Make it", key="history.make", type="primary", on_click=make_project, args=(list(chosen),))
         with st.popover("Delete", icon=":material/delete:"):
             st.markdown(f"Questions ticked: **{len(chosen):,}**. They go for good.")
-            st.button("Delete them", type="primary", key="history.delete", on_click=delete, args=(numbers(chosen),))
+            numbers = [one.number for one in chosen]
+            st.button("Delete them", type="primary", key="history.delete", on_click=delete, args=(numbers,))
 
 
-def numbers(chosen: Sequence[Asked]) -> list[int]:
-    return [one.number for one in chosen]
-
-
-def draw_new_set(chosen: Sequence[Asked]) -> None:
-    """The name of the set, and whether its lists are captured, so that it can be labelled."""
-    name = st.text_input("Name", key="history.set_name", max_chars=64, placeholder="asked-this-week")
-    one_collection = len({one.collection for one in chosen}) == 1
-    lists = st.toggle(
-        "Capture lists, to label them",
-        value=True,
-        key="history.set_lists",
-        disabled=not one_collection,
-        help="200 candidates a question, from the collection that was asked. Questions to several collections get no "
-        "lists here.",
-    )
-    made = st.button("Make it", key="history.make", disabled=not name or jobs.running(), type="primary")
-    labelled = st.button("Make it and label", key="history.label", disabled=not (name and lists and one_collection))
-    if made or labelled:
-        make_set(name or "", chosen, lists and one_collection, go_label=labelled)
-
-
-def make_set(name: str, chosen: Sequence[Asked], lists: bool, go_label: bool) -> None:
+def _draw_open(asked: Asked) -> None:
+    """The way to the Bench with question and settings as they were, where its collection is still there."""
     try:
-        with st.spinner("Asking the questions …"):
-            count = history_state.make_set(name, chosen, lists)
+        project = open_project(asked.collection, resources.workspace()).name
+        entry = state.encode(parse_pipeline(list(asked.pipeline)))
+    except WinnowError as error:
+        st.caption("It cannot be opened again.", help=str(error))
+        return
+    place = next(one for one in rail.PLACES if one.name == "bench")
+    link = state.link(project=project, question=f"?{asked.query}", zoom=state.ONE, a=entry, b="", c="")
+    st.page_link(place.script, label="Open on the Bench", icon=":material/open_in_new:", query_params=link)
+
+
+def make_project(chosen: Sequence[Asked]) -> None:
+    """A project of these questions, each once, on the collection they were asked of."""
+    name = str(st.session_state.get(NAME) or "").strip()
+    texts = list(dict.fromkeys(one.query for one in reversed(chosen)))
+    queries = [Query(f"q{number}", text) for number, text in enumerate(texts, 1)]
+    collections = {one.collection for one in chosen}
+    source = Source(COLLECTION, collections.pop()) if len(collections) == 1 else Source()
+    try:
+        with who.doing(CHANGE_PROJECT, name):
+            init_project(resources.workspace(), name, source, questions=queries)
     except (WinnowError, OSError) as error:
         st.session_state[PROBLEM] = str(error)
-        st.rerun()
-    if go_label:
-        st.switch_page("pages/labels/page.py", query_params={"project": name})
-    st.session_state[DONE] = f"eval set {name} holds {counted(count, 'query', 'queries')}"
-    st.rerun()
+        return
+    state.change(project=name)
+    st.session_state[DONE] = f"project {name} holds {counted(len(queries), 'question', 'questions')}"
 
 
-def delete(chosen: list[int] | None) -> None:
+def delete(numbers: Sequence[int] | None) -> None:
+    """Delete questions for good, all of them where no numbers are given."""
     try:
-        st.session_state[DONE] = f"{counted(history_state.delete(chosen), 'question is', 'questions are')} deleted"
+        with who.doing(DELETE_HISTORY, "all" if numbers is None else f"{len(numbers)} questions"):
+            found = history()
+            count = found.delete(numbers) if found is not None else 0
+        st.session_state[DONE] = f"{counted(count, 'question is', 'questions are')} deleted"
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
+
+
+def history() -> History | None:
+    """The history of the workspace, None where nothing was ever stored. A StoreError where it cannot be read."""
+    return History(resources.label_store()) if resources.has_store() else None
+
+
+def settings_of(asked: Asked) -> str:
+    """The stages of a question in one line."""
+    return " → ".join(str(next(iter(stage))) if isinstance(stage, dict) and stage else "?" for stage in asked.pipeline)
+
+
+def kept_rows(asked: Asked) -> list[dict[str, Any]]:
+    """The kept chunks of a question, as they were."""
+    return [dict(row) for row in asked.result.get("kept", []) if isinstance(row, dict)]
 
 
 def draw_one(one: Asked) -> None:
     """A question as it was: settings, what was kept, hops."""
     st.text(one.query)
-    facts = [one.collection, f"{one.milliseconds:.1f} ms", history_state.settings_of(one)]
+    facts = [one.collection, f"{one.milliseconds:.1f} ms", settings_of(one)]
     facts += [f"{one.tokens:,} tokens"] if one.tokens is not None else []
     facts += [f"cost {one.cost:.4f}"] if one.cost is not None else []
     st.text(" · ".join(facts))
     for fallback in one.result.get("fallbacks", []):
         st.text(f"fell back: {fallback.get('stage', '')}: {fallback.get('reason', '')}")
     left, right = st.columns([3, 2], gap="medium")
-    rows = history_state.kept_rows(one)
+    rows = kept_rows(one)
     with left:
         st.markdown(f"**Kept: {len(rows):,}**, {one.result.get('metric', 'unknown')} distance")
         if rows:
@@ -171,25 +201,22 @@ def draw_message() -> None:
 
 
 def draw() -> None:
-    header.show("History", "What was asked before, and what came of it?", HELP)
+    """The table with its filters, and what can be done with the ticked questions."""
     draw_message()
     try:
-        found = history_state.history()
+        found = history()
         total = found.count() if found is not None else 0
     except WinnowError as error:
         say.problem(
             "The history cannot be read.",
             str(error),
-            "The page *Status* says more. `python -m rag_core restore` brings a back-up into a fresh workspace.",
+            "*Status* says more. `winnow restore` brings a back-up into a fresh workspace.",
         )
         return
     if found is None or not total:
         off = " Nothing is being kept: WINNOW_HISTORY_DAYS is 0." if not history_days() else ""
-        st.markdown(f"**No question is kept yet.** Ask one of a collection on *Explore*, or with `query`.{off}")
-        st.page_link(
-            "pages/explore.py", label="Ask the demo rulebook", icon=":material/filter_alt:",
-            query_params={"set": "rulebook"},
-        )  # fmt: skip
+        st.markdown(f"**No question is kept yet.** Ask one of your own on the Bench, or with `winnow query`.{off}")
+        rail.link("bench", "Ask a question")
         return
     filters = choose_filters(found)
     matching = found.count(filters.collection, filters.holds, filters.since)
@@ -201,7 +228,3 @@ def draw() -> None:
         draw_one(chosen[0])
     elif not chosen:
         draw_all_gone(total)
-    resources.settle()
-
-
-draw()

@@ -1,11 +1,14 @@
-"""History through AppTest: questions appear, are opened again, become an eval set, and are deleted for good."""
+"""History, a view of Settings, through AppTest: questions are listed, opened again, become a project, are deleted."""
 
 import threading
+from urllib.parse import parse_qs
 
 import pytest
 
+from pages import state
 from rag_core.cli import main
-from rag_core.evaluate.sets import load_set
+from rag_core.project.project import Source, open_project
+from rag_core.spec import dump_stages, parse_pipeline
 from rag_core.store.database import open_store
 from rag_core.store.history import Asked, History
 
@@ -40,8 +43,8 @@ def sane(app):
 def page(open_app):
     def opened():
         app = open_app()
-        app.switch_page("pages/history.py").run()
-        return sane(app)
+        app.session_state["settings.view"] = "History"
+        return sane(app.switch_page("pages/settings/page.py").run())
 
     return opened
 
@@ -88,33 +91,43 @@ def test_a_chunk_that_a_hop_brought_says_so(wear, page):
     assert list(came) == ["the search", "hop 1"]
 
 
-def test_a_live_question_on_explore_is_kept_with_its_settings(wear, open_app):
-    sane(open_app(set="rulebook", collection="wear", question="a soft cap", pipeline='["Dense",{"TopK":{"k":1}}]'))
+def test_an_opened_link_is_no_question_and_a_question_that_is_asked_is_kept(wear, open_app):
+    link = {"project": "wear", "q": "?a soft cap", "a": state.encode(parse_pipeline(["Dense", {"TopK": {"k": 1}}]))}
+    app = open_app()
+    for name, value in link.items():
+        app.query_params[name] = value
+    sane(app.switch_page("pages/bench/page.py").run(timeout=60))
     for thread in threading.enumerate():
         if thread.name == "history":
             thread.join()
-    with open_store(wear) as store:
-        (one,) = History(store).find()
-    assert (one.query, one.collection, one.asked_by) == ("a soft cap", "wear", "me")
-    assert one.pipeline[-1] == {"TopK": {"k": 1}}
-    assert len(one.result["kept"]) == 1
+    assert not (wear / "winnow.db").is_file() or questions(wear) == []
 
 
-def test_ticked_questions_become_an_eval_set_with_lists(wear, page):
+def test_a_ticked_question_is_opened_on_the_bench_as_it_was(wear, page):
+    append(wear, "a soft cap")
+    app = tick(page(), 0)
+    (link,) = [one for one in app.get("page_link") if "Open on the Bench" in one.proto.label]
+    query = parse_qs(link.proto.query_string)
+    assert (query["project"], query["q"]) == (["wear"], ["?a soft cap"])
+    assert dump_stages(state.decode(query["a"][0]))[-1] == {"TopK": {"k": 1}}
+
+
+def test_ticked_questions_become_a_project_on_their_collection(wear, page, words):
     append(wear, "one hat", "two caps", "one hat")
     app = tick(page(), 0, 1, 2)
-    app.text_input(key="history.set_name").set_value("asked").run()
-    sane(app.button(key="history.make").click().run())
-    made = load_set("asked", wear)
-    assert [case.query.text for case in made.cases] == ["one hat", "two caps"]
-    assert made.recorded
-    assert any("asked holds 2 queries" in one.value for one in app.text)
+    app.text_input(key="history.project").set_value("asked").run()
+    app = sane(app.button(key="history.make").click().run())
+    made = open_project("asked", wear)
+    assert [case.query.text for case in made.eval_set.cases] == ["one hat", "two caps"]
+    assert made.source == Source("collection", "wear")
+    assert "asked holds 2 questions" in words(app)
+    assert app.session_state[state.KEY].project == "asked"
 
 
 def test_a_name_that_is_taken_is_said(wear, page):
     append(wear, "one hat")
     app = tick(page(), 0)
-    app.text_input(key="history.set_name").set_value("rulebook").run()
+    app.text_input(key="history.project").set_value("rulebook").run()
     sane(app.button(key="history.make").click().run())
     assert any("rulebook" in one.value for one in app.text)
 
@@ -133,11 +146,3 @@ def test_deleting_everything(wear, page, words):
     app.button(key="history.delete_all").click().run()
     assert "No question is kept yet." in words(sane(app))
     assert questions(wear) == []
-
-
-def test_a_question_is_opened_in_explore_as_it_was(wear, page):
-    append(wear, "a soft cap")
-    app = tick(page(), 0)
-    sane(app.button(key="history.open").click().run())
-    view = app.session_state["explore"]
-    assert (view.collection, view.question, view.depth, view.k) == ("wear", "a soft cap", 15, 1)

@@ -1,23 +1,16 @@
 """Status: does everything work, and how full is it?"""
 
+from __future__ import annotations
+
 import pandas as pd
 import streamlit as st
 
-from pages.components import header, jobs, resources, say, who
+from pages.components import jobs, resources, say, who
 from rag_core.errors import InputError
 from rag_core.health import Check, checks_of
 from rag_core.project.deeds import SEE_STATUS
-from rag_core.roles import ROLES
 
 FOUND = "status.found"
-HELP = """
-**Looks** are what `python -m rag_core doctor --json` prints. They read everything once: the model answers, collections
-and the database are whole. Nothing is changed and no endpoint is asked anything.
-
-**result cache** counts answers that were there already against those that had to be asked for.
-
-**Back-up.** `python -m rag_core backup FILE` copies workspace and database into one checked file.
-"""
 
 
 def look() -> None:
@@ -63,17 +56,8 @@ def draw_job() -> None:
     jobs.show()
 
 
-def draw_people() -> None:
-    st.markdown("**People**")
-    if not who.shared():
-        st.markdown(":gray[No log-in: this is one person’s own machine, who is admin.]")
-        return
-    person = who.person()
-    st.text(f"You are {person.name}, {person.role}. Roles, from the least: {', '.join(ROLES)}.")
-
-
 def draw() -> None:
-    header.show("Status", "Does everything work, and how full is it?", HELP)
+    """What the checks found, and the job."""
     try:
         allowed = not who.refusal(SEE_STATUS)
     except InputError as error:
@@ -88,7 +72,3 @@ def draw() -> None:
     else:
         st.markdown(":gray[What the server’s parts say is shown to admins.]")
     draw_job()
-    draw_people()
-
-
-draw()
