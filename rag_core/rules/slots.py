@@ -35,6 +35,7 @@ LONGEST_LINE = 120  # characters of a first line that may be a heading
 LONGEST_SLOT = 12  # of a stretch that is left open: what keeps 100,000 titles a matter of a minute
 WIDEST = 12  # whole numbers of a range that are written out one by one
 BOUND = 0.9  # share of a label's uses behind one and the same word, from which that word belongs to the label
+NEAR = 0.45  # of the way from any two texts to equal ones; seen: tables .49 to .96, numbered things .12 to .36
 HOMOGENEOUS = 60.0  # likeness of any two texts from which it tells no family from the rest
 COMMON = 0.05  # share of the chunks that hold a word which then tells nothing by itself
 _COUNTERS = """
@@ -495,9 +496,25 @@ def _family(corpus: _Corpus, shapes: Sequence[_Shape], key: _Key | None) -> Fami
         return None
     rows = [(shape, row) for shape in shapes for row in shape.rows]
     slots = [_slot(corpus, place, rows, places) for place in places]
-    if not any(slot.labels and slot.policy == "strict" for slot in slots):  # a list is strict beside a number that is
+    numbered = any(slot.labels and slot.policy == "strict" for slot in slots)
+    if not numbered or not _near_duplicates(corpus, shapes):  # a list is strict beside a number that is
         slots = [replace(slot, policy="named") for slot in slots]
     return _built(corpus, rows, places, slots)
+
+
+def _near_duplicates(corpus: _Corpus, shapes: Sequence[_Shape]) -> bool:
+    """Whether titles that differ in a number have texts that differ in little else: tables, and not "Apollo 11".
+
+    A question about a table names its number; one about things that are numbered often asks for all of them.
+    """
+    if corpus.any_texts >= HOMOGENEOUS:
+        return True
+    found = []
+    for shape in shapes:
+        if shape.varying:
+            some = [corpus.chunks[row.chunks[0]].text for row in shape.rows]
+            found.append(_likeness([some[at] for at in _spread(range(len(some)), 10)]))
+    return bool(found) and median(found) >= corpus.any_texts + NEAR * (100.0 - corpus.any_texts)
 
 
 def _word_places(shapes: Sequence[_Shape], spans: Mapping[int, Span]) -> list[_Place]:
@@ -617,7 +634,8 @@ def _slot(corpus: _Corpus, place: _Place, rows: _Rows, places: Sequence[_Place])
     start, end = place.spans[shape.number]
     run = _run_before(row.title.units, start, shape, places) or _run_behind(row.title.units, end, shape, places)
     labels = _labels(corpus, place, mine, run)
-    optional = behind_title or row.title.numbered or (bool(run) and run[-1] in COUNTERS)
+    dated = sum(value.isdigit() and 1000 <= int(value) <= 2100 for value in values) >= 0.8 * len(values)
+    optional = behind_title or row.title.numbered or dated or (bool(run) and run[-1] in COUNTERS)
     name = labels[0] if labels else place.kind
     return Slot(name, place.kind, "named" if optional else "strict", len(values), labels)
 

@@ -234,6 +234,16 @@ def test_a_number_that_begins_a_title_takes_the_words_behind_it():
     assert kept(rules_by_title(chunks_of(years)), "What was earned in 2022?") == {years[1]}
 
 
+def test_numbers_of_things_whose_texts_differ_are_not_required():
+    prose = [" ".join(chr(97 + at) * length for length in range(3, 12)) for at in range(26)]
+    others = [Chunk(f"o{at}", f"{prose[at][:3]} {prose[at][4:8]}", prose[at]) for at in range(12)]
+    things = [Chunk(f"a{at}", f"Apollo {at}", prose[20 + at]) for at in range(6)]
+    tables = [Chunk(f"t{at}", f"Toll of class {at}", f"A cart of class {at} pays {at} shillings.") for at in range(6)]
+    policies = {family.name: family.policy for family in propose([*others, *things, *tables])}
+    assert policies["apollo {number}"] == "named"
+    assert policies["toll of class {number}"] == "strict"
+
+
 def test_a_number_in_brackets_is_named_with_its_label():
     titles = [f"Matrix for thieves (Armor Class {number})" for number in range(-3, 4)]
     rules = rules_by_title(chunks_of(titles))
