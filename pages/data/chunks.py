@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.components import inert_text, say
 from pages.components.inert_text import Block, Run, marked
+from pages.data import rules
 from rag_core.errors import InputError, WinnowError
 from rag_core.index.browse import Line, Overview, Wanted, chunk_of, page_among, page_of
 from rag_core.index.store import Row
@@ -142,6 +143,7 @@ def _chosen(session: Session, wanted: Wanted, numbers: Overview) -> None:
     if row.chunk.query_must is not None:
         st.markdown("**Its rule**: what a query must hold")
         st.json(row.chunk.query_must)
+    st.button("Edit its rule", icon=":material/edit:", key="data.chunk_rule", on_click=rules.edit, args=(row.chunk.id,))
     with st.expander("Metadata"):
         facts = {"id": row.chunk.id, "document": row.document, "refers to": ", ".join(row.chunk.ref_ids)}
         facts |= {str(key): str(value) for key, value in row.chunk.metadata.items()}

@@ -172,36 +172,32 @@ def _all(session: Session, study: Study) -> None:
     """What all families together take, and the one press that applies every family whose rules lose no answer."""
     safe = [family for family, one in zip(study.families, study.checks, strict=True) if not one.wrong]
     fresh = rules_to_store(safe, session.source.chunks)
-    with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
-        with st.container(horizontal=True, width="content", key="data.crowding"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="data.crowding"):  # wraps in a narrow window
+        st.metric("families", f"{len(study.families):,}", width=90, help="Sets of chunks with near-duplicate titles.")
+        if study.listed:
+            before = sum(crowd.crowding for crowd in study.crowds)
+            after = sum(crowd.crowding for crowd in study.now)
             st.metric(
-                "families", f"{len(study.families):,}", width=90, help="Sets of chunks with near-duplicate titles."
+                f"of the first {study.k} places: irrelevant family chunks",
+                f"{after:.0%}",
+                f"{before:.0%} without rules",
+                delta_color="off",
+                delta_arrow="off",
+                width=330,
+                help=f"Share of the first {study.k} places of the {len(study.cases):,} dev questions’ lists held "
+                "by a family without a relevant label, with the stored rules and refill. Lower is better.",
             )
-            if study.listed:
-                before = sum(crowd.crowding for crowd in study.crowds)
-                after = sum(crowd.crowding for crowd in study.now)
-                st.metric(
-                    f"of the first {study.k} places: irrelevant family chunks",
-                    f"{after:.0%}",
-                    f"{before:.0%} without rules",
-                    delta_color="off",
-                    delta_arrow="off",
-                    width=330,
-                    help=f"Share of the first {study.k} places of the {len(study.cases):,} dev questions’ lists held "
-                    "by a family without a relevant label, with the stored rules and refill. Lower is better.",
-                )
-        with st.container(horizontal=True, width="content", vertical_alignment="bottom"):
-            st.select_slider("k, places of a list", DEPTHS, 15, key="data.k", width=200)
-            st.button(
-                f"Apply all that lose no answer ({len(fresh):,} rules)" if fresh else "Nothing to apply",
-                icon=":material/done_all:",
-                type="primary",
-                disabled=not fresh,
-                key="data.apply_all",
-                on_click=rules.store,
-                args=(session.project, fresh, f"from slots: {len(safe)} families"),
-                help="One batch, undone with one press. Chunks that carry a rule keep theirs.",
-            )
+        st.select_slider("k, places of a list", DEPTHS, 15, key="data.k", width=200)
+        st.button(
+            f"Apply all that lose no answer ({len(fresh):,} rules)" if fresh else "Nothing to apply",
+            icon=":material/done_all:",
+            type="primary",
+            disabled=not fresh,
+            key="data.apply_all",
+            on_click=rules.store,
+            args=(session.project, fresh, f"from slots: {len(safe)} families"),
+            help="One batch, undone with one press. Chunks that carry a rule keep theirs.",
+        )
     if not study.cases:
         st.caption("Once there are questions, what each family takes of their lists stands here too.")
 

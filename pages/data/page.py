@@ -17,9 +17,9 @@ from rag_core.project.intake import intake_of
 from rag_core.project.project import CALLABLE, COLLECTION, NOTHING
 from rag_core.project.session import Session
 from rag_core.rechunk import Recut
+from rag_core.text import counted
 
-SECTION = "data.section"
-CHUNKS, NUMBERS, FAMILIES, RULES, WORDS, DOCUMENTS = "Chunks", "Numbers", "Families", "Rules", "Words", "Documents"
+CHUNKS, NUMBERS, FAMILIES, WORDS, DOCUMENTS = "Chunks", "Numbers", "Families", "Words", "Documents"
 
 HELP = """
 **Chunk.** A piece of a document that a search can return: for Markdown the text under a header, for JSONL, CSV and
@@ -111,9 +111,10 @@ def draw_outcome(session: Session) -> None:
         if isinstance(report, Recut):
             documents.report_cut(report)
         elif isinstance(report, IngestReport):
+            read = counted(report.documents, "document", "documents")
             st.markdown(
-                f":material/check: **Chunks in the collection: {report.chunks:,}**; from {report.documents:,} "
-                f"documents read, {report.added:,} added, {report.changed:,} changed, {report.removed:,} removed, "
+                f":material/check: **Chunks in the collection: {report.chunks:,}**; from {read} read, "
+                f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed, "
                 f"{report.embedded:,} embedded; {report.seconds_embedding + report.seconds_storing:.1f} s"
             )
             if report.too_long:
@@ -157,16 +158,18 @@ def draw_source(session: Session) -> None:
         CHUNKS: lambda: chunks.show(session, shown),
         NUMBERS: lambda: numbers.show(shown),
         FAMILIES: lambda: families.show(session),
-        RULES: lambda: rules.show(session),
+        rules.RULES: lambda: rules.show(session),
     }
     if summary is not None:
         sections[WORDS] = lambda: words.show(session)
         sections[DOCUMENTS] = lambda: documents.show(session, summary, shown)
     if st.query_params.get("section") in sections:  # of a link; it leaves the address with the first drawing
-        st.session_state[SECTION] = st.query_params["section"]
-    if st.session_state.get(SECTION) not in sections:
-        st.session_state[SECTION] = CHUNKS
-    section = st.segmented_control("Section", list(sections), required=True, key=SECTION, label_visibility="collapsed")
+        st.session_state[rules.SECTION] = st.query_params["section"]
+    if st.session_state.get(rules.SECTION) not in sections:
+        st.session_state[rules.SECTION] = CHUNKS
+    section = st.segmented_control(
+        "Section", list(sections), required=True, key=rules.SECTION, label_visibility="collapsed"
+    )
     sections[section or CHUNKS]()
 
 

@@ -29,6 +29,7 @@ from rag_core.types import Chunk
 
 DONE, FAILED = "data.rules_done", "data.rules_failed"  # (project, sentence, batch that can be undone or 0); why not
 CHUNK, VIEW = "data.rule_chunk", "data.rules_view"
+SECTION, RULES = "data.section", "Rules"  # which section of the place stands open, and this one
 BATCHES, LINT, EDIT = "Batches", "Lint", "Edit one"
 KEYS = {
     "contain_one_of": "one of",
@@ -223,6 +224,7 @@ def edit(chunk_id: str) -> None:
     """Show the rule of a chunk to edit: for the on_click of whatever shows the chunk."""
     st.session_state[CHUNK] = chunk_id
     st.session_state[VIEW] = EDIT
+    st.session_state[SECTION] = RULES
 
 
 def _edit(session: Session) -> None:

@@ -195,6 +195,14 @@ def test_a_rule_is_tried_on_a_question_as_it_is_typed_and_stores_nothing(built, 
     assert app.text_area[0].value == '{"contain": "halberd"}'
 
 
+def test_the_rule_of_a_chunk_in_sight_is_edited_with_one_press(built, open_app):
+    app = opened(open_app, "Chunks")
+    app.session_state["data.chunk"] = "cleric-5"
+    click(ran(app.run()), "Edit its rule")
+    assert app.selectbox(key="data.rule_chunk").value == "cleric-5"
+    assert app.text_area
+
+
 @pytest.mark.parametrize(
     ("chunk", "text", "said"),
     [
