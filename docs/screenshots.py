@@ -1,6 +1,7 @@
 """Take the screenshots of the docs from the running app: `python docs/screenshots.py [NAME…]` (needs Chromium)."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page
@@ -8,34 +9,26 @@ from playwright.sync_api import Browser, Page
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.peers.serving import APPS, chromium, served
+from benchmarks.peers.serving import APPS, QUIET, STREAMLIT, chromium, served
 
 TABLE = "[data-testid=stDataFrame]"
-CHART = "g.point[data-id]"
-PLOT = ".js-plotly-plot .main-svg"
 VIEWS = {
-    "explore": ('/?set=recorded-combat&query=combat-1&pipeline=["QueryMust"]', CHART),
-    "explore-adaptive": (
-        '/?set=recorded-combat&query=combat-1&pipeline=[{"AdaptiveGap":{"gap_threshold":0.02}}]',
-        CHART,
-    ),
-    "explore-live": ('/?set=rulebook&query=combat-strength&pipeline=["QueryMust"]', CHART),
-    "labels": ("/labels?project=skirmish-rules", ".label-queue .card .readable, .label-queue .card .many"),
-    "questions": ("/questions?project=rulebook", TABLE),
-    "entities": ("/entities", TABLE),
-    "llm-filter": ("/llm_filter", TABLE),
-    "tune": ("/tune", ".plane .marker"),
-    "evaluate": ("/evaluate", TABLE),
-    "compare": ("/compare?set=rulebook", TABLE),
-    "headroom": ("/headroom", PLOT),
+    "bench": ("/bench?project=rulebook&q=combat-1", ".curves .dot"),
+    "bench-cut": ("/bench?project=rulebook&q=combat-strength&a=demo-tuned&b=auto", ".curves .dot"),
+    "bench-all": ("/bench?project=rulebook&zoom=all&lens=differences&a=demo-tuned&b=auto", ".lists"),
+    "bench-losses": ("/bench?project=rulebook&zoom=all&lens=losses&a=demo-tuned&b=auto", ".lists"),
     "data": ("/data?project=rulebook", TABLE),
     "data-families": ("/data?project=rulebook&section=Families", "[data-testid=stSelectbox] >> nth=1"),
+    "questions": ("/questions?project=rulebook", TABLE),
+    "labels": ("/labels?project=skirmish-rules", ".label-queue .card .readable, .label-queue .card .many"),
     "ship": ("/ship?project=rulebook", TABLE),
     "settings": ("/settings", TABLE),
     "settings-history": ("/settings?view=history", TABLE),
 }
 """Name of the picture → address, and what is there when the page is drawn."""
 
+APP = replace(APPS[0], command=[*STREAMLIT, str(ROOT / "asgi.py"), *QUIET, "--server.port"])
+"""Started as `make run` does: app.py alone says "Page not found" to the first visitor of a place."""
 QUESTIONS = ("What does a bowman roll at long range?", "Which saving throw is made against poison?")
 BUSY = "[data-testid=stSkeleton], [data-testid=stSpinner], [data-testid=stStatusWidget]"
 
@@ -46,19 +39,9 @@ def fill(workspace: Path) -> None:
 
     here = ["-p", "fixed-15", "--workspace", str(workspace)]
     asked = [["query", question, "--collection", "rulebook", *here] for question in QUESTIONS]
-    kept = ["evaluate", "--project", "rulebook", "--save-run", "-p", "query-must-refill", *here[2:]]
-    for arguments in (["evaluate", "--eval-set", "rulebook", "--split", "dev", *here], kept, *asked):
+    for arguments in (["evaluate", "--eval-set", "rulebook", "--split", "dev", *here], *asked):
         if command(arguments):
             raise SystemExit(f"this command did not work: {arguments[0]}")
-
-
-def capture(browser: Browser, url: str, page_name: str) -> None:
-    """Take the lists that the pages under Decide work on, once, as a visitor does."""
-    page = browser.new_page()
-    page.goto(f"{url}/{page_name}")
-    page.get_by_role("button", name="Capture").click(timeout=60_000)
-    page.get_by_role("button", name="Capture").wait_for(state="hidden", timeout=300_000)
-    page.close()
 
 
 def shoot(page: Page, url: str, name: str, path: Path) -> None:
@@ -74,11 +57,7 @@ def shoot(page: Page, url: str, name: str, path: Path) -> None:
 def main(names: list[str]) -> None:
     """Every view, or those that are named, at 1440×900, light and dark, into docs/images."""
     wanted = names or list(VIEWS)
-    with served(APPS[0], fill) as (url, _), chromium() as browser:
-        if {"tune", "headroom"} & set(wanted):
-            capture(browser, url, "tune")
-        if "llm-filter" in wanted:
-            capture(browser, url, "llm_filter")
+    with served(APP, fill) as (url, _), chromium() as browser:
         for scheme in ("light", "dark"):
             context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
             page = context.new_page()
