@@ -184,7 +184,7 @@ def draw_bands(room: headroom_data.Room) -> None:
 
     shares = calibration(room.starts, room.cases, DEFAULT_LIMITS, room.min_grade)
     if not any(one.judged for one in shares):
-        st.markdown("No chunk of these lists is judged: label some on Explore.")
+        st.markdown("No chunk of these lists is judged: label some on Label.")
         return
     st.plotly_chart(
         headroom_charts.calibration(shares),
@@ -215,7 +215,7 @@ def draw_room(chosen: EvalSet, cases: Sequence[Case]) -> None:
     try:
         room = room_of(f"{chosen.name} {labels_fingerprint(some)} {sizes}", front, chosen.min_grade, some)
     except InputError as error:
-        say.problem("There is nothing to compare with yet: label chunks on Explore, or choose another set.", str(error))
+        say.problem("There is nothing to compare with yet: label chunks on Label, or choose another set.", str(error))
         return
     draw_means(room, kind)
     picked = st.segmented_control(

@@ -39,8 +39,9 @@ class Place:
         return f"pages/{self.name}/page.py"
 
     def page(self, default: bool = False) -> st.Page:
-        """The page for st.navigation."""
-        return st.Page(self.script, title=self.title, icon=self.icon, url_path=self.name, default=default)
+        """The page for st.navigation; the default one stands at the root address."""
+        path = f"{self.name}-first" if default else self.name  # its own name leads there (contents.py)
+        return st.Page(self.script, title=self.title, icon=self.icon, url_path=path, default=default)
 
 
 PLACES = (

@@ -1,7 +1,8 @@
 """What a person looks at, as one value, and its way into the address and back: /bench?project&q&zoom&a&b&c&lens.
 
-Project, question and pipelines are the same on every page; nothing else remembers a choice. A pipeline stands here as
-an entry: a saved name, `auto`, or `~` and the settings that differ from their defaults, deflated. Nothing here draws.
+Project, question and pipelines are the same on every page; nothing else remembers a choice. Links of the first version
+(set, query, pipeline …) lead to the same project, question and pipelines. A pipeline stands here as an entry: a saved
+name, `auto`, or `~` and the settings that differ from their defaults, deflated. Nothing here draws.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from rag_core.errors import InputError
 from rag_core.files import parse_json
 from rag_core.project.project import ALIASES, Project, open_project
 from rag_core.project.session import Session
+from rag_core.retrieve.question import check_question
 from rag_core.spec import dump_stages, make_stage, parse_pipeline
 from rag_core.stage import Pipeline
 from rag_core.workspace import resolve_workspace
@@ -36,6 +40,7 @@ NEW = "new"
 LONGEST = 4000
 """Characters of a pipeline in an address; a longer one is kept with the project under its fingerprint."""
 MOST_INFLATED = 200_000
+NAME = re.compile(r"[\w-]{1,64}")
 UNNAMED = "pipeline"  # what a spec without a name is called
 
 
@@ -54,6 +59,8 @@ class PageState:
 
 PARAMETERS = {"project": "project", "q": "question", "zoom": "zoom", "a": "a", "b": "b", "c": "c", "lens": "lens"}
 """Name in the address → field."""
+OLDER_PARAMETERS = ("set", "collection", "query", "question", "pipeline", "pipelines")
+"""What a link of the first version named."""
 
 
 def current() -> PageState:
@@ -103,6 +110,69 @@ def read_address() -> None:
         st.session_state[PROBLEM] = str(error)
 
 
+def follow_older_link() -> bool:
+    """Take over a link of the first version and write it as one of today; whether there was one.
+
+    What cannot be followed is one sentence, as for any link.
+    """
+    address = st.query_params.to_dict()
+    if not set(address) & set(OLDER_PARAMETERS):
+        return False
+    try:
+        named = older(address)
+        st.session_state[KEY] = checked({**asdict(current()), **_of_project(named), **named})
+        st.session_state[PROBLEM] = ""
+    except InputError as error:
+        st.session_state[PROBLEM] = str(error)
+    write_address()
+    return True
+
+
+def older(address: Mapping[str, str]) -> dict[str, str]:
+    """The fields that a link of the first version named: set, collection, query, question, pipeline, pipelines.
+
+    An InputError where it asked one collection with the questions of another: a project has one source.
+    """
+    fields: dict[str, str] = {}
+    questions, collection = address.get("set", ""), address.get("collection", "")
+    if questions and collection and questions != collection:
+        raise InputError(
+            f"the link searches collection {collection[:80]!r} with the questions of {questions[:80]!r}, "
+            "expected both of one project"
+        )
+    if questions or collection:
+        fields["project"] = questions or collection
+    if address.get("question"):
+        fields["question"] = f"?{check_question(address['question'])}"
+    elif address.get("query"):
+        fields["question"] = address["query"]
+    if address.get("pipeline"):
+        fields["a"] = _older_entry(address["pipeline"])
+    if address.get("pipelines"):
+        fields |= _older_sides(address)
+    return fields
+
+
+def _older_entry(text: str) -> str:
+    """The entry of a pipeline that stood in a link as a name or as JSON."""
+    if text.lstrip()[:1] in ("[", "{"):
+        return encode(parse_pipeline(parse_json(text, "the link's pipeline")))
+    return text
+
+
+def _older_sides(address: Mapping[str, str]) -> dict[str, str]:
+    """A, B and C of a comparison: the pipeline looked at, the one it is held against, and one more."""
+    entries = parse_json(address["pipelines"], "the link's pipelines")
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise InputError("the link's pipelines are no list of names, expected a link copied from Winnow")
+    places = [address.get("other", "1"), address.get("baseline", "0")]
+    if not all(place.isdecimal() and len(place) < 3 for place in places):
+        raise InputError(f"the link's places are {', '.join(places)[:40]!r}, expected numbers from 0")
+    order = [*map(int, places), *range(len(entries))]
+    chosen = [entries[at] for at in dict.fromkeys(order) if at < len(entries)]
+    return {side: _older_entry(entry) for side, entry in zip("abc", chosen, strict=False)}
+
+
 def _of_project(named: dict[str, str]) -> dict[str, str]:
     """An address that names another project starts from that project, not from what stood here."""
     if named.get("project") in (None, current().project):
@@ -121,7 +191,10 @@ def checked(fields: dict[str, Any]) -> PageState:
             raise InputError(f"the link has {name} {getattr(state, name)[:40]!r}, expected one of {', '.join(known)}")
     for side in ("a", "b", "c"):
         entry = getattr(state, side)
-        if entry.startswith("~") and not entry.startswith("~~"):
+        if not entry.startswith("~"):
+            if entry and not NAME.fullmatch(entry):  # a name, and never a path
+                raise InputError(f"the link's {side} is {entry[:40]!r}, expected a pipeline's name or one of the Bench")
+        elif not entry.startswith("~~"):
             decode(entry)
     return state
 

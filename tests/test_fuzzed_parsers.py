@@ -10,7 +10,7 @@ from time import thread_time
 
 import pytest
 
-from pages.components import compare_view, view
+from pages import state
 from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
 from rag_core.corpus.tables import read_csv
 from rag_core.errors import WinnowError
@@ -65,12 +65,13 @@ def parameters(text):
     return dict(line.split("=", 1) for line in text.split("\n") if "=" in line)
 
 
-def explore_link(text):
-    view.from_address(parameters(text))
+def link(text):
+    known = set(state.PARAMETERS.values())
+    state.checked({name: value for name, value in parameters(text).items() if name in known})
 
 
-def compare_link(text):
-    compare_view.from_address(parameters(text))
+def older_link(text):
+    state.older(parameters(text))
 
 
 LISTS = '{"id": "q1", "query": "ac 6", "candidates": [{"id": "a", "distance": 0.5, "relevant": 1, "query_must": {}}]}\n'
@@ -86,6 +87,7 @@ RUN = {
         }
     ],
 }
+TOP = state.encode(parse_pipeline([{"TopK": {"k": 5}}]))
 PARSERS = {
     "recorded lists": (lists, LISTS + LISTS.replace("q1", "q2")),
     "documents in JSON lines": (
@@ -102,9 +104,13 @@ PARSERS = {
     "labels in JSON lines": (labels("jsonl"), '{"query_id": "q1", "chunk_id": "d1", "grade": 1}\n'),
     "labels of Quepid": (labels("quepid"), "query,docid,rating\nq1,d1,1\n"),
     "labels of SRW": (labels("srw"), '{"name": "n", "type": "IMPORT_JUDGMENT", "judgmentRatings": []}'),
-    "links to Explore": (explore_link, 'set=rulebook\nquery=q1\npipeline=[{"TopK":{"k":5}}]\ncollection=c\nchunk=a'),
-    "links to Compare": (
-        compare_link,
+    "links": (
+        link,
+        f"project=rulebook\nquestion=q1\nzoom=all\na=fixed-15\nb={TOP}\nlens=losses",
+    ),
+    "links of the first version": (older_link, 'set=c\nquery=q1\npipeline=[{"TopK":{"k":5}}]\ncollection=c\nchunk=a'),
+    "links to a comparison": (
+        older_link,
         'set=rulebook\npipelines=["bm25","hybrid"]\nshow=Queries\nmeasure=SetF\nbaseline=1',
     ),
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pages.components.evaluate_measures import MEANINGS
+from pages.bench.figures import MEANINGS
 from rag_core.evaluate import agreement, overlap, significance
 from rag_core.evaluate.economy import Economy
 from rag_core.evaluate.headroom import auc
@@ -148,7 +148,7 @@ def test_a_row_tells_definition_denominator_trap_and_place():
 
 
 @pytest.mark.parametrize("name", MEANINGS)
-def test_every_row_of_evaluate_has_a_worked_number_in_the_words_of_the_page(name):
+def test_every_measure_of_the_bench_has_a_worked_number_in_the_words_of_the_page(name):
     assert WORKED[name][0].startswith(MEANINGS[name])
 
 

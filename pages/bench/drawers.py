@@ -13,7 +13,6 @@ from pages import state
 from pages.bench import sight, tuning
 from pages.bench.sight import Listed
 from pages.components import inert_text, say
-from pages.components.chunk_panel import query_words
 from pages.components.inert_text import Block, Run, marked
 from pages.forms import stage_form
 from rag_core.errors import InputError
@@ -24,6 +23,7 @@ from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.spec import STAGES, make_stage, stage_class
 from rag_core.stage import Pipeline
+from rag_core.text import STOP_WORDS, tokenize
 
 ADD = -1
 """The drawer in which a stage is added."""
@@ -178,3 +178,9 @@ def chunk(chunk_id: str, session: Session, pipelines: Mapping[str, Pipeline], qu
         with st.expander("Metadata"):
             facts = {"id": chunk_id, "type": entry.hit.chunk.type, **dict(entry.hit.chunk.metadata)}
             st.text("\n".join(f"{key}: {value}" for key, value in facts.items() if value not in ("", None)))
+
+
+def query_words(text: str, query: str) -> list[tuple[int, int]]:
+    """Where the query's words stand in a text, common words left out."""
+    wanted = {token.text for token in tokenize(query)} - STOP_WORDS
+    return [(token.start, token.end) for token in tokenize(text) if token.text in wanted]

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import time
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages import state
-from pages.bench import component, drawers, judging, labelling, paying, sight
+from pages import rail, state
+from pages.bench import component, drawers, figures, judging, labelling, paying, reading, sight
 from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.project.deeds import SAVE_PIPELINE
 from rag_core.project.session import Session, must_search
-from rag_core.spec import dump_stages, saved_names, shipped_names
+from rag_core.spec import dump_pipeline, dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
 from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function, with_setting
+from rag_core.types import Case
 
 KEY = "bench"
 OFF, UNDO, DRAWER, SELECTED, FILTER = "bench.off", "bench.undo", "bench.drawer", "bench.selected", "bench.filter"
+WELCOMED, TOOL = "bench.welcomed", "bench.tool"
 GRABBED, NOTICE, VERSION, ACKS, WHOLE = "bench.grabbed", "bench.notice", "bench.version", "bench.acks", "bench.whole"
 OWN = "own settings"
 NONE, BEST = "none", "auto: best fixed k"
@@ -42,10 +47,17 @@ before and after, x swaps A and B.
 
 
 def draw() -> None:
+    if state.follow_older_link():
+        st.rerun()
     try:
         session = state.session()
     except WinnowError:
         return  # the rail has said why
+    try:
+        _ = session.split  # questions and labels are read here, so that what is wrong with them is said once
+    except WinnowError as error:
+        say.problem("The questions and labels of this project cannot be read.", str(error))
+        return
     try:
         pipelines = pipelines_of(session)
     except InputError as error:
@@ -56,6 +68,7 @@ def draw() -> None:
         say.problem("This project has nothing to search yet.", str(error))
         st.page_link("pages/data/page.py", label="Bring in documents", icon=":material/database:")
         return
+    welcome(session, pipelines)
     head(session, pipelines)
     bench()
     below(session)
@@ -67,6 +80,36 @@ def pipelines_of(session: Session) -> dict[str, Pipeline]:
     """A, B, and C where it was added, by side."""
     sides = {side: state.pipeline_of(side, session) for side in ("A", "B", "C")}
     return {side: pipeline for side, pipeline in sides.items() if pipeline is not None}
+
+
+# First open: one line that says what is seen
+
+
+def welcome(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """On a first visit, what the example shows in one line, and the two ways on."""
+    if st.session_state.get(WELCOMED) or state.current() != state.PageState():
+        return
+    case = sight.question_in_sight(session, state.current().question)
+    if case is None or not {"A", "B"} <= set(pipelines):
+        return
+    try:
+        a, b = (session.run(pipelines[side], case).scores for side in ("A", "B"))
+    except WinnowError:
+        return  # the Bench below says why
+    before, after = b.values.get("SetP"), a.values.get("SetP")
+    if before is None or after is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.welcome"):
+        st.markdown(
+            f"Of this question’s chunks B keeps {b.kept} and A **{a.kept}**: precision "
+            f"**{before:.3f} → {after:.3f}**. Every dropped chunk says why."
+        )
+        st.button("Play with it", key="bench.play", type="primary", on_click=_play)
+        rail.link("data", "Use my data")
+
+
+def _play() -> None:
+    st.session_state[WELCOMED] = True
 
 
 # The line above: which pipelines, undo, save
@@ -263,6 +306,8 @@ def _happened() -> None:
         except WinnowError as error:
             st.session_state[NOTICE] = str(error)
     st.session_state[ACKS] = component.acknowledged(acks, events)
+    if st.session_state.get(TOOL) and any(event.kind not in ("grab", "filter") for event in events):
+        st.session_state[WHOLE] = True  # what is opened below is of what was in sight
 
 
 def _listed(session: Session) -> list[sight.Listed]:
@@ -347,6 +392,7 @@ def _question(session: Session, event: Event) -> None:
 
 def _zoom(session: Session, event: Event) -> None:
     state.change(zoom=event.fields["to"])
+    st.session_state[WHOLE] = True  # below stand other things to open
 
 
 def _lens(session: Session, event: Event) -> None:
@@ -428,6 +474,67 @@ def below(session: Session) -> None:
     chosen = st.session_state.get(SELECTED)
     if chosen:
         drawers.chunk(chosen, session, pipelines_of(session), state.current().question)
+    tools(session)
+
+
+ONE: Mapping[str, Callable[[Session, Mapping[str, Pipeline], Case], None]] = {
+    "Context": reading.context,
+    "Trace": reading.trace,
+    "Why not this chunk?": reading.why,
+    "Chart and table": reading.chart,
+}
+ALL: Mapping[str, Callable[[Session, Mapping[str, Pipeline]], None]] = {
+    "Measures": figures.measures,
+    "Tags": figures.tags,
+    "Questions": figures.questions,
+    "Losses": figures.losses,
+}
+SHARE = "Share"  # opened at both zooms
+
+
+def tools(session: Session) -> None:
+    """What can be opened below the Bench, one thing at a time."""
+    now, pipelines = state.current(), pipelines_of(session)
+    opened: str | None = st.segmented_control(
+        "Below",
+        [*(ONE if now.zoom == state.ONE else ALL), SHARE],
+        key=TOOL,
+        label_visibility="collapsed",
+    )
+    try:
+        if opened == SHARE:
+            share(session, pipelines)
+        elif opened is not None and opened in ALL and now.zoom == state.ALL:
+            if session.dev:
+                ALL[opened](session, pipelines)
+            else:
+                st.markdown("No dev question yet: nothing to measure.")
+        elif opened is not None and opened in ONE and now.zoom == state.ONE:
+            case = sight.question_in_sight(session, now.question)
+            if case is not None:
+                ONE[opened](session, pipelines, case)
+    except WinnowError as error:
+        say.problem("This cannot be shown as the pipelines are.", str(error))
+
+
+def share(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """The link of what is in sight, and the commands that give the same figures."""
+    base = (st.context.url or "").partition("?")[0]
+    st.markdown("**Link**")
+    st.code(f"{base}?{urlencode(state.link())}", language=None, wrap_lines=True)
+    project = shlex.quote(session.project.name)
+    case = sight.question_in_sight(session, state.current().question)
+    specs = {
+        side: shlex.quote(json.dumps(dump_pipeline(pipeline), separators=(",", ":")))
+        for side, pipeline in pipelines.items()
+    }
+    lines = []
+    if case is not None and session.live:
+        lines.append(f"winnow query {shlex.quote(case.query.text)} --project {project} --pipeline {specs['A']}")
+    every = " ".join(f"--pipeline {spec}" for spec in specs.values())
+    lines.append(f"winnow evaluate --project {project} {every}")
+    st.markdown("**As a command**")
+    st.code("\n\n".join(lines), language=None, wrap_lines=True)
 
 
 def _ask(session: Session) -> None:

@@ -226,7 +226,9 @@ def _line_of_all(sight: Sight) -> wire.Line:
     a, b = sight.figures.get("A"), sight.figures.get("B")
     nothing = wire.Figures(None, None, None, None)
     if a is None:
-        return wire.Line("ALL questions", 0, 0, nothing, note="no question yet")
+        return wire.Line(
+            "ALL questions", 0, 0, nothing, note="no dev question yet" if sight.session.cases else "no question yet"
+        )
     counts = None
     if b is not None:
         better, worse, same = wire.count_changes(a.f[:, None], b.f)[:, 0].tolist()

@@ -1,4 +1,4 @@
-"""Hand Explore's live questions to the history, in a thread: opening the store takes longer than drawing the page."""
+"""Hand the Bench's live questions to the history, in a thread: opening the store takes longer than drawing the page."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def split(chosen: EvalSet, cases: Sequence[Case]) -> tuple[list[Case], list[Case
     try:
         dev, test = dev_and_test(cases, None, 0, chosen.min_grade)
     except InputError as error:
-        say.problem("Too few labelled queries to choose on and to judge on; label chunks on Explore.", str(error))
+        say.problem("Too few labelled queries to choose on and to judge on; label chunks on Label.", str(error))
         return None
     tuning_set.quiet(
         f"{len(dev) + len(test)} of {len(cases)} queries have a relevant label (grade ≥ {chosen.min_grade}): "

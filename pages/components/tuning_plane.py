@@ -36,7 +36,7 @@ def draw(key: str, chosen: EvalSet, cases: list[Case], asked: tuning.Ask) -> Non
         study = study_of(key, asked, chosen.min_grade, cases)
     except InputError as error:
         say.problem(
-            "These lists cannot be swept as they are; label chunks on Explore, or choose another set.", str(error)
+            "These lists cannot be swept as they are; label chunks on Label, or choose another set.", str(error)
         )
         return
     whole = f"{key} {asked}"

@@ -1,4 +1,4 @@
-"""A pipeline that Tune came to, taken along: as a file, into the workspace, or opened on Explore."""
+"""A pipeline that Tune came to, taken along: as a file, into the workspace, or opened on the Bench."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components import resources, say, session, tuning_set, who
-from pages.components.tuning_sources import DEPTH
-from pages.components.view import View, with_pipeline
+from pages import state
+from pages.components import resources, say, tuning_set, who
 from rag_core.cli.tuning_output import write_pipeline
 from rag_core.errors import InputError
 from rag_core.evaluate.sets import EvalSet
@@ -22,7 +21,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 
 def draw(chosen: EvalSet, pipeline: Pipeline, what: str, key: str = "tune") -> None:
-    """The pipeline as a file: download, into the workspace; and opened on Explore, where Explore has its stages."""
+    """The pipeline as a file: download, into the workspace; and opened on the Bench."""
     with st.popover("Save as pipeline file", icon=":material/save:"):
         st.markdown(what)
         st.session_state.setdefault(f"{key}.name", f"tuned-{chosen.name}"[:60])
@@ -42,23 +41,12 @@ def draw(chosen: EvalSet, pipeline: Pipeline, what: str, key: str = "tune") -> N
 
 
 def _draw_open(chosen: EvalSet, pipeline: Pipeline, key: str) -> None:
-    """The way to Explore with this pipeline; greyed with the reason where Explore lacks a stage."""
-    try:
-        view, reason = view_of(chosen, pipeline), ""
-    except InputError as error:
-        view, reason = None, f"Explore cannot show it: {error}"
-    text = reason or "This pipeline on every single query of the same eval set."
-    if st.button("Open on Explore", icon=":material/filter_alt:", key=f"{key}.open", disabled=view is None, help=text):
-        st.session_state[session.VIEW] = view
-        session.select("")
-        st.switch_page("pages/explore.py")
-
-
-def view_of(chosen: EvalSet, pipeline: Pipeline) -> View:
-    """Explore's view of the eval set with this pipeline; a live set is searched as deep as it was captured."""
-    live = not chosen.recorded
-    view = View(eval_set=chosen.name, collection=chosen.name if live else "", depth=DEPTH if live else 15)
-    return with_pipeline(view, pipeline)
+    """The way to the Bench with this pipeline as A."""
+    text = "This pipeline on every single question of the same project."
+    if st.button("Open on the Bench", icon=":material/filter_alt:", key=f"{key}.open", help=text):
+        state.change(project=chosen.name)
+        state.change(a=state.encode(pipeline))
+        st.switch_page("pages/bench/page.py", query_params=state.link())
 
 
 def _save(name: str, pipeline: Pipeline) -> None:

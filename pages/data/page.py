@@ -84,9 +84,7 @@ def next_action(session: Session) -> None:
         if not any(case.grades for case in session.cases)
         else (rail.PLACES[3], "Open the Bench")
     )
-    older = {"labels": "pages/label.py", "bench": "pages/explore.py"}
-    script = place.script if rail.there(place) else older[place.name]
-    st.page_link(script, label=f"**{words}** →", query_params=state.link())
+    st.page_link(place.script, label=f"**{words}** →", query_params=state.link())
 
 
 def draw_outcome(session: Session) -> None:

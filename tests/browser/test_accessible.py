@@ -5,10 +5,9 @@ import pytest
 from tests.browser.hands import settle
 
 VIEWS = {
-    "explore": ('/?pipeline=["QueryMust",{"AdaptiveGap":{"gap_threshold":0.02}}]', "g.point.dropped"),
+    "bench": ("/", ".bench .row"),
+    "bench, all": ("/?project=rulebook&zoom=all&lens=differences", ".bench .question"),
     "labels": ("/labels?project=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
-    "compare": ("/compare?set=recorded-combat", "[data-testid=stDataFrame]"),
-    "evaluate": ("/evaluate", "[data-testid=stDataFrame]"),
     "questions": ("/questions", "[data-testid=stDataFrame]"),
     "history": ("/settings?view=history", ":text('No question is kept yet.'), [data-testid=stDataFrame]"),
     "llm_filter": ("/llm_filter", ":text('The page needs one capture'), [data-testid=stDataFrame]"),
@@ -17,7 +16,7 @@ VIEWS = {
 }
 
 
-MOST_USED = ("explore", "labels")
+MOST_USED = ("bench", "labels")
 """Seen in both themes on every run; the other pages in dark, where contrast is harder, and in light when slow."""
 
 
@@ -35,9 +34,9 @@ def test_axe_finds_nothing_serious(page, app, name, scheme):
     page.emulate_media(color_scheme=scheme)
     page.goto(app + address)
     page.locator(sign).first.wait_for()
-    if name == "explore":
-        page.locator("g.point[data-id]").first.click()
-        page.get_by_text("Is it relevant to this query?").wait_for()
+    if name == "bench":
+        page.locator(".bench .row").first.click()
+        page.get_by_text("Metadata", exact=True).wait_for()
     settle(page)
     found = Axe().run(page).response["violations"]
     told = [

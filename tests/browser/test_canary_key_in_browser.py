@@ -91,24 +91,6 @@ def everything_was_looked_at(seen):
     return {"requests", "web socket", "page", "address", "kept"} <= set(seen.texts)
 
 
-@pytest.mark.parametrize("faults", BOTH)
-def test_explore_never_holds_the_key(page, world, faults):
-    endpoint, url, workspace = world
-    seen = Seen(page)
-    for number in during(endpoint, workspace, faults):
-        page.goto(f"{url}/?set=own&query=q{number}&judge=environment&pipeline={FILTER}")
-        expect(page.get_by_text("The model was not asked about this list.")).to_be_visible()
-        seen.look()
-        page.get_by_role("button", name="Ask the model").click()
-        expect(page.get_by_text(re.compile("^LLM filter · small at environment"))).to_be_visible()
-        seen.look()
-        page.get_by_role("button", name="Test connection").click()
-        expect(page.get_by_text(re.compile(r"answers as|^endpoint environment \("))).to_be_visible()
-        seen.look()
-    assert everything_was_looked_at(seen)
-    assert seen.places(workspace) == set()
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("faults", [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every")])

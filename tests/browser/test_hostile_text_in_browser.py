@@ -6,13 +6,12 @@ A place is a line of PLACES: its name and what a person does there. A new page i
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from tests.browser.conftest import a_page, a_window, start_app
 from tests.browser.hands import settle, shown, tick_row, until
 from tests.browser.hostile import LIVE, RECORDED, SAVED, Watch, World, beacon, build
 
-POINT = "g.point[data-id]"
+ROW = ".bench .row"
 CARD = ".label-queue .card"
 FILTERS = '["QueryMust","AdaptiveGap"]'
 
@@ -59,59 +58,51 @@ def fill(page, label, text):
     settle(page)
 
 
-def explore_chunks(page, world):
-    open_place(page, world.link("", set=RECORDED, pipeline=FILTERS), POINT)
+def bench_chunks(page, world):
+    open_place(page, world.link("", project=RECORDED, pipeline=FILTERS), ROW)
     for number in range(len(world.texts)):
-        page.locator(POINT).nth(number).hover()
-        yield
-        page.locator(POINT).nth(number).click()
+        page.locator(ROW).nth(number).click()
         settle(page)
         yield
     page.get_by_text("Metadata", exact=True).click()
     yield
-
-
-def explore_lists(page, world):
-    open_place(page, world.link("", set=RECORDED, pipeline=FILTERS), POINT)
-    for label in ("Eval set", "Query"):
-        open_list(page, label)
-        yield
-    for name in ("Context", "All queries"):
+    for name in ("Context", "Trace", "Chart and table", "Share"):
         view(page, name)
         yield
-    page.locator(".js-plotly-plot .nsewdrag").first.hover()
+    page.locator(".js-plotly-plot .nsewdrag").first.hover() if page.locator(".js-plotly-plot").count() else None
+    view(page, "Why not this chunk?")
+    fill(page, "Why not this chunk?", world.texts[0][:300])
     yield
 
 
-def explore_live(page, world):
-    address = world.link("", set=LIVE, collection=LIVE, question=world.texts[0], pipeline='["Dense","Requery"]')
-    open_place(page, address, POINT)
+def bench_all(page, world):
+    open_place(page, world.link("", project=RECORDED, zoom="all", lens="differences"), ".bench .question")
     yield
-    page.locator(POINT).first.click()
+    open_list(page, "Project")
+    page.get_by_role("combobox", name=re.compile("^A")).first.click()
+    page.get_by_role("option", name=SAVED).first.click()
     settle(page)
     yield
-    page.get_by_text("Search", exact=True).first.click()
-    fill(page, "Only chunks with", f"{world.texts[0]}")
+    for name in ("Measures", "Tags", "Questions", "Losses"):
+        view(page, name)
+        page.locator(".js-plotly-plot .nsewdrag:visible").first.hover(force=True)
+        yield
+
+
+def bench_live(page, world):
+    open_place(page, world.link("", set=LIVE, question=world.texts[0], pipeline='["Dense","Requery"]'), ROW)
     yield
-    view(page, "All queries")
+    page.locator(ROW).first.click()
+    settle(page)
     yield
 
 
-def explore_problems(page, world):
-    for wrong in ({"set": world.texts[0]}, {"set": RECORDED, "query": world.texts[1]}, {"pipeline": world.texts[2]}):
+def bench_problems(page, world):
+    for wrong in ({"set": world.texts[0]}, {"pipeline": world.texts[2]}, {"a": world.texts[1]}):
         page.goto(world.link("", **wrong))
-        page.get_by_text(re.compile("cannot be shown|does not hold")).first.wait_for()
+        page.get_by_text(re.compile("could not be followed|cannot be opened")).first.wait_for()
         settle(page)
         yield
-    page.goto(world.url)
-    page.locator(POINT).first.wait_for()
-    page.locator("input[type=file]").set_input_files(world.folder / "broken.jsonl")
-    page.get_by_text("This file cannot be opened").wait_for()
-    yield
-    page.locator("input[type=file]").set_input_files(next(world.folder.glob("!*.jsonl")))
-    expect(page.locator(POINT)).to_have_count(12)
-    settle(page)
-    yield
 
 
 def label_queue(page, world):
@@ -291,55 +282,15 @@ def questions(page, world):
 
 
 def history(page, world):
-    address = world.link("", set=LIVE, collection=LIVE, question=world.texts[0], pipeline='["Dense","QueryMust"]')
-    open_place(page, address, POINT)
+    open_place(page, world.link("", project=LIVE), ROW)
+    fill(page, "Ask a question of your own", world.texts[0])
+    page.locator(ROW).first.wait_for()
     open_place(page, world.link("settings", view="history"), "[data-testid=stDataFrame]")
     click_row(page)
     page.get_by_text("Settings", exact=True).wait_for()
     yield
     page.get_by_role("button", name="Make a project of them").click()
     fill(page, "Holds", world.texts[0])
-    yield
-
-
-def evaluate(page, world):
-    open_tuned(page, world, "evaluate", 0, "[data-testid=stDataFrame]")
-    choose_saved(page, "Pipelines")
-    yield
-    fill(page, "Name of the run", world.texts[0][:200])
-    page.get_by_role("button", name="Keep as a run").click()
-    page.get_by_text("Kept as run").wait_for()
-    yield
-    for name in ("Per query", "Runs"):
-        view(page, name)
-        click_row(page)
-        yield
-
-
-def choose_saved(page, label, name=SAVED):
-    """Add a saved pipeline whose name is a payload."""
-    page.get_by_role("combobox", name=re.compile(label)).first.click()
-    page.get_by_role("option", name=name).first.click()
-    page.keyboard.press("Escape")
-    settle(page)
-
-
-def compare(page, world):
-    open_tuned(page, world, "compare", 0, "[data-testid=stDataFrame]")
-    choose_saved(page, "Pipelines")
-    yield
-    for name in ("Queries", "Slices", "Heat map", "Where relevant chunks die"):
-        view(page, name)
-        yield
-        plots = page.locator(".js-plotly-plot .nsewdrag:visible")
-        if plots.count():
-            plots.first.hover(force=True)
-            yield
-        if name == "Queries":
-            click_row(page, 0, page.get_by_test_id("stDataFrame").first)
-            yield
-    choose_saved(page, "Pipelines", "![zqmark]")
-    page.get_by_text("This comparison cannot be run.").wait_for()
     yield
 
 
@@ -360,10 +311,10 @@ def status(page, world):
 
 
 PLACES = {
-    "Explore: chart, table, panel": explore_chunks,
-    "Explore: lists, context, all queries": explore_lists,
-    "Explore: live": explore_live,
-    "Explore: links and files that are wrong": explore_problems,
+    "Bench: one question": bench_chunks,
+    "Bench: all questions": bench_all,
+    "Bench: a question of one's own": bench_live,
+    "Bench: links that are wrong": bench_problems,
     "Labels: queue": label_queue,
     "Labels: agreement": label_agreement,
     "Labels: audit": label_audit,
@@ -376,14 +327,12 @@ PLACES = {
     "Data: a new project": data_new,
     "Questions": questions,
     "History": history,
-    "Evaluate": evaluate,
-    "Compare": compare,
     "LLM filter": llm_filter,
     "Settings": status,
 }
 
 
-QUICK = {"Explore: chart, table, panel", "Label: queue", "Compare", "History"}
+QUICK = {"Bench: one question", "Bench: all questions", "Labels: queue", "History"}
 """The places that every `make test` opens, one of each way in which text is shown; the others are slow."""
 
 

@@ -11,12 +11,9 @@ from tests.pages.walking import go, sane
 
 PAGES = Path(__file__).parents[2] / "pages"
 NAMES = sorted(path.stem for path in PAGES.glob("[a-z]*.py") if path.stem not in ("rail", "state", "forms"))
-WITH_SETS = ("explore", "tune", "headroom", "evaluate", "compare")
+WITH_SETS = ("tune", "headroom")
 """Pages that can look at recorded lists at once."""
 MEASURED = {
-    "explore": ("explore.below", "All queries"),
-    "evaluate": ("evaluate.shown", "Per query"),
-    "compare": ("compare.shown", "Table"),
     "headroom": ("headroom.queries", "all queries"),
 }
 """Page → the view whose table holds measures."""

@@ -1,28 +1,19 @@
 """One eval set, one collection, one pipeline: chosen on any page, they are selected on every other that has them."""
 
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
 from pages.components.choice import added, working_copy
 from rag_core.evaluate.sets import SHIPPED
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
-
-
 from tests.pages.walking import go, sane
 
 SET_PAGES = {
-    "explore": "explore.eval_set",
     "llm_filter": "tuning.set.widget",
     "tune": "tuning.set.widget",
-    "evaluate": "tuning.set.widget",
-    "compare": "compare.eval_set",
     "headroom": "tuning.set.widget",
 }
-EVERY_RUN = ("explore", "tune")
+EVERY_RUN = ("tune",)
 
 
 @pytest.mark.parametrize(
@@ -37,40 +28,13 @@ def test_an_eval_set_chosen_on_a_page_is_selected_on_every_other(open_app, page)
         assert (other, app.selectbox(key=key).value) == (other, wanted)
 
 
-def test_a_pipeline_chosen_on_explore_is_the_one_of_compare_and_evaluate(open_app):
-    app = sane(open_app())
-    sane(app.selectbox(key="explore.shipped").set_value("adaptive-default").run())
-    app = go(app, "compare")
-    assert app.selectbox(key="compare.pipeline").value == "adaptive-default"
-    app = go(app, "evaluate")
-    assert app.selectbox(key="evaluate.pipeline").value == "adaptive-default"
-    assert "adaptive-default" in app.multiselect[0].value
-
-
-def test_a_pipeline_chosen_on_compare_or_evaluate_sets_the_controls_of_explore(open_app):
-    app = go(open_app(set="recorded-combat"), "compare")
-    sane(app.selectbox(key="compare.pipeline").set_value("adaptive-default").run(timeout=60))
-    app = go(app, "explore")
-    assert app.selectbox(key="explore.shipped").value == "adaptive-default"
-    assert app.toggle(key="explore.adaptive_on").value
-    app = go(app, "evaluate")
-    sane(app.selectbox(key="evaluate.pipeline").set_value("query-must").run(timeout=60))
-    assert go(app, "explore").selectbox(key="explore.shipped").value == "query-must"
-
-
-def test_settings_of_ones_own_on_explore_are_compared_as_they_are(open_app):
-    app = sane(open_app(pipeline='[{"TopK":{"k":3}}]'))
-    app = go(app, "compare")
-    assert '"k":3' in app.selectbox(key="compare.pipeline").value
-
-
 def test_the_parameter_of_a_link_wins_over_what_was_chosen(open_app):
-    app = go(open_app(set="adaptive-short"), "headroom", set="recorded-combat")
+    app = go(go(open_app(), "tune", set="adaptive-short"), "headroom", set="recorded-combat")
     assert app.selectbox(key="tuning.set.widget").value == "recorded-combat"
-    assert go(app, "explore").selectbox(key="explore.eval_set").value == "recorded-combat"
+    assert go(app, "tune").selectbox(key="tuning.set.widget").value == "recorded-combat"
 
 
-@pytest.mark.parametrize("page", ["tune", "compare"])
+@pytest.mark.parametrize("page", ["tune"])
 def test_an_eval_set_that_is_not_there_is_one_sentence(open_app, words, page):
     app = go(open_app(), page, set="nosuch")
     assert words(app).count("is not here") == 1

@@ -134,17 +134,3 @@ def test_a_grid_that_cannot_be_is_said(open_method, words):
     app = open_method("Search")
     app.text_area(key="tune.search.grid").set_value("gap_thresh=1|2")
     assert "names unknown setting 'gap_thresh'" in words(run(app))
-
-
-def test_the_chosen_setting_opens_on_explore(open_method):
-    app = open_method("Thresholds")
-    offset = app.slider(key="tune.offset").value
-    press(app, "tune.open")
-    view = app.session_state["explore"]
-    assert (view.eval_set, view.adaptive_on) == ("made", True)
-    assert view.distance_offset == pytest.approx(offset)
-
-
-def test_explore_has_no_learned_cut_and_the_button_says_so(open_method):
-    app = open_method("Learned cut")
-    assert app.button(key="tune.learned.open").disabled

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.components.chunk_panel import query_words
+from pages.bench.drawers import query_words
 from pages.components.inert_text import Run, marked
 
 spans = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40)), max_size=8)

@@ -30,11 +30,3 @@ def test_the_chart_cuts_by_the_threshold_of_the_question():
     assert view.adaptive_for(SPECIFIC)["gap_threshold"] == pytest.approx(0.05)
     assert view.adaptive_for(BROAD)["gap_threshold"] == pytest.approx(0.15)
     assert View().adaptive_for(BROAD)["gap_threshold"] == 0.1
-
-
-def test_on_the_page_it_is_a_switch_that_stays_in_the_address(open_app):
-    app = open_app(pipeline='["AdaptiveGap"]')
-    app.toggle(key="explore.query_specific").set_value(True)
-    app.run()
-    assert not app.exception
-    assert "query_specific" in str(app.query_params["pipeline"])

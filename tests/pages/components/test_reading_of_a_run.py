@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.components import chunk_table, reading, trace
+from pages.components import reading, trace
 from pages.components.view import View, pipeline_of
 from rag_core.evaluate.experiment import run_case
 from rag_core.records import load_lists
@@ -165,12 +165,6 @@ def test_the_trace_of_refill_says_rounds_reads_store_queries_and_why_it_stopped(
     assert trace.trace(refilled())[0].startswith("refill: 2 rounds, 4 read, 1 store query, stopped: k 2 found, ")
 
 
-def test_a_kept_weak_match_is_marked_in_the_table():
+def test_a_match_that_is_near_is_not_weak():
     rows = reading.rows_of(outcome_of(View()), min_grade=1)
     assert [row.weak for row in rows] == [False] * 4
-    hit = Hit(Chunk("w", title="far"), 5, {"distance": 0.71})
-    far = reading.Row(hit, None, "unjudged", None, weak=True)
-    assert chunk_table._columns([*rows[:1], far], "distance", "cosine distance")["verdict"] == [
-        "● kept",
-        "● kept, weak",
-    ]

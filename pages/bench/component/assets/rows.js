@@ -159,7 +159,7 @@ function sideHead(key) {
 }
 
 function makeSide() {
-  const side = { rank: el("span", { class: "rank-number" }), head: el("b", {}), rest: el("span", { class: "rest" }), score: el("span", { class: "score" }), verdict: el("span", { class: "verdict" }), reason: el("span", { class: "reason" }) };
+  const side = { rank: el("span", { class: "rank-number" }), head: el("span", { class: "head" }), rest: el("span", { class: "rest" }), score: el("span", { class: "score" }), verdict: el("span", { class: "verdict" }), reason: el("span", { class: "reason" }) };
   side.words = el("div", { class: "title" }, side.head, side.rest);
   side.why = el("div", { class: "why" }, side.score, side.verdict, side.reason);
   const marker = svg("svg", { class: "marker", viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("circle", { cx: 8, cy: 8, r: 5.5 }));

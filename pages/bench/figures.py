@@ -1,0 +1,284 @@
+"""What can be opened below the Bench at zoom All: every measure, differences as a forest, tags, and the questions.
+
+All of it describes the dev questions: differences without interval or verdict. Judging is a deed (judging.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, quantiles
+from typing import Any
+
+import streamlit as st
+
+from pages.widgets.take_along import BLUE, ORANGE, label, take_along
+from rag_core.evaluate.attribution import waterfall
+from rag_core.evaluate.economy import total
+from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
+from rag_core.evaluate.tally import PipelineTally
+from rag_core.project.session import Session
+from rag_core.retrieve.dense import Dense
+from rag_core.spec import stage_class
+from rag_core.stage import Pipeline
+from rag_core.text import counted
+
+THREE, SIGNED = "%.3f", "%+.3f"
+MEANINGS = {
+    "SetP": "relevant of the kept",
+    "SetR": "kept of the relevant",
+    "SetF": "F₁ of SetP and SetR, per query",
+    "P@15": "relevant of the first 15, over 15 even where fewer are kept",
+    "R@15": "relevant found in the first 15, of all relevant",
+    "RR": "1 / rank of the first relevant",
+    "AP": "precision at each relevant, mean over all relevant",
+    "nDCG@15": "graded gain of the first 15, discounted by rank, over the ideal",
+}
+"""Measure → what is counted over what; all are better when higher."""
+
+
+def tallies_of(session: Session, pipelines: Mapping[str, Pipeline], measures: Sequence[Measure]) -> list[PipelineTally]:
+    """Every pipeline over the dev questions, named by its side."""
+    measured = session.measure(list(pipelines.values()), session.dev, measures=measures)
+    names = [f"{side} {pipeline.label}".strip() for side, pipeline in pipelines.items()]
+    return [replace(tally, name=name) for name, tally in zip(names, measured, strict=True)]
+
+
+def depth_of(pipeline: Pipeline) -> int:
+    """How many candidates its search brings."""
+    source = next((stage for stage in pipeline.stages if stage.kind == "source"), Dense())
+    return int(source.settings().get("depth", 0))
+
+
+def measures(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """Every measure of every pipeline with its meaning, over how many questions; differences to B as a forest."""
+    tallies = tallies_of(session, pipelines, DEFAULT_MEASURES)
+    first = tallies[0].summary
+    st.markdown(
+        f"**Means over {first.queries_scored} of {counted(first.queries_total, 'dev question', 'dev questions')}**, "
+        "macro; :gray[a question without a relevant label is run and not scored]"
+    )
+    names = [measure.name for measure in DEFAULT_MEASURES]
+    columns: dict[str, list[Any]] = {"measure": names}
+    for tally in tallies:
+        columns[tally.name] = [tally.summary.means.get(name) for name in names]
+    columns["what it counts"] = [MEANINGS[name] for name in names]
+    bounds = [_bounds(tallies[0], name) for name in names]
+    if any(bounds):
+        columns[f"bounds of {tallies[0].name}"] = bounds
+        st.caption("Bounds: where the kept chunks without a label were all irrelevant, and all relevant.")
+    config: dict[str, Any] = {tally.name: st.column_config.NumberColumn(format=THREE) for tally in tallies}
+    figure = None
+    if "A" in pipelines and "B" in pipelines:
+        places = dict(zip(pipelines, tallies, strict=True))
+        differences = {name: paired(places["A"], places["B"], name) for name in names}
+        columns["A − B"] = [fmean(rows) if rows else None for rows in differences.values()]
+        config["A − B"] = st.column_config.NumberColumn(format=SIGNED, help="Mean over the questions both score.")
+        figure = lambda: forest(differences)  # noqa: E731 (drawn when the table is)
+    take_along("measures", columns, figure, "Per measure the mean of every pipeline and A − B", config)
+    _stands_on(tallies, pipelines)
+
+
+def _bounds(tally: PipelineTally, name: str) -> str:
+    """The least and greatest value of a set measure over the unjudged chunks, '' where they are one."""
+    low, high = tally.summary.low.get(name), tally.summary.high.get(name)
+    if low is None or high is None or name not in {measure.name for measure in SET_MEASURES} or high - low < 5e-4:
+        return ""
+    return f"{low:.3f} … {high:.3f}"
+
+
+def paired(a: PipelineTally, b: PipelineTally, measure: str) -> list[float]:
+    """A − B of every question that both score."""
+    pairs = zip(a.values(measure), b.values(measure), strict=True)
+    return [x - y for x, y in pairs if x is not None and y is not None]
+
+
+def forest(differences: Mapping[str, Sequence[float]]) -> Any:
+    """A − B per measure: the mean as a mark, the middle half of the questions as a line."""
+    import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
+
+    names = [name for name, rows in differences.items() if rows][::-1]
+    means = [fmean(differences[name]) for name in names]
+    quarters = [quantiles(differences[name], n=4) if len(differences[name]) > 1 else [0, 0, 0] for name in names]
+    figure = go.Figure()
+    for name, (low, _, high) in zip(names, quarters, strict=True):
+        figure.add_scatter(x=[low, high], y=[name, name], mode="lines", line={"color": "#8A9199", "width": 2},
+                           showlegend=False, hovertemplate="middle half: %{x:.3f}<extra></extra>")  # fmt: skip
+    figure.add_scatter(
+        x=means, y=names, mode="markers", name="mean A − B", showlegend=False,
+        marker={"size": 11, "color": [BLUE if mean >= 0 else ORANGE for mean in means],
+                "symbol": ["circle" if mean >= 0 else "diamond" for mean in means]},
+        hovertemplate="%{y}: %{x:+.3f}<extra></extra>",
+    )  # fmt: skip
+    figure.add_vline(x=0, line={"dash": "dash", "color": "#8A9199"})
+    figure.update_layout(
+        height=400, margin={"l": 80, "r": 16, "t": 20, "b": 50},
+        xaxis={"title": {"text": "A − B, mean over dev questions (line: the middle half of them)"}},
+    )  # fmt: skip
+    return figure
+
+
+def _stands_on(tallies: Sequence[PipelineTally], pipelines: Mapping[str, Pipeline]) -> None:
+    """What the means stand on, what the kept chunks cost a reader, and lists of unequal depth."""
+    depths = {tally.name: depth_of(pipeline) for tally, pipeline in zip(tallies, pipelines.values(), strict=True)}
+    if len(set(depths.values())) > 1:
+        said = ", ".join(f"{name} {depth}" for name, depth in depths.items())
+        st.text(f"The searches bring lists of unequal depth: {said}. Part of a difference may be theirs.")
+    summaries = [tally.summary for tally in tallies]
+    economies = [total(row.economy for row in tally.queries) for tally in tallies]
+    take_along(
+        "what the means stand on",
+        {
+            "pipeline": [tally.name for tally in tallies],
+            "search depth": list(depths.values()),
+            "scored": [summary.queries_scored for summary in summaries],
+            "empty": [summary.queries_empty for summary in summaries],
+            "nothing relevant exists": [summary.queries_without_relevant for summary in summaries],
+            "without labels": [summary.queries_unjudged for summary in summaries],
+            "fallback": [summary.queries_fallback for summary in summaries],
+            "judged of kept": [summary.judged for summary in summaries],
+            "tokens kept a question": [
+                economy.tokens / max(1, summary.queries_total)
+                for economy, summary in zip(economies, summaries, strict=True)
+            ],
+            "noise share": [economy.noise for economy in economies],
+        },
+        config={
+            "judged of kept": st.column_config.NumberColumn(format="percent"),
+            "noise share": st.column_config.NumberColumn(format="percent"),
+            "tokens kept a question": st.column_config.NumberColumn(
+                format="%.0f", help="Estimated: characters ÷ 4. Lower costs less."
+            ),
+        },
+    )
+
+
+def tags(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """Per tag the mean F₁ of every pipeline and A − B, the tag with the most questions first."""
+    tallies = tallies_of(session, pipelines, SET_MEASURES)
+    rows = tag_rows(tallies, tuple(pipelines))
+    if set(rows["tag"]) <= {NO_TAG}:
+        st.markdown("No dev question has a tag. Tags are given to questions in *Questions*.")
+        return
+    config: dict[str, Any] = {tally.name: st.column_config.NumberColumn(format=THREE) for tally in tallies}
+    config |= {"A − B": st.column_config.NumberColumn(format=SIGNED)}
+    st.markdown("**F₁ by tag**, macro over the scored dev questions of the tag")
+    take_along("F1 by tag", rows, lambda: _by_tag(rows), "Per tag: scored questions, mean F₁, A − B", config)
+
+
+NO_TAG = "(no tag)"
+
+
+def tag_rows(tallies: Sequence[PipelineTally], sides: Sequence[str]) -> dict[str, list[Any]]:
+    """Columns: tag, scored questions, a mean for every pipeline, A − B; a tag nobody scored has no figure."""
+    places: dict[str, list[int]] = {}
+    for at, row in enumerate(tallies[0].queries):
+        for tag in dict.fromkeys(row.tags) or (NO_TAG,):
+            places.setdefault(tag, []).append(at)
+    order = sorted(places, key=lambda tag: (-len(places[tag]), tag))
+    values = [tally.values("SetF") for tally in tallies]
+    scored = {tag: [at for at in places[tag] if values[0][at] is not None] for tag in order}
+    columns: dict[str, list[Any]] = {"tag": order, "scored": [len(scored[tag]) for tag in order]}
+    for tally, column in zip(tallies, values, strict=True):
+        columns[tally.name] = [_mean(column, scored[tag]) for tag in order]
+    if {"A", "B"} <= set(sides):
+        a, b = (columns[tallies[sides.index(side)].name] for side in ("A", "B"))
+        columns["A − B"] = [None if x is None or y is None else x - y for x, y in zip(a, b, strict=True)]
+    return columns
+
+
+def _mean(values: Sequence[float | None], places: Sequence[int]) -> float | None:
+    scored = [value for at in places if (value := values[at]) is not None]
+    return fmean(scored) if scored else None
+
+
+def _by_tag(rows: Mapping[str, Sequence[Any]]) -> Any:
+    import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
+
+    column = "A − B" if "A − B" in rows else list(rows)[2]
+    shown = [(label(tag, 30), value) for tag, value in zip(rows["tag"], rows[column], strict=True) if value is not None]
+    figure = go.Figure()
+    figure.add_bar(
+        x=[value for _, value in shown][::-1], y=[tag for tag, _ in shown][::-1], orientation="h",
+        marker={"color": [BLUE if value >= 0 else ORANGE for _, value in shown][::-1]},
+        hovertemplate="%{y}: %{x:+.3f}<extra></extra>",
+    )  # fmt: skip
+    figure.update_layout(height=400, margin={"l": 120, "r": 16, "t": 20, "b": 50},
+                         xaxis={"title": {"text": f"F₁, {column}, mean over the tag’s questions"}})  # fmt: skip
+    return figure
+
+
+def questions(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """Every dev question with its F₁ per pipeline, the worst change first; the regressions of C beside those of A."""
+    tallies = tallies_of(session, pipelines, SET_MEASURES)
+    values = {side: tally.values("SetF") for side, tally in zip(pipelines, tallies, strict=True)}
+    columns: dict[str, list[Any]] = {"question": [row.query_id for row in tallies[0].queries]}
+    columns["text"] = [row.query for row in tallies[0].queries]
+    for (_, column), tally in zip(values.items(), tallies, strict=True):
+        columns[tally.name] = list(column)
+        columns[f"{tally.name} keeps"] = [len(row.kept) for row in tally.queries]
+    changes = {
+        side: [None if x is None or y is None else x - y for x, y in zip(values[side], values["B"], strict=True)]
+        for side in ("A", "C")
+        if side in values and "B" in values
+    }
+    columns |= {f"{side} − B": list(column) for side, column in changes.items()}
+    worst = [min((c for column in changes.values() if (c := column[at]) is not None), default=9.0)
+             for at in range(len(columns["question"]))]  # fmt: skip
+    order = sorted(range(len(worst)), key=lambda at: worst[at])
+    columns = {name: [column[at] for at in order] for name, column in columns.items()}
+    config: dict[str, Any] = {tally.name: st.column_config.NumberColumn(format=THREE) for tally in tallies}
+    config |= {name: st.column_config.NumberColumn(format=SIGNED) for name in columns if name.endswith("− B")}
+    figure = (lambda: _changes(columns)) if changes else None
+    take_along("questions", columns, figure, "Per question: F₁ and chunks kept of every pipeline, changes", config)
+
+
+def _changes(columns: Mapping[str, Sequence[Any]]) -> Any:
+    import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
+
+    figure = go.Figure()
+    ranks = list(range(1, len(columns["question"]) + 1))
+    for name, shade, symbol in (("A − B", BLUE, "circle"), ("C − B", ORANGE, "diamond")):
+        if name in columns:
+            figure.add_scatter(
+                x=ranks, y=list(columns[name]), mode="markers", name=name,
+                marker={"color": shade, "symbol": symbol, "size": 8},
+                text=[label(text) for text in columns["text"]],
+                hovertemplate="%{text}<br>" + name + " %{y:+.3f}<extra></extra>",
+            )  # fmt: skip
+    figure.update_layout(
+        height=400, margin={"l": 60, "r": 16, "t": 20, "b": 50}, showlegend=True,
+        xaxis={"title": {"text": "dev questions, the worst change first"}},
+        yaxis={"title": {"text": "difference in F₁ to B"}},
+    )  # fmt: skip
+    return figure
+
+
+def losses(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """Where relevant chunks of the dev questions are lost, stage by stage, for every pipeline."""
+    rows: dict[str, list[Any]] = {"pipeline": [], "where": [], "relevant lost": [], "relevant left": []}
+    for tally in tallies_of(session, pipelines, SET_MEASURES):
+        fall = waterfall(tally)
+        left = fall.retrieved
+        steps = [("search", fall.lost_in_retrieval, left)]
+        for name, lost in fall.lost.items():
+            left -= lost
+            steps.append((stage_class(name.partition("#")[0]).title, lost, left))
+        for where, lost, after in steps:
+            for column, value in zip(rows.values(), (tally.name, where, lost, after), strict=True):
+                column.append(value)
+
+    def figure() -> Any:
+        import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
+
+        drawn = go.Figure()
+        drawn.add_bar(
+            x=rows["relevant lost"][::-1], orientation="h", marker={"color": ORANGE},
+            y=[label(f"{a}: {b}") for a, b in zip(rows["pipeline"], rows["where"], strict=True)][::-1],
+            hovertemplate="%{y}: %{x} relevant chunks lost<extra></extra>",
+        )  # fmt: skip
+        drawn.update_layout(height=400, margin={"l": 200, "r": 16, "t": 20, "b": 50},
+                            xaxis={"title": {"text": "relevant chunks lost, over the dev questions"}})  # fmt: skip
+        return drawn
+
+    take_along("where relevant chunks are lost", rows, figure)

@@ -1,0 +1,67 @@
+"""A chart that can be taken along: a Plotly figure, the very table it was drawn from, sorted alike, and its CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from pages.components import glossary
+
+BLUE, GREY, GREEN, ORANGE = "#0072B2", "#8A9199", "#009E73", "#D55E00"
+TALL = 420  # pixels of a table or a chart
+
+
+def take_along(
+    name: str,
+    columns: Mapping[str, Sequence[Any]],
+    figure: Callable[[], Any] | None = None,
+    alt: str = "",
+    config: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw the columns as a table, beside the figure where there is one, with a button for the CSV.
+
+    `name` names the file and the widgets. Plotly is loaded when a figure is first drawn.
+    """
+    key = re.sub(r"\W+", "-", name.lower()).strip("-")
+    left, right = st.columns(2) if figure is not None else (st.container(), None)
+    rows = len(next(iter(columns.values()), ()))
+    with left:
+        st.dataframe(
+            dict(columns),
+            hide_index=True,
+            key=f"take.{key}",
+            height=min(38 + 35 * max(rows, 1), TALL),
+            column_config=glossary.explained(columns, config),
+            alt=alt or f"{name}: {rows} rows with {', '.join(columns)}",
+        )
+        st.download_button("CSV", lambda: to_csv(columns), f"{key}.csv", "text/csv", icon=":material/download:",
+                           key=f"take.{key}.csv", type="tertiary")  # fmt: skip
+    if right is not None and figure is not None:
+        with right:
+            st.plotly_chart(figure(), key=f"take.{key}.figure", config={"displaylogo": False}, alt=alt or name)
+
+
+def to_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """The columns as CSV. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    return text.getvalue().encode("utf-8", "surrogatepass")
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def label(text: str, most: int = 60) -> str:
+    """Foreign text as it may stand in a Plotly figure, which reads tags in what it shows."""
+    return escape(text if len(text) <= most else f"{text[: most - 1]}…")

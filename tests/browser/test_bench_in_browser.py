@@ -1,0 +1,93 @@
+"""The Bench as a person uses it: first sight, a knob let go, a label and a reload, a question of one's own, a narrow
+window; figures on the screen are those that a link restores elsewhere.
+"""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.hands import at_rest, settle, until
+
+ROW = ".bench .row"
+QUESTION = "What does a 7th level cleric with strength 17 need to roll to hit armor class 6?"
+
+
+def open_bench(page, app, address="/"):
+    page.goto(app + address)
+    page.locator(ROW).first.wait_for()
+    settle(page)
+
+
+def figures(page, line="one"):
+    return page.locator(f".line.{line} .figure").all_inner_texts()
+
+
+def test_the_first_sight_is_fifteen_to_two_and_why(page, app):
+    open_bench(page, app)
+    expect(page.get_by_text("0.067 → 0.500")).to_be_visible()
+    assert figures(page)[0] == ".500"
+    assert figures(page)[-1] == "2"
+    expect(page.get_by_text(re.compile("no word of: armor class")).first).to_be_visible()
+    box = at_rest(page.locator(ROW).nth(5))
+    assert box["y"] + box["height"] <= page.viewport_size["height"]
+    page.get_by_role("button", name="Play with it").click()
+    expect(page.get_by_text("0.067 → 0.500")).to_have_count(0)
+
+
+def test_a_knob_by_keys_moves_the_figures_and_a_reload_keeps_them(page, app):
+    open_bench(page, app, "/?project=recorded-combat&q=combat-1&a=adaptive-default&b=unfiltered")
+    before = figures(page)
+    page.locator("input[data-setting=max_results]").focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    until(page, lambda: figures(page) != before)
+    page.wait_for_url(re.compile("a=~"))
+    settle(page)
+    after = figures(page)
+    page.reload()
+    page.locator(ROW).first.wait_for()
+    settle(page)
+    assert figures(page) == after
+
+
+def test_a_label_in_the_row_moves_the_figures_and_stays(page, own_app):
+    open_bench(page, own_app, "/?project=recorded-combat&q=combat-1&a=query-must&b=unfiltered")
+    before = figures(page)
+    kept = page.locator(ROW).filter(has=page.get_by_text("kept", exact=True))
+    other = next(row for row in kept.all() if row.locator(".grade[aria-pressed=true]").inner_text() == "0")
+    other.locator(".grade", has_text="2").click()
+    until(page, lambda: figures(page) != before)
+    settle(page)
+    after = figures(page)
+    page.reload()
+    page.locator(ROW).first.wait_for()
+    settle(page)
+    assert figures(page) == after
+
+
+def test_a_question_of_ones_own_is_run_and_its_link_restores_it(page, app):
+    open_bench(page, app)
+    box = page.get_by_role("textbox", name="Ask a question of your own")
+    box.fill(QUESTION)
+    box.press("Enter")
+    page.wait_for_url(re.compile("q=%3FWhat"))
+    settle(page)
+    ids = [row.get_attribute("data-id") for row in page.locator(ROW).all()]
+    page.goto(page.url)
+    page.locator(ROW).first.wait_for()
+    settle(page)
+    assert [row.get_attribute("data-id") for row in page.locator(ROW).all()] == ids
+
+
+def test_in_a_narrow_window_nothing_is_clipped(page, app):
+    page.set_viewport_size({"width": 800, "height": 900})
+    open_bench(page, app)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 800
+    box = at_rest(page.locator(".bench"))
+    assert box["x"] + box["width"] <= 801
+
+
+def test_a_link_of_the_first_version_shows_the_same_two_chunks(page, app):
+    open_bench(page, app, '/explore?set=recorded-combat&query=combat-1&pipeline=["QueryMust"]')
+    assert figures(page)[-1] == "2"
+    assert "project=recorded-combat" in page.url
