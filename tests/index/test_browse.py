@@ -4,7 +4,7 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_core.errors import InputError, StoreError
-from rag_core.index.browse import Wanted, chunk_of, overview, page_of
+from rag_core.index.browse import Wanted, chunk_of, overview, overview_of, page_among, page_of
 from rag_core.index.ingest import ingest, ingest_chunks
 from rag_core.types import Chunk
 
@@ -93,3 +93,36 @@ def test_chunks_with_the_same_title_and_text_are_duplicates(workspace):
 def test_a_collection_that_is_not_there_is_a_store_error(tmp_path):
     with pytest.raises(StoreError, match="shelf is not there"):
         overview(tmp_path, "shelf")
+
+
+@pytest.mark.parametrize(
+    "wanted", [Wanted(), Wanted("SAME"), Wanted(type="spell"), Wanted("ärger", "spell"), Wanted(order="title"),
+               Wanted(order="rules"), Wanted("no such text")],
+)  # fmt: skip
+def test_chunks_in_memory_are_paged_as_those_of_a_file(workspace, wanted):
+    for start, count in ((0, 50), (1, 2), (9, 2)):
+        total, lines = page_of(workspace, "shelf", wanted, start, count)
+        same, others = page_among(CHUNKS, wanted, start, count)
+        assert (same, [one.id for one in others]) == (total, [one.id for one in lines])
+        facts = [[(one.title, one.type, one.has_rule, one.begins) for one in some] for some in (lines, others)]
+        assert facts[0] == facts[1]
+
+
+def test_a_list_is_ordered_by_length_on_request(workspace):
+    assert found(workspace, order="longest")[1][0] == "e"
+    assert found(workspace, order="shortest")[1][-1] == "e"
+    assert [one.id for one in page_among(CHUNKS, Wanted(order="longest"), 0, 1)[1]] == ["e"]
+
+
+def test_the_numbers_of_chunks_in_memory_are_those_of_a_file_but_for_lengths(workspace):
+    kept, memory = overview(workspace, "shelf"), overview_of(CHUNKS)
+    assert (memory.chunks, memory.duplicates, memory.duplicated) == (kept.chunks, kept.duplicates, kept.duplicated)
+    assert {(one.type, one.chunks, one.rules) for one in memory.groups} == {
+        (one.type, one.chunks, one.rules) for one in kept.groups
+    }
+    assert sum(count for _, count in memory.lengths) == memory.chunks
+    assert (memory.longest, memory.unit, overview_of([]).chunks) == (
+        max(len(one.text) for one in CHUNKS),
+        "characters",
+        0,
+    )

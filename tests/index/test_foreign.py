@@ -9,14 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes import HashEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
 from plain_chroma import SPACES, checksums, make_store, rewrite
 
 from rag_core.errors import InputError, StoreError, exit_code
 from rag_core.index import foreign, foreign_place
+from rag_core.index.browse import overview
 from rag_core.index.chroma_server import ChromaServer
 from rag_core.index.collection import list_collections, open_collection
-from rag_core.index.foreign import connect, has_changed, list_foreign
+from rag_core.index.foreign import connect, has_changed, kept_fields, list_foreign
 from rag_core.index.foreign_place import Place
+from rag_core.index.foreign_records import FIELDS, propose_fields
 from rag_core.index.handles import open_index
 from rag_core.index.ingest import ingest_chunks
 from rag_core.index.rules import apply_rules
@@ -96,6 +100,45 @@ def test_documents_and_metadata_become_chunks_and_absent_ones_are_empty(workspac
     assert full.chunks[3].metadata == {"n": 3}
     assert full.chunks[3].query_must == {"contain_one_of": [["word3"]]}
     assert (bare.chunks[3].id, bare.chunks[3].text, bare.chunks[3].title) == ("d03", "", "")
+
+
+def test_what_metadata_means_is_read_off_its_names_and_else_off_its_values():
+    rows = [
+        {
+            "überschrift": f"Coffee dose of the E {n}",
+            "art": ("table", "prose")[n % 2],
+            "woher": f"manuals/e{n}.pdf",
+            "siehe": json.dumps([f"id{(n + 1) % 12}"]),
+            "regel": json.dumps({"contain": f"e {n}"}),
+            "n": n,
+        }
+        for n in range(12)
+    ]
+    ids = {f"id{n}" for n in range(12)}
+    own = {"title": "überschrift", "type": "art", "file": "woher", "ref_ids": "siehe", "query_must": "regel"}
+    assert propose_fields(rows, ids) == own
+    usual = [{"heading": "H", "category": "c", "source": "a.md", "query_must": None, "page": 3} for _ in range(3)]
+    assert propose_fields(usual) == {"title": "heading", "type": "category", "file": "source"}
+    assert propose_fields([{"n": 1, "score": 0.5, "long": "x" * 500}] * 9) == {}
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=4), st.none() | st.integers() | st.text(max_size=9), max_size=5)))
+def test_any_metadata_is_read_and_no_key_stands_for_two_fields(rows):
+    proposed = propose_fields(rows, {"a"})
+    assert set(proposed) <= set(FIELDS)
+    assert len(set(proposed.values())) == len(proposed)
+    assert set(proposed.values()) <= {name for row in rows for name in row}
+
+
+def test_what_was_chosen_for_the_metadata_is_kept_when_the_mirror_is_read_again(own_store, tmp_path):
+    place = Place(path=own_store)
+    connect(place, "plain", "mine", tmp_path, model="hash-16", fields={"type": "title", "file": "n"})
+    for _ in range(2):
+        (chunk, *_) = open_collection(tmp_path, "mine").chunks
+        assert (chunk.title, chunk.type) == ("", "Title 0")
+        assert set(overview(tmp_path, "mine").documents) == {str(n) for n in range(60)}
+        assert kept_fields(tmp_path, "mine") == {"type": "title", "file": "n"}
+        connect(place, "plain", "mine", tmp_path, model="hash-16")
 
 
 def test_reading_on_excluding_and_admitting_follow_one_ranking_in_a_foreign_space(store, workspace):
