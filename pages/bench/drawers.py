@@ -60,6 +60,7 @@ def _form(index: int, stages: list[Listed], session: Session, put: Put) -> None:
             return
         st.rerun()
     tuning.show(index, stages, session)
+    tuning.promised(index, stages, session)
     for draw in DRAWERS.get(stage.drawer, ()):
         draw(stages[index], session)
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages import rail, state
-from pages.bench import component, drawers, figures, judging, labelling, paying, reading, sight
+from pages.bench import component, drawers, figures, judging, labelling, paying, plane, reading, sight
 from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
@@ -461,7 +461,7 @@ def below(session: Session) -> None:
     if opened is not None:
         drawers.show(opened, _listed(session), session, lambda stages: put(session, stages))
     pipelines = pipelines_of(session)
-    paying.show(session, pipelines["A"], _listed(session))
+    paying.show(session, pipelines["A"], _listed(session), lambda stages: put(session, stages))
     judging.show(session, pipelines)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
@@ -488,6 +488,7 @@ ALL: Mapping[str, Callable[[Session, Mapping[str, Pipeline]], None]] = {
     "Tags": figures.tags,
     "Questions": figures.questions,
     "Losses": figures.losses,
+    "Plane": lambda session, pipelines: plane.show(session, pipelines["A"]),
 }
 SHARE = "Share"  # opened at both zooms
 

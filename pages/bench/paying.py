@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from pages import state
 from pages.bench.sight import Listed
-from rag_core.project.levers import CUT, JUDGE, RULES, SEARCH, Levers, levers
+from rag_core.errors import InputError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.project.levers import CUT, JUDGE, LEAST, RULES, SEARCH, Levers, levers
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
 
+Put = Callable[[list[Listed]], None]
 LABELS = Path("pages/labels/page.py")
 ICONS = {
     SEARCH: ":material/search:",
@@ -23,14 +26,14 @@ ICONS = {
 KINDS = {SEARCH: "lost before any filter", RULES: "rules", CUT: "a perfect cut", JUDGE: "a perfect judge"}
 
 
-def show(session: Session, pipeline: Pipeline, stages: Sequence[Listed]) -> None:
+def show(session: Session, pipeline: Pipeline, stages: Sequence[Listed], put: Put) -> None:
     """The line; nothing is computed twice for the same search, labels and source."""
     if not session.dev:
         return
     found = levers(session, pipeline)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.levers"):
         st.markdown(_line(found), help=found.to_text())
-        _button(found, stages)
+        _buttons(found, stages, put)
 
 
 def _line(found: Levers) -> str:
@@ -46,24 +49,32 @@ def _line(found: Levers) -> str:
     return f":material/flag: **Which lever pays** :gray[from {base}:] {reach if found.best else 'none'}"
 
 
-def _button(found: Levers, stages: Sequence[Listed]) -> None:
-    best = found.best
-    if best is None:
-        if not found.questions and LABELS.is_file():
-            st.page_link(str(LABELS), label="Label some", icon=":material/new_label:", query_params=state.link())
-        return
-    if best.name == RULES:
-        st.page_link("pages/data/page.py", label="Families and rules", icon=ICONS[RULES], query_params=state.link())
-        return
-    place = next((at for at, entry in enumerate(stages) if _pulls(best.name, entry.stage)), None)
-    st.button(
-        f"Open {best.name}" if place is not None else f"Add a {best.name}",
-        icon=ICONS[best.name],
-        type="tertiary",
-        key="bench.lever",
-        on_click=_open,
-        args=(-1 if place is None else place,),
-    )
+def _buttons(found: Levers, stages: Sequence[Listed], put: Put) -> None:
+    """A button for each lever that pays and can be pulled here; what it opens is where the lever is."""
+    if not found.questions and LABELS.is_file():
+        st.page_link(str(LABELS), label="Label some", icon=":material/new_label:", query_params=state.link())
+    for lever in found.levers:
+        if lever.gain < LEAST:
+            continue
+        place = next((at for at, entry in enumerate(stages) if _pulls(lever.name, entry.stage)), None)
+        if lever.name == RULES:
+            st.page_link("pages/data/page.py", label="Rules", icon=ICONS[RULES], query_params=state.link())
+        elif place is not None:
+            label = "Open " + KINDS[lever.name].removeprefix("a perfect ") if lever.name != SEARCH else "Open search"
+            st.button(label, icon=ICONS[lever.name], type="tertiary", key=f"lever.{lever.name}", on_click=_open,
+                      args=(place,))  # fmt: skip
+        elif lever.name == CUT:
+            st.button("Add a cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_add_cut,
+                      args=(list(stages), put))  # fmt: skip
+
+
+def _add_cut(stages: list[Listed], put: Put) -> None:
+    """An adaptive cut at the end of A, its drawer open: there is the press that finds its best setting."""
+    try:
+        put([*stages, Listed(AdaptiveGap())])
+        _open(len(stages))
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
 
 
 def _pulls(lever: str, stage: Stage) -> bool:

@@ -6,6 +6,7 @@ What it finds is beside the best fixed k on the same questions, and where nothin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from pages import state
 from pages.bench.sight import Listed
 from pages.components import jobs, say, who
 from rag_core.errors import InputError
+from rag_core.evaluate.promise import promises, sentence
 from rag_core.evaluate.tune import parse_floor
 from rag_core.project.choosing import Best, best_on_dev
 from rag_core.project.deeds import SEARCH_SETTINGS
@@ -59,6 +61,39 @@ def show(index: int, stages: Sequence[Listed], session: Session) -> None:
         _draw(job.report[1], session)
 
 
+def promised(index: int, stages: Sequence[Listed], session: Session) -> None:
+    """A recall that is promised: the tightest cut that misses at most a share of what is relevant, on average."""
+    if not stages[index].stage.is_cut or not stages[index].on:
+        return
+    pipeline = state.pipeline_of("A", session)
+    if pipeline is None:
+        return
+    place = sum(entry.on for entry in stages[:index])
+    with st.expander("Promise a recall", icon=":material/verified:"):
+        share = st.slider("May be missed on average (α)", 0.01, 0.5, 0.1, 0.01, key="bench.alpha", help=PROMISE)
+        if not st.button("Calibrate on dev", key="bench.promise", type="secondary"):
+            return
+        front = session.ready(pipeline).stages[:place]
+        cases = [case for case in session.capture(pipeline, session.dev) if any(case.grades.values())]
+        if not cases:
+            st.markdown("No dev question has a relevant label yet: nothing can be promised.")
+            return
+        for name, made in promises(cases, front, share, session.project.min_grade).items():
+            if isinstance(made, str):
+                continue
+            st.text(sentence(made))
+            if made.pipeline is not None:
+                cut = made.pipeline.stages[-1]
+                taken = replace(pipeline, stages=(*pipeline.stages[:place], cut), label=made.pipeline.label)
+                st.button("Take it as A", key=f"bench.promise.{name}", on_click=_take, args=(taken, session))
+
+
+PROMISE = (
+    "The share of the relevant chunks of a list that may be lost, on average over questions like these and over what "
+    "was labelled. Name it before you look: a promise picked by its outcome is none."
+)
+
+
 def _start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
     objective, floor = AIMS[aim]
     of = (session.project.name, fingerprint(pipeline), place)
@@ -85,14 +120,14 @@ def _draw(best: Best, session: Session) -> None:
         key="bench.tune.take",
         icon=":material/check:",
         on_click=_take,
-        args=(best, session),
+        args=(best.pipeline, session),
     )
 
 
-def _take(best: Best, session: Session) -> None:
+def _take(pipeline: Pipeline, session: Session) -> None:
     """Make it A, and its fair rival B."""
     try:
-        state.change(a=state.encode(best.pipeline, session), b=state.AUTO)
+        state.change(a=state.encode(pipeline, session), b=state.AUTO)
     except InputError as error:
         st.session_state["bench.notice"] = str(error)
     st.session_state.pop("bench.off", None)
