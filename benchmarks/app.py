@@ -2,7 +2,7 @@
 
 The bare app is Streamlit's own minimum: server, web page, connection, one line of text. What the product takes beyond
 it is ours. Each round starts both servers anew on a fresh workspace (the shipped eval sets, no labels of anybody's),
-opens both in a fresh browser context, then opens every page twice by its address in that context, the bare app's page
+opens both in a fresh browser context, then opens every place twice by its address in that context, the bare app's page
 each time beside it: the first visit loads the page's code in the server, the second finds it loaded. A page is open
 when its heading (the bare app: its text) stands there, the server says that its script has ended, no placeholder is
 left and two frames have been drawn. Figures are medians over rounds, ratios medians of per-round ratios; our share of
@@ -12,12 +12,11 @@ a time is 1 − 1 / ratio, and nothing where the ratio is below 1. Options: --ro
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 import time
 from contextlib import ExitStack
 
-from benchmarks.peers.serving import APPS, PEERS, QUIET, ROOT, STREAMLIT, App, chromium, served
+from benchmarks.peers.serving import APPS, PEERS, QUIET, STREAMLIT, App, chromium, served
 
 ROUNDS = 5
 PATIENCE = 180_000  # ms; a busy machine is slow, and a page that never opens still ends the run
@@ -30,7 +29,7 @@ BARE = App(
     "[data-testid=stMarkdown]",
     "",
 )
-HEADING = ".st-key-header h3"
+HEADING = ".st-key-rail"
 ENDED = """
 () => document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
   && !document.querySelector('[data-testid=stSkeleton]')
@@ -41,10 +40,11 @@ Pair = tuple[float, float]
 
 
 def addresses() -> dict[str, str]:
-    """Title → address of every page of the menu; read from its source, for st.Page says nothing without a server."""
-    source = (ROOT / "pages" / "components" / "contents.py").read_text(encoding="utf-8")
-    found = re.findall(r'st\.Page\("pages/(\w+)\.py", title="([^"]+)"(.*)', source)
-    return {title: "/" if "default=True" in rest else f"/{stem}" for stem, title, rest in found}
+    """Title → address of every place of the rail."""
+    return {
+        "Bench": "/",
+        **{name.capitalize(): f"/{name}" for name in ("data", "questions", "labels", "ship", "settings")},
+    }
 
 
 def opened(page, address: str, sign: str) -> float:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).resolve().parent
 STREAMLIT = [sys.executable, "-m", "streamlit", "run"]
 QUIET = ["--server.headless", "true", "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none"]
-OPEN_ADAPTIVE = '/?pipeline=[{"AdaptiveGap":{"gap_threshold":0.1}}]'
+OPEN_ADAPTIVE = '/?set=recorded-combat&query=combat-1&pipeline=[{"AdaptiveGap":{"gap_threshold":0.1}}]'
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ APPS = (
         [*STREAMLIT, str(ROOT / "app.py"), *QUIET, "--server.port"],
         OPEN_ADAPTIVE,
         "/_stcore/health",
-        "g.point[data-id]",
-        "g.limit[data-limit=gap_threshold]",
+        ".bench .row",
+        ".bench input[data-setting=gap_threshold]",
         "aria-valuenow",
     ),
     App(

@@ -62,7 +62,7 @@ def test_a_person_that_is_known_is_named_with_the_role(as_person):
     app = as_person("vera@example.org")
     assert not app.exception
     assert "vera@example.org (viewer)" in shown(app)
-    assert "Explore" in shown(app)
+    assert "Every dropped chunk says why" in shown(app)
 
 
 def test_labels_carry_the_name_of_the_log_in(as_person):
