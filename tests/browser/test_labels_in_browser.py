@@ -52,7 +52,7 @@ class Server:
         arguments = ["--server.headless", "true", "--server.port", str(self.port)]
         with open(self.workspace / "app.log", "ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", "app.py", *arguments],
+                [sys.executable, "-m", "streamlit", "run", "asgi.py", *arguments],
                 cwd=ROOT,
                 env={**os.environ, "WINNOW_WORKSPACE": str(self.workspace)},
                 stdout=log,
