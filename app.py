@@ -16,7 +16,9 @@ st.session_state["app"] = True  # pages/components/header.py asks for it
 WHITE_ON = "[data-tag], [data-testid=stBaseButton-primary]:enabled {background-color: light-dark(#005E94, #1B6FA3)}"
 WIDE = "[data-testid=stMainBlockContainer] {padding: 0.75rem 1.5rem 2rem}"  # every place uses the whole window
 HEADER = ".st-key-header h3 {padding-bottom: 0}"  # pages/components/header.py: the question belongs to the name
-st.html(f"<style>{WHITE_ON} {WIDE} {HEADER}</style>")
+# pages/questions/page.py: the table and its parts stand under each other where the window is narrow.
+STACKED = "@media (max-width: 1000px) {.st-key-questions-body [data-testid=stColumn] {min-width: 100%}}"
+st.html(f"<style>{WHITE_ON} {WIDE} {HEADER} {STACKED}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
 rail.show(page.url_path)

@@ -38,7 +38,6 @@ SIDE_WORDS = {"dev": "dev", "held_out": "held-out", "examples": "example", "stra
 FEW = 30  # held-out questions under which the page says that they decide little
 FIND, SIDE, PART, DONE, PROBLEM = "questions.find", "questions.side", "questions.part", "questions.done", change.PROBLEM
 ADD, TAGS, HELD_OUT, GUIDELINES, COPY, COMPARE = "Add", "Change", "Held out", "Guidelines", "Copy", "Compare"
-NARROW = "<style>@media (max-width: 1000px) {.st-key-questions-body [data-testid=stColumn] {min-width: 100%}}</style>"
 ROWS = 12  # of the table in sight beside the parts
 
 
@@ -172,7 +171,6 @@ def draw() -> None:
     split = session.split
     draw_figures(session, split, cases)
     draw_advice(session, split)
-    st.html(NARROW)
     table, parts = st.container(key="questions-body").columns([3, 2], gap="large")
     with table:
         chosen = draw_table(session, split)
