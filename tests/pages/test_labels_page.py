@@ -11,7 +11,6 @@ from rag_core.store.events import IN_SIGHT, Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
-from tests.pages.conftest import ROOT
 from tests.pages.walking import go, sane
 
 
@@ -121,28 +120,15 @@ def stored_by(workspace, eval_set="recorded-combat"):
         return [event.annotator for event in LabelStore(store).labels(eval_set)]
 
 
-def test_explore_labels_in_the_name_typed_on_labels(labels_page, workspace, words):
-    app = labels_page(annotator="ann")
-    app.switch_page("pages/explore.py").run()
-    app.session_state["explore.selected"] = "combat-1-01"
-    sane(app.run())
-    assert "labelling as ann" in words(app)
-    press(app, "1 related")
-    assert stored_by(workspace) == ["ann"]
-
-
 def test_the_name_of_a_log_in_wins_over_the_one_in_the_address(workspace, monkeypatch):
     monkeypatch.setenv("WINNOW_USER_HEADER", "X-Forwarded-Email")
     workspace.mkdir()
     (workspace / "roles.yaml").write_text("annotator: [bob@example.org]\n")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    script = "import streamlit as st\nfrom pages.components import labels\nst.text(labels.annotator())"
+    app = AppTest.from_string(script, default_timeout=30)
     app.user = {"email": "bob@example.org"}
-    app.query_params["annotator"] = "ann"
     app.session_state["label.annotator"] = "ann"
-    app.session_state["explore.selected"] = "combat-1-01"
-    sane(app.run())
-    press(app, "1 related")
-    assert stored_by(workspace) == ["bob@example.org"]
+    assert [text.value for text in sane(app.run()).text] == ["bob@example.org"]
 
 
 def test_nobody_takes_the_name_of_decisions(labels_page, words):
@@ -223,15 +209,6 @@ def test_labels_that_know_a_chunk_by_its_id_alone_count_on_its_text(live_page, l
     assert len(queue_of(live_page).judged) == 1
     said(workspace, "ann", {"c5": 3, "c6": 0}, "small", "q1")
     assert len(queue_of(labels_page("small")).judged) == 3
-
-
-def test_a_label_from_a_file_is_ones_own_on_explore(labels_page, workspace, words):
-    said(workspace, "ann", {"combat-1-01": 3})
-    app = labels_page(annotator="ann")
-    app.switch_page("pages/explore.py").run()
-    app.session_state["explore.selected"] = "combat-1-01"
-    assert "labelling as ann" in words(sane(app.run()))
-    assert "label.undo" in [button.key for button in app.button]
 
 
 def test_labels_of_a_live_set_meet_its_chunks_and_settle_the_comparison(live_page, workspace):

@@ -185,7 +185,7 @@ def test_one_labelled_query_has_a_plane_and_no_recommendation(open_page, words):
 @pytest.mark.parametrize("page", ["tune", "headroom"])
 def test_lists_without_labels_name_the_next_step(open_page, workspace, words, page):
     write_set(workspace, labelled=False)
-    assert "label chunks on Explore" in words(open_page(page))
+    assert "label chunks on Label" in words(open_page(page))
 
 
 @pytest.mark.parametrize("page", ["tune", "headroom"])
