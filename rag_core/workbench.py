@@ -78,11 +78,19 @@ def _revision(workspace: Path, name: str) -> str:
         return ""
 
 
-def live(pipeline: Pipeline, index: Any, eval_set: str = "", hop_judge: Any = None) -> Pipeline:
+def live(
+    pipeline: Pipeline,
+    index: Any,
+    eval_set: str = "",
+    hop_judge: Any = None,
+    judge: Any = None,
+    workspace: Path | None = None,
+) -> Pipeline:
     """The pipeline on an index; one without a source gets Dense with its defaults in front.
 
     Query rewriting takes the word lists of the index's collection, else those of the named eval set; hops ask
-    `hop_judge`, else the model of the environment's endpoint.
+    `hop_judge` and the LLM filter `judge`, else the model of the environment's endpoint. Structure and answers are
+    those of `workspace`, else of the environment's.
     """
     if not any(stage.kind == "source" for stage in pipeline.stages):
         rewrites = tuple(stage for stage in pipeline.stages if stage.kind == "rewrite")
@@ -92,8 +100,8 @@ def live(pipeline: Pipeline, index: Any, eval_set: str = "", hop_judge: Any = No
     pipeline = build(pipeline, {"index": index, **word_resources(pipeline, index, eval_set)})
     if "search" in needs_of(pipeline):
         found = {"headers": getattr(index, "headers", None), "search": search_of(pipeline)}
-        pipeline = with_hop_judge(build(pipeline, found), judge=hop_judge)
-    return with_judge(with_entities(pipeline), chunks=chunks)
+        pipeline = with_hop_judge(build(pipeline, found), workspace, hop_judge)
+    return with_judge(with_entities(pipeline, workspace), workspace, chunks, judge)
 
 
 def search_of(pipeline: Pipeline) -> Callable[[Query, int], tuple[Hit, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages import state
-from pages.bench import sight, tuning
+from pages.bench import entities, sight, tuning
 from pages.bench.sight import Listed
 from pages.components import inert_text, say
 from pages.components.inert_text import Block, Run, marked
@@ -27,6 +27,7 @@ from rag_core.text import STOP_WORDS, tokenize
 
 ADD = -1
 """The drawer in which a stage is added."""
+SECTION = "bench.section"
 Put = Callable[[list[Listed]], None]
 
 
@@ -63,6 +64,16 @@ def _form(index: int, stages: list[Listed], session: Session, put: Put) -> None:
     tuning.promised(index, stages, session)
     for draw in DRAWERS.get(stage.drawer, ()):
         draw(stages[index], session)
+    if stage.drawer in SECTIONS:
+        st.toggle(SECTIONS[stage.drawer][0], key=SECTION, help="Opens below the Bench, at full width.")
+
+
+def section(opened: int, stages: Sequence[Listed], session: Session) -> None:
+    """Below the Bench, what of the opened drawer needs width, once its switch is on."""
+    if 0 <= opened < len(stages) and st.session_state.get(SECTION):
+        of_drawer = SECTIONS.get(stages[opened].stage.drawer)
+        if of_drawer is not None:
+            of_drawer[1](stages[opened], session)
 
 
 def _another_source(index: int, stages: list[Listed], put: Put) -> None:
@@ -135,8 +146,15 @@ def _rules(entry: Listed, session: Session) -> None:
     st.page_link("pages/data/page.py", label="Families and their rules", icon=":material/rule:", query_params=families)
 
 
-DRAWERS: Mapping[str, Sequence[Callable[[Listed, Session], None]]] = {"rules": (_rules,)}
+DRAWERS: Mapping[str, Sequence[Callable[[Listed, Session], None]]] = {
+    "rules": (_rules,),
+    "entities": (entities.drawer,),
+}
 """Drawer → what it shows below the form."""
+SECTIONS: Mapping[str, tuple[str, Callable[[Listed, Session], None]]] = {
+    "entities": ("Structure, aliases and labels", entities.section)
+}
+"""Drawer → its switch and what that opens below the Bench."""
 
 
 # The chunk that is selected

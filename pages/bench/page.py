@@ -471,6 +471,8 @@ def below(session: Session) -> None:
             on_change=_ask,
             args=(session,),
         )
+    if opened is not None:
+        drawers.section(opened, _listed(session), session)
     chosen = st.session_state.get(SELECTED)
     if chosen:
         drawers.chunk(chosen, session, pipelines_of(session), state.current().question)

@@ -11,7 +11,6 @@ import streamlit as st
 from pages import rail, state
 
 OLDER = {
-    "entities": ("Entities", ":material/group_work:"),
     "llm_filter": ("LLM filter", ":material/forum:"),
     "tune": ("Tune", ":material/tune:"),
     "headroom": ("Headroom", ":material/vertical_align_top:"),

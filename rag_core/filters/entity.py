@@ -91,7 +91,7 @@ class EntityFilter(Filter):
 
     def _finder(self) -> TeamFinder:
         if self.entities is None:
-            raise SpecError(f"{self.name} has no structure, expected one (--structure or the Entities page)")
+            raise SpecError(f"{self.name} has no structure, expected one (its drawer on the Bench)")
         return self.entities
 
     def _meant(self, candidates: Candidates) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class EntityFilter(Filter):
 
     def _owners(self, hit: Hit, spelt: Mapping[str, str]) -> frozenset[str]:
         """The known entities a chunk names."""
-        return frozenset(spelt[value] for value in _values(hit.chunk.metadata, self.field) if value in spelt)
+        return frozenset(spelt[value] for value in entities_named(hit.chunk.metadata, self.field) if value in spelt)
 
     def _reasons(self, hits: Sequence[Hit], meant: Sequence[str]) -> list[Reason | None]:
         spelt = self._spelt()
@@ -119,7 +119,7 @@ class EntityFilter(Filter):
         """A notice per hit whose field names something the structure does not have."""
         known = self._spelt()
         for hit in hits:
-            strange = [value for value in _values(hit.chunk.metadata, self.field) if value not in known]
+            strange = [value for value in entities_named(hit.chunk.metadata, self.field) if value not in known]
             if strange:
                 text = f"{self.field} {strange[0][:80]!r} is no entity of the structure: the chunk was not judged by it"
                 yield Notice(self.name, text, hit.chunk.id)
@@ -138,8 +138,8 @@ class EntityFilter(Filter):
         return Counterfactual("threshold", value, f"threshold {value:.1f} would have kept it")
 
 
-def _values(metadata: Mapping[str, Any], field: str) -> list[str]:
-    """The field's texts, case folded; a list gives each of its texts, anything else none."""
+def entities_named(metadata: Mapping[str, Any], field: str) -> list[str]:
+    """What a chunk's metadata names under a field, case folded; a list gives each of its texts, anything else none."""
     value = metadata.get(field)
     values = value if isinstance(value, list | tuple) else [value]
     return [item.casefold() for item in values if isinstance(item, str) and item.strip()]

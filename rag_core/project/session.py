@@ -39,7 +39,7 @@ from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
 from rag_core.project.rules import OVERLAY, overlay_of
 from rag_core.project.split import Split, split_of
-from rag_core.resources import with_entities, with_judge
+from rag_core.resources import structure_path, with_entities, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical
@@ -377,7 +377,9 @@ class Session:
         """The pipeline with every handle its stages need; one without a source searches by vectors."""
         if not self.live:
             return with_judge(with_entities(pipeline, self.workspace), self.workspace, self.source.chunks, self.judge)
-        return workbench.live(pipeline, self.source.index, self.project.labels, self.hop_judge)
+        return workbench.live(
+            pipeline, self.source.index, self.project.labels, self.hop_judge, self.judge, self.workspace
+        )
 
     def baseline(self, pipeline: Pipeline) -> Pipeline:
         """The fair rival: the last cut replaced by the best fixed k, chosen on dev; without a cut, the bare search.
@@ -424,7 +426,13 @@ class Session:
         return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def _state(self) -> tuple[str, ...]:
-        return (self._labels_state(), self._source_state(), self.split.fingerprint)
+        structure = self._as_it_stands("structure", self._look_at_structure)
+        return (self._labels_state(), self._source_state(), self.split.fingerprint, structure)
+
+    def _look_at_structure(self) -> str:
+        """What changes when the workspace's structure of entities does."""
+        path = structure_path(self.workspace)
+        return f"{path} {path.stat().st_mtime_ns}" if path else ""
 
     # Lists
 

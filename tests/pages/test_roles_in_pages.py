@@ -107,7 +107,8 @@ CHANGES = {
     "source.start(open_project('demo', resolve_workspace()), Documents(('/etc/hosts',)))",
     "preview": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"
     "source._look(Documents(('/etc/hosts',)))\nimport streamlit as st\nst.text(st.session_state[source.PROBLEM])",
-    "structure": "from pages.components import entity_state\nentity_state.keep(entity_state.loaded('demo')[1])",
+    "structure": "from pages.bench import entities\nfrom rag_core.entities import load_structure\n"
+    "from rag_core.workspace import resolve_workspace\nentities.keep(load_structure(), resolve_workspace())",
 }
 
 

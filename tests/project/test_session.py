@@ -222,3 +222,15 @@ def test_what_changes_meanwhile_is_seen_after_a_steady_look(fresh):
             LabelStore(store).append([event])
         assert fresh.case("combat-1").grades == before
     assert fresh.case("combat-1").grades[chunk] == grade
+
+
+def test_another_structure_of_the_workspace_is_another_state(tmp_path, monkeypatch):
+    """Its own workspace's, whatever the environment names; figures remembered of the one before are not shown again."""
+    monkeypatch.setenv("WINNOW_WORKSPACE", str(tmp_path / "another"))
+    session = Session(open_project("demo", tmp_path / "workspace"))
+    pipeline = parse_pipeline([{"Dense": {"depth": 5}}, {"EntityFilter": {"field": "source", "on_none": "drop"}}])
+    cases = list(session.cases[:2])
+    assert session.figures(pipeline, cases).means["kept"] == 5
+    (session.workspace / "structure.json").write_text('{"entities": {"corpus.jsonl": {"members": ["Zyxwv"]}}}')
+    assert session.figures(pipeline, cases).means["kept"] == 0
+    assert [one.scores.kept for one in session.reports([pipeline], cases)[0].outcomes] == [0, 0]

@@ -181,7 +181,9 @@ function paint(state) {
 /** The lists end where the window does, less what the page has under the component. */
 function fit(state) {
   if (!state.header) return;
-  const top = state.host.querySelector(".body").getBoundingClientRect().top + window.scrollY;
+  let top = state.host.querySelector(".body").getBoundingClientRect().top;
+  // Where it stands when nothing is scrolled: the page scrolls in a part of its own, and lists that grew with it would run away.
+  for (let node = state.host; node; node = node.parentElement ?? node.getRootNode().host) top += node.scrollTop;
   const room = window.innerHeight - Math.min(top, window.innerHeight / 2) - state.header.below;
   state.host.style.setProperty("--room", `${Math.max(300, Math.floor(room))}px`);
 }

@@ -1,8 +1,15 @@
-"""Entities through AppTest: a query, its matches, an alias and what it changes, one's own structure and labels."""
+"""The drawer of EntityFilter and its section: a query, its matches, an alias and what it changes, a structure of one's
+own and its labels; what is stored moves the figures of the Bench.
+"""
 
 import json
 
 import pytest
+
+from pages import state
+from rag_core.resources import with_entities
+from rag_core.spec import make_stage, parse_pipeline
+from tests.pages.walking import go, sane
 
 OWN = json.dumps(
     {
@@ -15,18 +22,28 @@ OWN = json.dumps(
 LABELS = b'{"id": "a", "query": "blip moves", "teams": ["Zorgon Clan"]}\n{"query": "x", "teams": ["Nobody"]}\n'
 
 
+ENTRY = state.encode(parse_pipeline(["EntityFilter"]))
+EXAMPLE = "Can kommando orks use ere we go?"
+
+
 @pytest.fixture
-def entities(open_app):
-    app = open_app()
-    app.switch_page("pages/entities.py").run()
-    assert not app.exception, [error.value for error in app.exception]
-    return app
+def bench(open_app):
+    """The Bench with the drawer of EntityFilter open."""
+    app = go(open_app(), "bench/page", project="recorded-combat", q="combat-1", a=ENTRY, b="unfiltered")
+    app.session_state["bench.drawer"] = 0
+    return sane(app.run())
+
+
+@pytest.fixture
+def entities(bench):
+    """The section that the drawer opens, with a question asked in it."""
+    bench.toggle(key="bench.section").set_value(True).run()
+    bench.text_input(key="entities.query").set_value(EXAMPLE).run()
+    return sane(bench)
 
 
 def show(app, view):
-    app.segmented_control(key="entities.below").set_value(view).run()
-    assert not app.exception, [error.value for error in app.exception]
-    return app
+    return sane(app.segmented_control(key="entities.view").set_value(view).run())
 
 
 def frame(app, column):
@@ -35,8 +52,7 @@ def frame(app, column):
 
 def drop(app, name, data, key="entities.file"):
     next(one for one in app.file_uploader if one.key == key).upload(name, data, "application/octet-stream").run()
-    assert not app.exception, [error.value for error in app.exception]
-    return app
+    return sane(app)
 
 
 def type_alias(app, alias, *teams):
@@ -51,7 +67,7 @@ def button(app, label):
 
 
 def test_the_example_finds_two_teams_and_saves_tokens(entities, figures):
-    assert figures(entities)["entities found"][0] == "2 of 48"
+    assert figures(entities)["entities meant"][0] == "2 of 48"
     assert figures(entities)["strategies that found some"][0] == "4 of 4"
     assert float(figures(entities)["tokens saved"][0].rstrip("%")) > 94
 
@@ -75,7 +91,7 @@ def test_the_tree_holds_only_the_entities_found(entities):
 
 def test_a_query_that_names_nothing_keeps_the_whole_structure(entities, figures, words):
     entities.text_input(key="entities.query").set_value("how overwatch works").run()
-    assert figures(entities)["entities found"][0] == "0 of 48"
+    assert figures(entities)["entities meant"][0] == "0 of 48"
     assert figures(entities)["tokens saved"][0] == "0.0%"
     assert len(json.loads(entities.json[0].value)) == 48
     assert "Nothing is named" in words(entities)
@@ -89,9 +105,11 @@ def test_odd_queries_do_not_break_the_page(entities, query):
 
 def test_the_threshold_decides_on_misspelt_names(entities, figures):
     entities.text_input(key="entities.query").set_value("deathwach kill zone").run()
-    assert figures(entities)["entities found"][0] == "1 of 48"
-    entities.slider(key="entities.threshold").set_value(98).run()
-    assert figures(entities)["entities found"][0] == "0 of 48"
+    assert figures(entities)["entities meant"][0] == "1 of 48"
+    entry = state.encode(parse_pipeline([make_stage("EntityFilter", {"threshold": 98.0})]))
+    entities.session_state[state.KEY] = state.PageState("recorded-combat", "combat-1", a=entry, b="unfiltered")
+    entities.run()
+    assert figures(entities)["entities meant"][0] == "0 of 48"
 
 
 def test_an_alias_shows_the_labelled_queries_it_changes_before_it_is_kept(entities, words):
@@ -113,9 +131,9 @@ def test_a_kept_alias_finds_its_entities_until_it_is_taken_back(entities, figure
     type_alias(entities, "boyz", "Wrecka Krew")
     button(entities, "Keep this alias").click().run()
     entities.text_input(key="entities.query").set_value("what can boyz do").run()
-    assert figures(entities)["entities found"][0] == "1 of 48"
+    assert figures(entities)["entities meant"][0] == "1 of 48"
     button(entities, "Take back the last one").click().run()
-    assert figures(entities)["entities found"][0] == "0 of 48"
+    assert figures(entities)["entities meant"][0] == "0 of 48"
 
 
 def test_an_alias_without_a_word_is_refused_in_a_sentence(entities, words):
@@ -148,7 +166,7 @@ def test_lint_names_the_ordinary_word(entities):
 def test_a_structure_of_ones_own_is_read_and_used(entities, figures):
     drop(entities, "own.json", OWN)
     entities.text_input(key="entities.query").set_value("warp dance").run()
-    assert figures(entities)["entities found"][0] == "1 of 2"
+    assert figures(entities)["entities meant"][0] == "1 of 2"
     assert list(json.loads(entities.json[0].value)) == ["Zorgon Clan"]
 
 
@@ -156,7 +174,7 @@ def test_a_malformed_structure_is_one_sentence_and_changes_nothing(entities, fig
     drop(entities, "own.json", b'{"entities": {"A": {"members": []}}}')
     assert "This file cannot be opened; nothing was changed." in words(entities)
     assert "the file: entities → A → members is empty" in words(entities)
-    assert figures(entities)["entities found"][0] == "2 of 48"
+    assert figures(entities)["entities meant"][0] == "2 of 48"
 
 
 def test_shipped_labels_are_not_used_for_a_foreign_structure_and_ones_own_are(entities, words):
@@ -172,11 +190,12 @@ def test_a_kept_structure_reaches_pipelines(entities, workspace):
     type_alias(entities, "boyz", "Wrecka Krew")
     button(entities, "Keep this alias").click().run()
     button(entities, "Use it in pipelines").click().run()
-    from rag_core.resources import with_entities
-    from rag_core.spec import parse_pipeline
-
     (stage,) = with_entities(parse_pipeline(["EntityFilter"]), workspace).stages
     assert stage.entities.extract_relevant_teams("boyz") == ["Wrecka Krew"]
+
+
+def test_the_drawer_says_what_the_stage_can_judge(bench, words):
+    assert "so this stage drops nothing" in words(bench)
 
 
 def test_foreign_names_never_stand_in_markup(entities, words):
@@ -185,3 +204,17 @@ def test_foreign_names_never_stand_in_markup(entities, words):
     for view in ("Matches", "Aliases", "Labelled queries", "Lint"):
         show(entities, view)
         assert "foreign.invalid" not in "\n".join(str(one.value) for one in (*entities.markdown, *entities.caption))
+
+
+def test_a_structure_that_cannot_be_read_is_one_sentence_and_another_can_be_opened(open_app, workspace, words):
+    workspace.mkdir(parents=True, exist_ok=True)
+    (workspace / "structure.json").write_text('{"entities": {"A": {"members": []}}}')
+    app = go(open_app(), "bench/page", project="recorded-combat", q="combat-1", a=ENTRY, b="unfiltered")
+    app.session_state["bench.drawer"] = 0
+    sane(app.run())
+    assert "entities → A → members is empty" in words(app)
+    app.toggle(key="bench.section").set_value(True).run()
+    drop(app, "own.json", OWN)
+    button(app, "Use it in pipelines").click().run()
+    sane(app)
+    assert "members is empty" not in words(app)

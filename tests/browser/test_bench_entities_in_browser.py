@@ -1,16 +1,24 @@
-"""Entities in Chromium: ask, add an alias and read what it changes; foreign names stay text."""
+"""The section of the entities' drawer in Chromium: ask, add an alias and read what it changes; foreign names stay text."""
 
 import json
 import re
 
 from playwright.sync_api import expect
 
+from pages import state
+from rag_core.spec import parse_pipeline
+from tests.browser.hands import settle
+
+ENTRY = state.encode(parse_pipeline(["EntityFilter"]))
+EXAMPLE = "Can kommando orks use ere we go?"
+SECTION = ".st-key-entities-section"
 HOSTILE = "![x](http://foreign.invalid/a.png)"
 OWN = {"name": HOSTILE, "entities": {f"Zorgon {HOSTILE}": {"members": ["Blip"], "abilities": ["Warp Dance"]}}}
 
 
 def show(page, view):
     page.get_by_role("radio", name=view).or_(page.get_by_role("button", name=view, exact=True)).first.click()
+    settle(page)
 
 
 def metric(page, label):
@@ -22,11 +30,20 @@ def ask(page, query):
     page.get_by_label("Query", exact=True).press("Enter")
 
 
+def open_section(page, app):
+    page.goto(f"{app}/?project=recorded-combat&q=combat-1&a={ENTRY}&b=unfiltered")
+    page.locator(".bench .row").first.wait_for()
+    settle(page)
+    page.locator(".bench .stage .drawer").first.click()
+    page.get_by_text("Structure, aliases and labels").click()
+    ask(page, EXAMPLE)
+    expect(metric(page, "entities meant")).to_contain_text("2 of 48")
+
+
 def test_an_alias_is_added_and_the_change_is_read(page, app):
-    page.goto(app + "/entities")
-    expect(metric(page, "entities found")).to_contain_text("2 of 48")
-    expect(page.locator(".inert mark")).to_have_text(["kommando", "orks", "ere", "go"])
-    expect(page.locator(".inert .chips span")).to_have_text(["Kommandos", "Wrecka Krew"])
+    open_section(page, app)
+    expect(page.locator(f"{SECTION} .inert mark")).to_have_text(["kommando", "orks", "ere", "go"])
+    expect(page.locator(f"{SECTION} .inert .chips span")).to_have_text(["Kommandos", "Wrecka Krew"])
 
     show(page, "Aliases")
     page.get_by_label("New alias").fill("hordes")
@@ -40,9 +57,9 @@ def test_an_alias_is_added_and_the_change_is_read(page, app):
     page.get_by_role("button", name="Keep this alias").click()
     expect(page.get_by_text("Added in this session")).to_be_visible()
     ask(page, "skeleton hordes")
-    expect(metric(page, "entities found")).to_contain_text("3 of 48")
+    expect(metric(page, "entities meant")).to_contain_text("3 of 48")
     page.get_by_role("button", name="Take back the last one").click()
-    expect(metric(page, "entities found")).to_contain_text("2 of 48")
+    expect(metric(page, "entities meant")).to_contain_text("2 of 48")
 
 
 def test_names_of_a_foreign_structure_load_nothing(page, app, tmp_path):
@@ -50,13 +67,14 @@ def test_names_of_a_foreign_structure_load_nothing(page, app, tmp_path):
     page.on("request", lambda request: asked.append(request.url))
     path = tmp_path / "own.json"
     path.write_text(json.dumps(OWN))
-    page.goto(app + "/entities")
-    expect(metric(page, "entities found")).to_contain_text("2 of 48")
+    open_section(page, app)
+    page.get_by_role("button", name=re.compile("Open a file")).click()
     page.locator("input[type=file]").first.set_input_files(path)
-    expect(metric(page, "entities found")).to_contain_text("0 of 1")
+    expect(metric(page, "entities meant")).to_contain_text("0 of 1")
+    page.keyboard.press("Escape")
     ask(page, f"warp dance {HOSTILE}")
-    expect(metric(page, "entities found")).to_contain_text("1 of 1")
-    expect(page.locator(".inert .chips span")).to_have_text([f"Zorgon {HOSTILE}"])
+    expect(metric(page, "entities meant")).to_contain_text("1 of 1")
+    expect(page.locator(f"{SECTION} .inert .chips span")).to_have_text([f"Zorgon {HOSTILE}"])
     show(page, "Aliases")
     page.get_by_role("combobox", name=re.compile("stands for")).click()
     page.get_by_role("option").first.click()
