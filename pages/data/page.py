@@ -20,6 +20,12 @@ from rag_core.rechunk import Recut
 from rag_core.text import counted
 
 CHUNKS, NUMBERS, FAMILIES, WORDS, DOCUMENTS = "Chunks", "Numbers", "Families", "Words", "Documents"
+SHOWN = "data.project"
+OF_A_PROJECT = (
+    *(chunks.CHUNK, chunks.PAGE, families.CHOSEN, families.CHUNK, rules.CHUNK, rules.FAILED),
+    *(source.PROBLEM, source.LOOKED, source.FOUND, documents.PROBLEM, documents.RECUT_PROBLEM),
+)
+"""What of the session belongs to the project in sight."""
 
 HELP = """
 **Chunk.** A piece of a document that a search can return: for Markdown the text under a header, for JSONL, CSV and
@@ -41,6 +47,7 @@ relevant. Rules are checked on dev questions only, since they are a choice too.
 
 def draw() -> None:
     """The place: a new project's beginning, a project without a source, or what is in the source."""
+    forget_another("" if state.beginning() else state.current().project)
     if state.beginning():
         head("A new project: where do its chunks come from?")
         source.ask(None)
@@ -60,6 +67,14 @@ def draw() -> None:
     except WinnowError as error:
         say.problem("This source cannot be shown.", str(error))
     state.write_address()
+
+
+def forget_another(project: str) -> None:
+    """What was selected or refused in another project is no matter of this one."""
+    if st.session_state.get(SHOWN, project) != project:
+        for key in OF_A_PROJECT:
+            st.session_state.pop(key, None)
+    st.session_state[SHOWN] = project
 
 
 def head(question: str, session: Session | None = None) -> None:

@@ -181,6 +181,15 @@ def test_a_selected_chunk_shows_its_metadata_as_text(data, folder, words):
     assert "header: Swimming" in "\n".join(one.value for one in data.text)
 
 
+def test_what_was_selected_in_one_project_is_not_looked_for_in_another(data, folder, words):
+    app = ingest(data, "mine", folder)
+    app.session_state["data.chunk"] = "two.md#swimming"
+    assert "cannot be shown" not in words(sane(app.run()))
+    app.selectbox(key="rail.project").select("rulebook").run()
+    assert "cannot be shown" not in words(sane(app))
+    assert "data.chunk" not in app.session_state
+
+
 def test_many_chunks_are_paged(data, tmp_path, words):
     path = tmp_path / "many.jsonl"
     path.write_text("".join(json.dumps({"id": f"c{n:03}", "text": f"text {n}"}) + "\n" for n in range(120)))
