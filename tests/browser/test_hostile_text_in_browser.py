@@ -294,6 +294,17 @@ def history(page, world):
     yield
 
 
+def ship(page, world):
+    open_place(page, world.link("ship", project=RECORDED), "[data-testid=stDataFrame]")
+    fill(page, "Name of the run", world.texts[0][:200])
+    page.get_by_role("button", name="Keep a run of A").click()
+    page.get_by_role("button", name="Gate A against this run").click()
+    page.get_by_text(re.compile("inconclusive|pass|fail")).first.wait_for()
+    yield
+    fill(page, "Add a note", world.texts[0][:2000])
+    yield
+
+
 def llm_filter(page, world):
     open_place(page, world.link("llm_filter"), "[data-testid=stSidebar]")
     page.get_by_role("combobox", name=re.compile("Eval set")).click()
@@ -327,6 +338,7 @@ PLACES = {
     "Data: a new project": data_new,
     "Questions": questions,
     "History": history,
+    "Ship": ship,
     "LLM filter": llm_filter,
     "Settings": status,
 }
