@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).resolve().parent
 STREAMLIT = [sys.executable, "-m", "streamlit", "run"]
 QUIET = ["--server.headless", "true", "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none"]
-OPEN_ADAPTIVE = '/?set=recorded-combat&query=combat-1&pipeline=[{"AdaptiveGap":{"gap_threshold":0.1}}]'
+OPEN_ADAPTIVE = "/?project=recorded-combat&q=combat-1&a=adaptive-default&b=unfiltered"
 
 
 @dataclass(frozen=True)
