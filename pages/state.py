@@ -279,7 +279,7 @@ def pipeline_of(side: str, session: Session) -> Pipeline | None:
             return session.pipeline(rival)
         first = pipeline_of("A", session)
         return session.baseline(first) if first is not None and side.upper() != "A" else session.pipeline("unfiltered")
-    return decode(entry, session) if entry.startswith("~") else session.pipeline(entry)
+    return session.whole(decode(entry, session) if entry.startswith("~") else session.pipeline(entry))
 
 
 # The project

@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.bench import ceilings
 from pages.widgets.take_along import BLUE, ORANGE, label, take_along
 from rag_core.evaluate.attribution import waterfall
 from rag_core.evaluate.economy import total
@@ -255,7 +256,7 @@ def _changes(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def losses(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
-    """Where relevant chunks of the dev questions are lost, stage by stage, for every pipeline."""
+    """Where relevant chunks of the dev questions are lost, stage by stage, and what is there to gain."""
     rows: dict[str, list[Any]] = {"pipeline": [], "where": [], "relevant lost": [], "relevant left": []}
     for tally in tallies_of(session, pipelines, SET_MEASURES):
         fall = waterfall(tally)
@@ -282,3 +283,4 @@ def losses(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         return drawn
 
     take_along("where relevant chunks are lost", rows, figure)
+    ceilings.show(session, pipelines["A"])

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages import rail, state
-from pages.bench import component, drawers, figures, judging, labelling, paying, plane, reading, sight
+from pages.bench import component, drawers, figures, judging, labelling, paying, plane, reading, searching, sight
 from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
@@ -491,6 +491,7 @@ ALL: Mapping[str, Callable[[Session, Mapping[str, Pipeline]], None]] = {
     "Questions": figures.questions,
     "Losses": figures.losses,
     "Plane": lambda session, pipelines: plane.show(session, pipelines["A"]),
+    "Search every knob": searching.show,
 }
 SHARE = "Share"  # opened at both zooms
 

@@ -83,6 +83,7 @@ def _register() -> None:
     app.command("projects")(projects.projects)
     app.command("why")(projects.why)
     app.command("advise")(projects.advise)
+    app.command("headroom")(projects.headroom)
     app.command("judge")(projects.judge)
     for command in (ingesting.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
         app.command()(journalled(command))

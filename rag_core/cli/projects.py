@@ -1,4 +1,4 @@
-"""`init`, `projects`, `project`, `held-out`: a project is made, listed, shown, reset and split; and `why`."""
+"""`init`, `projects`, `project`, `held-out`: a project made, shown, reset, split; what pays on it, `judge`, `why`."""
 
 from __future__ import annotations
 
@@ -374,6 +374,26 @@ def advise(
     facts = {"project": session.project.name, **levered.to_json(), **stands_on(session, [chosen], session.dev)}
     session.close()
     say(facts, json, levered.to_text())
+
+
+@grouped
+def headroom(
+    works_on: WorksOn,
+    pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose last cut is at stake; default: A."),
+    json: bool = Json,
+) -> None:
+    """What a perfect cut and a perfect filter would bring on the dev questions, what search lost, what scores know.
+
+    Example: winnow headroom --project demo --pipeline query-must-refill
+    """
+    from rag_core.project.ceilings import ceilings
+
+    session = works_on.session()
+    chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
+    reached = ceilings(session, chosen)
+    facts = {"project": session.project.name, **reached.to_json(), **stands_on(session, [chosen], session.dev)}
+    session.close()
+    say(facts, json, reached.to_text())
 
 
 @grouped

@@ -164,27 +164,30 @@ def conformal(asked: Asked) -> Answer:
 def search(asked: Asked) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
     from rag_core.evaluate import search as searching
+    from rag_core.project.choosing import search_on_dev
     from rag_core.resources import with_entities, with_judge
     from rag_core.store.studies import shared_storage
 
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, None, asked.session)
-    swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)
     dev, test = asked.split()
     study, sampler = asked.own.get("study"), asked.own.get("sampler", "tpe")
-    found = searching.search(
-        dev,
-        swept,
-        axes,
-        objectives=[name.strip() for name in asked.objective.split(",")],
-        floor=asked.floor,
-        sampler=sampler,
-        trials=asked.own.get("trials", TRIALS),
-        storage=shared_storage(asked.workspace) if study else None,
-        name=study or "search",
-        min_grade=asked.min_grade,
-        seed=asked.seed,
-        progress=Bar("trials"),
-    )
+    plan: dict[str, Any] = {
+        "objectives": [name.strip() for name in asked.objective.split(",")],
+        "floor": asked.floor,
+        "sampler": sampler,
+        "trials": asked.own.get("trials", TRIALS),
+        "storage": shared_storage(asked.workspace) if study else None,
+        "name": study or "search",
+        "seed": asked.seed,
+        "progress": Bar("trials"),
+    }
+    if asked.session is not None and asked.holdout is None:  # as the Bench does: a study of either goes on in the other
+        sought = search_on_dev(asked.session, swept, axes, **plan)
+        test = asked.session.starts(asked.session.whole(swept), test)
+        found, swept, dev = sought.found, sought.ready, sought.cases
+    else:
+        swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)
+        found = searching.search(dev, swept, axes, **plan, min_grade=asked.min_grade)
     if found.best is None:
         raise InputError(f"none of {len(found.rows)} trials reaches {asked.constraint}, expected one that does")
     choice = searching.choice_of(found, found.best, dev, swept, axes, asked.min_grade)

@@ -52,7 +52,7 @@ def band(distance: float, gap_before: float, limits: Limits = DEFAULT_LIMITS) ->
 def bands(distances: Sequence[float], limits: Limits = DEFAULT_LIMITS) -> list[str]:
     """The band of every chunk of an ascending list; before the first there is no gap."""
     whole = [units(distance) for distance in distances]
-    gaps = [0.0, *((after - before) / 1e9 for before, after in pairwise(whole))]
+    gaps = [0.0, *((after - before) / 1e9 for before, after in pairwise(whole))][: len(whole)]
     return [band(distance, gap, limits) for distance, gap in zip(distances, gaps, strict=True)]
 
 

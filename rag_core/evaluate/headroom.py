@@ -16,7 +16,7 @@ from rag_core.errors import InputError
 from rag_core.evaluate.lists import Lists, lists_of
 from rag_core.evaluate.significance import bootstrap_interval
 from rag_core.evaluate.view import Floats
-from rag_core.types import Candidates, Case
+from rag_core.types import SCORES, Candidates, Case
 
 _RESAMPLES = 2000
 
@@ -136,6 +136,32 @@ def top_distance_signal(
         return Signal("top distance", len(pairs), None, None, None)
     low, high = _resampled(scores, right, seed)
     return Signal("top distance", len(pairs), auc(scores[right], scores[~right]), low, high)
+
+
+def score_signals(
+    starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int = 1, seed: int = 0
+) -> list[Signal]:
+    """Does a better score mean a relevant chunk? Per score AUC within each query, mean and interval over queries.
+
+    Judged chunks only; queries whose judged chunks are all of one kind say nothing and are left out.
+    """
+    signals = []
+    for kind in SCORES:
+        by_query = []
+        for start, case in zip(starts, cases, strict=True):
+            known = [
+                (hit.scores[kind], case.grades[hit.chunk.id] >= min_grade)
+                for hit in start.hits
+                if kind in hit.scores and hit.chunk.id in case.grades
+            ]
+            values = np.array([value for value, _ in known]) * (-1 if kind == "distance" else 1)
+            right = np.array([flag for _, flag in known], dtype=bool)
+            if 0 < right.sum() < len(right):
+                by_query.append(auc(values[right], values[~right]))
+        if by_query:
+            low, high, _ = bootstrap_interval(np.array(by_query), seed=seed, resamples=_RESAMPLES)
+            signals.append(Signal(kind, len(by_query), fmean(by_query), low, high))
+    return signals
 
 
 def auc(right: Floats, wrong: Floats) -> float:

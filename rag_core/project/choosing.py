@@ -2,7 +2,8 @@
 
 A fixed k is a point of the same family, so what is recommended is never worse than it on dev; where it is no better,
 the fixed k itself is recommended. What a choice is worth on other questions is said by folds over dev; held-out
-questions are left to the verdict.
+questions are left to the verdict. Several numbers of several stages at once are sought by Optuna (`search_on_dev`), in
+a study that others may share and that resumes.
 """
 
 from __future__ import annotations
@@ -15,15 +16,27 @@ from typing import Any
 import numpy as np
 
 from rag_core.errors import InputError
-from rag_core.evaluate.grid import Axis
+from rag_core.evaluate.grid import Axis, pipeline_at
 from rag_core.evaluate.learned import choose_trained
+from rag_core.evaluate.objectives import Row
+from rag_core.evaluate.search import Search, choice_of, search
 from rag_core.evaluate.split import near_duplicates
-from rag_core.evaluate.tune import Choice, CrossValidated, Floor, choose, cross_validate, fixed_k
+from rag_core.evaluate.tune import (
+    Choice,
+    CrossValidated,
+    Floor,
+    choose,
+    cross_validate,
+    fixed_k,
+    scored,
+    stages_in_front,
+)
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import TopK
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
+from rag_core.tune.steps import cheap_knobs
 from rag_core.types import Case
 
 FOLDS = 5
@@ -134,6 +147,96 @@ def best_on_dev(
         {"k": choice.baseline_k} if wins else tuned.settings(),
         validated,
     )
+
+
+def searchable(session: Session, pipeline: Pipeline) -> dict[str, str]:
+    """What of a pipeline can be sought, as parts of a grid: `Stage.setting` → `Stage.setting=…`, in its order.
+
+    Every cheap number over the range its lists give it, every cheap choice, and each filter on or off.
+    """
+    pipeline = session.whole(pipeline)
+    numbers = cheap_knobs(session.captures(pipeline, session.dev or session.cases), session.ready(pipeline))
+    parts: dict[str, str] = {}
+    for place, stage in enumerate(pipeline.stages):
+        if stage.kind in ("source", "rewrite") or stage.name in [one.name for one in pipeline.stages[:place]]:
+            continue  # what brings the list is searched anew; a grid names a stage once
+        for knob in (one for one in numbers if one.stage == place and "." not in one.setting):
+            steps = round(knob.high - knob.low) + 1 if knob.kind == "int" else STEPS
+            if knob.high > knob.low:
+                parts[f"{stage.name}.{knob.setting}"] = f"{knob.low:g}:{knob.high:g}:{steps}"
+        for row in stage.declared():
+            if row.cheap and row.choices:
+                parts[f"{stage.name}.{row.name}"] = "|".join(row.choices)
+        if stage.kind == "filter" and not stage.is_cut:
+            parts[stage.name] = "on|off"
+    return {name: f"{name}={values}" for name, values in parts.items()}
+
+
+STEPS = 61
+"""Values of a number in a grid; a search that is no grid takes any between the ends."""
+
+
+def search_on_dev(
+    session: Session,
+    pipeline: Pipeline,
+    axes: Sequence[Axis],
+    *,
+    objectives: Sequence[str] = ("SetF",),
+    floor: Floor | None = None,
+    sampler: str = "tpe",
+    trials: int = 200,
+    storage: Any = None,
+    name: str = "search",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Sought:
+    """Seek settings of a pipeline on the labelled dev questions until the study holds so many finished trials.
+
+    See `evaluate.search.search`, whose errors these are. InputError where fewer than two dev questions are labelled.
+    """
+    pipeline = session.whole(pipeline)
+    cases = scored(session.starts(pipeline, session.dev), session.min_grade)
+    ready = session.ready(pipeline)
+    found = search(
+        cases,
+        ready,
+        axes,
+        objectives=objectives,
+        floor=floor,
+        sampler=sampler,
+        trials=trials,
+        storage=storage,
+        name=name,
+        min_grade=session.min_grade,
+        seed=seed,
+        progress=progress,
+    )
+    return Sought(found, pipeline, tuple(axes), cases, ready, session.min_grade)
+
+
+@dataclass(frozen=True, eq=False)
+class Sought:
+    """A search over the dev questions, and how a row of it becomes a pipeline."""
+
+    found: Search
+    pipeline: Pipeline
+    axes: tuple[Axis, ...]
+    cases: list[Case]
+    ready: Pipeline
+    min_grade: int
+
+    def pipeline_of(self, row: Row) -> Pipeline:
+        """The pipeline of a trial, without handles; of the baseline's row its fixed k."""
+        if row is self.found.baseline:
+            front = stages_in_front(self.pipeline, self.axes)
+            return Pipeline((*front, TopK(k=int(row.settings["k"]))), label=row.name)
+        at = pipeline_at(self.pipeline, [(axis, row.settings[axis.name]) for axis in self.axes])
+        return replace(at, label="found")
+
+    def choice_of(self, row: Row) -> Choice:
+        """A row as `tune.choose` gives a choice, beside the best fixed k."""
+        choice = choice_of(self.found, row, self.cases, self.ready, self.axes, self.min_grade)
+        return replace(choice, pipeline=self.pipeline_of(row))
 
 
 def _bare(stage: Stage, like: Stage) -> Stage:

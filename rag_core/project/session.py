@@ -373,6 +373,13 @@ class Session:
             )
         return read_text(path)
 
+    def whole(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with the search that `ready` would put in front of it, so that both count stages alike."""
+        if not self.live or any(stage.kind == "source" for stage in pipeline.stages):
+            return pipeline
+        rest = tuple(stage for stage in pipeline.stages if stage.kind != "rewrite")
+        return replace(pipeline, stages=(*front_of(pipeline).stages, *rest))
+
     def ready(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with every handle its stages need; one without a source searches by vectors."""
         if not self.live:

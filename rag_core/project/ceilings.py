@@ -1,0 +1,219 @@
+"""What there is to gain on a project's dev questions: a perfect cut, a perfect filter, and what the search lost.
+
+Computed on the lists that reach the pipeline's last cut, with the best fixed k of the same lists beside them. The
+ceilings are oracles that know the labels: they say where work would pay, not what will be gained. With them what each
+score knows (AUC), and the chunks by distance, as every threshold of distance would divide them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_core.errors import InputError
+from rag_core.evaluate.confidence import BandShare, calibration
+from rag_core.evaluate.experiment import run_case
+from rag_core.evaluate.headroom import (
+    QueryHeadroom,
+    Signal,
+    distinct,
+    gap_signal,
+    headroom,
+    score_signals,
+    top_distance_signal,
+)
+from rag_core.evaluate.scores import score
+from rag_core.evaluate.tune import fixed_k, values_of
+from rag_core.evaluate.view import Floats
+from rag_core.project.session import Session
+from rag_core.stage import Pipeline
+from rag_core.types import Case, Metric
+
+UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1
+LITTLE = 0.02
+"""A mean F₁ that less than this is missing to: little is left to gain."""
+MOST_POINTS = 400
+"""Thresholds of a curve: more than a screen can tell apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Keeping every chunk at most so far, all questions together: precision, recall and rates by threshold."""
+
+    thresholds: Floats  # ascending
+    precision: Floats
+    recall: Floats  # also the rate of true positives
+    false_rate: Floats
+    kept: NDArray[np.int64]
+    ap: float  # average precision
+    auc: float
+    chunks: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ceilings:
+    """The ceilings of the labelled dev questions behind the stages before a pipeline's last cut."""
+
+    front: Pipeline
+    asked: int  # dev questions, labelled or not
+    rows: tuple[QueryHeadroom, ...]
+    now: tuple[float, ...]  # F₁ of the best fixed k, in the order of `rows`
+    fixed_k: int
+    texts: Mapping[str, str]  # question by id
+    signals: tuple[Signal, ...]
+    metric: Metric  # what the distances are
+    bands: tuple[BandShare, ...]  # () where the distances are no cosine distances
+    distances: Floats  # of every chunk that has one
+    labels: NDArray[np.int8]  # beside them UNJUDGED, IRRELEVANT, RELEVANT
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Macro means: best fixed k, best cut, perfect filter, and the share of the relevant that search lost."""
+        return {
+            "fixed": fmean(self.now),
+            "best_cut": fmean(row.best_cut for row in self.rows),
+            "perfect_filter": fmean(row.perfect_filter for row in self.rows),
+            "lost_in_search": fmean(row.lost_in_retrieval for row in self.rows),
+        }
+
+    @property
+    def verdict(self) -> str:
+        """Whether search or filtering is the problem, in plain words."""
+        means = self.means
+        filtering, search = means["perfect_filter"] - means["fixed"], 1 - means["perfect_filter"]
+        if max(filtering, search) < LITTLE:
+            return f"Little is left to gain: fixed k = {self.fixed_k} is nearly perfect on these lists."
+        if search >= filtering:
+            return (
+                f"Limited by search: {search:.3f} of F₁ is lost because relevant chunks are not in the lists, "
+                f"{filtering:.3f} could be gained by filtering."
+            )
+        return (
+            f"Limited by filtering: a perfect filter of these lists would bring {filtering:.3f} of F₁, "
+            f"{means['best_cut'] - means['fixed']:.3f} of it by ending each list at its best place; "
+            f"search lost {search:.3f}."
+        )
+
+    def limited_by(self, place: int) -> str:
+        """The same for one question, in a word."""
+        search, filtering = 1 - self.rows[place].perfect_filter, self.rows[place].perfect_filter - self.now[place]
+        if max(search, filtering) < LITTLE:
+            return "nothing to gain"
+        return "search" if search >= filtering else "filter"
+
+    def curve(self, unjudged_too: bool = False) -> Curve | None:
+        """Every threshold of distance; None where the chunks are all of one kind. Unjudged ones count as irrelevant."""
+        taken = np.ones(len(self.labels), dtype=bool) if unjudged_too else self.labels != UNJUDGED
+        right = self.labels[taken] == RELEVANT
+        if not 0 < right.sum() < len(right):
+            return None
+        order = np.argsort(self.distances[taken], kind="stable")
+        distances, right = self.distances[taken][order], right[order]
+        ends = np.flatnonzero(np.append(np.diff(distances) > 0, True))  # equal distances go together
+        hits, kept = np.cumsum(right)[ends], ends + 1
+        precision, recall = hits / kept, hits / right.sum()
+        false_rate = (kept - hits) / (~right).sum()
+        ap = float(np.sum(np.diff(recall, prepend=0.0) * precision))
+        auc = float(np.trapezoid(np.append(0.0, recall), np.append(0.0, false_rate)))
+        shown = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_POINTS)).astype(np.int64))
+        return Curve(
+            distances[ends][shown], precision[shown], recall[shown], false_rate[shown], kept[shown], ap, auc, len(right)
+        )
+
+    def to_text(self) -> str:
+        """Verdict, means and what the scores know."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        means = self.means
+        yield f"{self.verdict} Over {len(self.rows)} labelled of {self.asked} dev questions."
+        yield f"  best fixed k = {self.fixed_k}: F₁ {means['fixed']:.3f}"
+        yield f"  best cut of each list: F₁ {means['best_cut']:.3f}"
+        yield f"  perfect filter: F₁ {means['perfect_filter']:.3f}"
+        yield f"  lost in search: {means['lost_in_search']:.1%} of the relevant chunks"
+        yield from (f"  {signal.sentence()}" for signal in self.signals)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values, with every question."""
+        return {
+            "questions": self.asked,
+            "questions_scored": len(self.rows),
+            "fixed_k": self.fixed_k,
+            **self.means,
+            "verdict": self.verdict,
+            "signals": [
+                {"name": one.name, "questions": one.queries, "auc": one.auc, "low": one.low, "high": one.high}
+                for one in self.signals
+            ],
+            "by_question": [
+                {
+                    "question": row.query_id,
+                    "limited_by": self.limited_by(place),
+                    "fixed": self.now[place],
+                    "best_cut": row.best_cut,
+                    "at_length": row.best_length,
+                    "perfect_filter": row.perfect_filter,
+                    "lost_in_search": row.lost_in_retrieval,
+                }
+                for place, row in enumerate(self.rows)
+            ],
+        }
+
+
+def ceilings(session: Session, pipeline: Pipeline) -> Ceilings:
+    """The ceilings of a pipeline on the project's dev questions, remembered; InputError where none is labelled.
+
+    Only the stages before its last cut matter, so that moving that cut computes nothing anew.
+    """
+    cuts = [place for place, stage in enumerate(pipeline.stages) if stage.is_cut]
+    front = Pipeline(pipeline.stages[: cuts[-1]] if cuts else pipeline.stages)
+    made: Ceilings = session.remembered("ceilings", front, lambda: _ceilings(session, front))
+    return made
+
+
+def _ceilings(session: Session, front: Pipeline) -> Ceilings:
+    least, dev = session.min_grade, session.dev
+    cases = [case for case in dev if score([], case.grades, case.relevant_total, least, ()).scored]
+    if not cases:
+        raise InputError(f"none of {len(dev)} dev questions has a relevant label, expected at least one")
+    ready = session.ready(front)
+    # what comes to the cut, once for every figure below
+    starts = [distinct(run_case(case, ready, least, ()).result) for case in session.starts(front, cases)]
+    reaching = [replace(case, candidates=start) for case, start in zip(cases, starts, strict=True)]
+    fixed, k, _ = fixed_k(reaching, (), "SetF", None, least)
+    now = [value or 0.0 for value in values_of(reaching, fixed, "SetF", least)]
+    signals = score_signals(starts, cases, least)
+    with suppress(InputError):  # lists without distances have no gaps
+        signals += [gap_signal(starts, cases, min_grade=least), top_distance_signal(starts, cases, least)]
+    metrics = {start.metric for start in starts if start.hits}
+    cosine = metrics <= {Metric.COSINE, Metric.UNKNOWN}
+    chunks = [
+        (hit.distance, _label(case, hit.chunk.id, least))
+        for start, case in zip(starts, cases, strict=True)
+        for hit in start.hits
+        if hit.distance is not None
+    ]
+    return Ceilings(
+        front,
+        len(dev),
+        tuple(headroom(starts, cases, least)),
+        tuple(now),
+        k,
+        {case.query.id: case.query.text for case in cases},
+        tuple(signals),
+        metrics.pop() if len(metrics) == 1 else Metric.UNKNOWN,
+        tuple(calibration(starts, cases, min_grade=least)) if cosine and chunks else (),
+        np.array([distance for distance, _ in chunks], dtype=np.float64),
+        np.array([label for _, label in chunks], dtype=np.int8),
+    )
+
+
+def _label(case: Case, chunk_id: str, least: int) -> int:
+    grade = case.grades.get(chunk_id)
+    return UNJUDGED if grade is None else RELEVANT if grade >= least else IRRELEVANT

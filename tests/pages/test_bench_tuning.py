@@ -1,0 +1,199 @@
+"""Tuning on the Bench: what is there to gain, the plane, every knob at once, a trained cut; through AppTest."""
+
+import importlib.util
+import json
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+from pages import state
+from pages.components import jobs
+from rag_core.cli import main
+from rag_core.project.ledger import looks
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
+from rag_core.records import dump_lists
+from rag_core.spec import parse_pipeline
+from tests.pages.walking import sane
+
+_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[1] / "evaluate" / "planted.py")
+planted = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(planted)
+
+ADAPTIVE = state.encode(parse_pipeline({"name": "cut", "stages": [{"AdaptiveGap": {}}]}))
+
+
+def write_set(workspace, cases, name="made"):
+    folder = workspace / "eval_sets" / name
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text(f"version: 1\nname: {name}\ntitle: Made lists\nmin_grade: 1\n")
+    (folder / "lists.jsonl").write_text("\n".join(dump_lists(cases)) + "\n")
+    return name
+
+
+@pytest.fixture
+def made(workspace):
+    """Forty questions with a planted gap and some wrong labels."""
+    return write_set(workspace, planted.planted_gap(1, 40, noise=0.1))
+
+
+@pytest.fixture
+def bench(open_app, made):
+    """The Bench at zoom All on them."""
+
+    def opened(tool="", **link):
+        app = sane(open_app(**{"project": made, "zoom": "all", "a": ADAPTIVE, "b": "auto", **link}))
+        return below(app, tool) if tool else app
+
+    return opened
+
+
+def below(app, tool):
+    return sane(app.segmented_control(key="bench.tool").set_value(tool).run(timeout=60))
+
+
+def table(app, *columns):
+    return next(frame.value for frame in app.dataframe if set(columns) <= set(frame.value.columns))
+
+
+def press(app, key):
+    app.button(key=key).click()
+    return sane(app.run(timeout=60))
+
+
+def finish(app):
+    deadline = time.monotonic() + 120
+    while jobs.running():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return sane(app.run(timeout=60))
+
+
+def session_of(workspace, name="made"):
+    return Session(open_project(name, workspace))
+
+
+def a_of(app, workspace):
+    return state.decode(app.session_state[state.KEY].a, session_of(workspace))
+
+
+# What is there to gain
+
+
+def test_the_ceilings_stand_in_their_order_and_the_command_gives_the_same(bench, workspace, capsys, words):
+    app = bench("Losses")
+    rows = table(app, "if", "F₁")
+    assert list(rows["F₁"]) == sorted(rows["F₁"])
+    assert (
+        main(["headroom", "--project", "made", "-p", '["AdaptiveGap"]', "--workspace", str(workspace), "--json"]) == 0
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert [told["fixed"], told["best_cut"], told["perfect_filter"]] == list(rows["F₁"][:3])
+    assert told["verdict"] in words(app)
+    signals = table(app, "score", "AUC").set_index("score")
+    assert signals["AUC"]["distance"] > 0.5
+    assert signals["AUC"]["gap size"] == {one["name"]: one["auc"] for one in told["signals"]}["gap size"]
+
+
+@pytest.mark.parametrize("part", ["By question", "By distance", "Curves", "Bands"])
+def test_what_stands_behind_the_ceilings_can_be_opened(bench, workspace, part):
+    app = bench("Losses")
+    sane(app.segmented_control(key="bench.ceilings").set_value(part).run(timeout=60))
+    reached = session_of(workspace)
+    dev = len(reached.dev)
+    if part == "By question":
+        rows = table(app, "limited by", "best cut")
+        assert len(rows) == dev
+        assert (rows["perfect filter"] >= rows["best cut"] - 1e-12).all()
+    elif part == "By distance":
+        rows = table(app, "from", "relevant")
+        chunks = sum(len(case.candidates.hits) for case in reached.dev)
+        assert rows.drop(columns=["from", "to"]).to_numpy().sum() == chunks
+    elif part == "Curves":
+        rows = table(app, "keep up to", "precision")
+        assert rows["recall"].is_monotonic_increasing
+        assert rows["recall"].iloc[-1] == 1
+    else:
+        rows = table(app, "band", "share")
+        assert ((rows["95 % from"] <= rows["share"]) & (rows["share"] <= rows["to"])).all()
+
+
+def test_without_labels_the_losses_say_so(open_app, workspace, jsonl, words):
+    folder = workspace / "eval_sets" / "bare"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: bare\ntitle: Bare\n")
+    rows = [{"id": f"q{n}", "query": f"question {n}", "candidates": [{"id": "a", "distance": 0.1}]} for n in range(8)]
+    (folder / "lists.jsonl").write_bytes(jsonl(*rows))
+    assert "No ceilings" in words(below(sane(open_app(project="bare", zoom="all", a=ADAPTIVE)), "Losses"))
+
+
+# The plane
+
+
+def test_the_front_of_the_plane_holds_no_setting_that_another_beats(bench):
+    rows = table(bench("Plane"), "kind", "SetR")
+    front = rows[rows["kind"] == "cut"]
+    points = list(zip(front["SetP"], front["SetR"], strict=True))
+    assert not [
+        (one, other) for one in points for other in points if one != other and one[0] <= other[0] and one[1] <= other[1]
+    ]
+    fixed = rows[rows["kind"] == "fixed k"]
+    assert list(fixed["k"]) == list(range(1, len(fixed) + 1))
+    assert fixed["SetR"].is_monotonic_increasing
+
+
+# Every knob at once
+
+
+def search(app, trials, sampler="random"):
+    app.number_input(key="bench.search.trials").set_value(trials)
+    app.segmented_control(key="bench.search.sampler").set_value(sampler)
+    return finish(press(sane(app.run()), "bench.search.start"))
+
+
+def test_a_search_is_a_job_on_dev_and_its_winner_becomes_a(bench, workspace, words):
+    app = search(bench("Search every knob"), 12)
+    assert "12 finished trials" in words(app)
+    rows = table(app, "row", "F₁")
+    assert rows["row"][0].startswith("fixed k ")
+    assert not looks(open_project("made", workspace))
+    assert not (workspace / "held-out-looks.jsonl").exists()
+    press(app, "bench.search.take")
+    taken = a_of(app, workspace)
+    assert app.session_state[state.KEY].b == state.AUTO
+    session = session_of(workspace)
+    figures = session.figures(taken, session.dev)
+    assert figures.means["SetF"] == pytest.approx(rows["F₁"][1], abs=1e-9)
+
+
+def test_a_study_goes_on_where_it_stood_and_the_command_goes_on_with_it(bench, workspace, words, capsys):
+    app = bench("Search every knob")
+    for wanted in (5, 9):
+        app = search(app, wanted)
+        assert f"{wanted} finished trials" in words(app)
+    command = next(code.value for code in app.code if "--method search" in code.value)
+    arguments = [*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]
+    arguments[arguments.index("--trials") + 1] = "11"
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["search"]["trials"] == 11
+    assert "11 finished trials" in words(sane(app.run(timeout=60)))
+
+
+def test_ranges_that_cannot_be_are_said(bench, words):
+    app = bench("Search every knob")
+    area = next(one for one in app.text_area if one.key.startswith("bench.search.grid"))
+    area.set_value("AdaptiveGap.gap_thresh=1|2")
+    assert "names unknown setting 'gap_thresh'" in words(sane(app.run()))
+
+
+def test_a_recall_that_nothing_keeps_is_said(bench, words):
+    app = bench("Search every knob")
+    app.slider(key="bench.search.recall").set_value(1.0)
+    assert "No trial keeps the recall" in words(search(app, 6))
+
+
+def test_a_pipeline_without_a_number_has_nothing_to_seek(bench, words):
+    bare = state.encode(parse_pipeline({"name": "bare", "stages": []}))
+    assert "add a cut" in words(bench("Search every knob", a=bare))
