@@ -22,6 +22,7 @@ from rag_core.project.session import Figures, Session
 from rag_core.project.split import Split
 from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline, Stage
+from rag_core.text import counted
 from rag_core.tune.steps import Knob, StepFunction
 from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
 
@@ -195,9 +196,10 @@ def _note(stage: Stage, session: Session) -> str:
 
 
 def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
-    """A knob with what moves when it is dragged."""
-    steps = None
+    """A knob with what moves when it is dragged, and on how many questions anything does."""
+    steps, told = None, ""
     if function is not None:
+        told = knob_text(function.moved, len(function.per_question))
         baseline = sight.figures.get("B")
         counts = None
         if baseline is not None and len(function.per_question) == len(baseline.f):
@@ -209,9 +211,17 @@ def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
         title=knob.label.partition(": ")[2] or knob.label,
         value=float(knob.value),
         positions=np.asarray(knob.positions, dtype=np.float64),
+        help=told,
         digits=knob.digits,
         steps=steps,
     )
+
+
+def knob_text(moved: int, questions: int) -> str:
+    """What turning a knob through its range does to the questions, in a sentence."""
+    if not moved:
+        return f"changes nothing on any of {counted(questions, 'question', 'questions')}: it cannot be tuned here"
+    return f"changes what is kept on {moved} of {counted(questions, 'question', 'questions')}"
 
 
 # Lines and matrix

@@ -5,6 +5,8 @@ What it finds is beside the best fixed k on the same questions, and where nothin
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,8 +21,8 @@ from rag_core.evaluate.tune import parse_floor
 from rag_core.project.choosing import Best, best_on_dev
 from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.project.session import Session
-from rag_core.spec import fingerprint
-from rag_core.stage import Pipeline
+from rag_core.spec import dump_pipeline, fingerprint
+from rag_core.stage import Pipeline, Stage
 
 KIND = "bench.tune"
 AIMS = {
@@ -40,6 +42,8 @@ def show(index: int, stages: Sequence[Listed], session: Session) -> None:
     if pipeline is None:
         return
     place = sum(entry.on for entry in stages[:index])
+    if stage.trained:
+        _weights(stage)
     st.markdown("**Best on dev**")
     aim = st.selectbox("Aim", list(AIMS), key="bench.tune.aim", help="Chosen on the dev questions; judged on none.")
     st.button(
@@ -51,6 +55,8 @@ def show(index: int, stages: Sequence[Listed], session: Session) -> None:
         on_click=_start,
         args=(session, pipeline, place, str(aim)),
     )
+    with st.expander("As a command"):
+        st.code(_command(session, pipeline, stage.name, *AIMS[str(aim)]), language=None, wrap_lines=True)
     jobs.show()
     job = jobs.current(KIND)
     if job is None or not job.over.is_set():
@@ -59,6 +65,13 @@ def show(index: int, stages: Sequence[Listed], session: Session) -> None:
         say.problem("Nothing was chosen.", job.problem or job.stopped)
     elif isinstance(job.report, tuple) and job.report[0] == (session.project.name, fingerprint(pipeline), place):
         _draw(job.report[1], session)
+
+
+def _command(session: Session, pipeline: Pipeline, stage: str, objective: str, floor: str) -> str:
+    """What finds the same from the command line; it judges on the held-out questions too, and counts that."""
+    spec = shlex.quote(json.dumps(dump_pipeline(pipeline), separators=(",", ":")))
+    named = f"winnow tune --project {shlex.quote(session.project.name)} --method best --stage {stage}"
+    return f"{named} --objective {objective}{f' --constraint {shlex.quote(floor)}' if floor else ''} --pipeline {spec}"
 
 
 def promised(index: int, stages: Sequence[Listed], session: Session) -> None:
@@ -107,6 +120,24 @@ def _start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
         jobs.start("Choosing on the dev questions", work, deed, KIND, "chose", "times", "the whole of dev first …")
     except InputError as error:
         st.session_state["bench.notice"] = str(error)
+
+
+def _weights(stage: Stage) -> None:
+    """What a trained cut weighs, the heaviest first; nothing where it was not trained yet."""
+    parameters = stage.settings().get("parameters") or {}
+    rows = sorted(zip(parameters.get("features", ()), parameters.get("weights", ()), strict=True),
+                  key=lambda row: -abs(row[1]))  # fmt: skip
+    if not rows:
+        st.caption("Not trained yet: its numbers come from the labels of the dev questions.")
+        return
+    with st.expander(f"What it weighs: {len(rows)} features"):
+        st.dataframe(
+            {"of a chunk’s place": [name for name, _ in rows], "weight": [weight for _, weight in rows]},
+            hide_index=True, key="bench.weights",
+            column_config={"weight": st.column_config.NumberColumn(
+                format="%+.3f", help="Per standard deviation; above zero speaks for relevant.")},
+            alt="Features of the trained cut with their weights, the heaviest first",
+        )  # fmt: skip
 
 
 def _draw(best: Best, session: Session) -> None:

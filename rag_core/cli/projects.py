@@ -382,18 +382,24 @@ def headroom(
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose last cut is at stake; default: A."),
     json: bool = Json,
 ) -> None:
-    """What a perfect cut and a perfect filter would bring on the dev questions, what search lost, what scores know.
+    """What a perfect cut and filter would bring on the dev questions, what search lost, which scores and knobs matter.
 
     Example: winnow headroom --project demo --pipeline query-must-refill
     """
-    from rag_core.project.ceilings import ceilings
+    from rag_core.project.ceilings import ceilings, moving_knobs
 
     session = works_on.session()
     chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
     reached = ceilings(session, chosen)
-    facts = {"project": session.project.name, **reached.to_json(), **stands_on(session, [chosen], session.dev)}
+    knobs = [
+        {"knob": knob.label, "low": knob.low, "high": knob.high, "changes": moved, "of": reached.asked}
+        for knob, moved in moving_knobs(session, chosen)
+    ]
+    facts = {"project": session.project.name, **reached.to_json(), "knobs": knobs}
+    facts |= stands_on(session, [chosen], session.dev)
     session.close()
-    say(facts, json, reached.to_text())
+    lines = [f"  {k['knob']} from {k['low']:g} to {k['high']:g} matters to {k['changes']} of {k['of']}" for k in knobs]
+    say(facts, json, "\n".join([reached.to_text(), *lines]))
 
 
 @grouped

@@ -24,7 +24,8 @@ OWN = {
 """Options that only one method reads."""
 
 METHOD_HELP = (
-    "plane: the best point of a grid or plane. conformal: a recall that is promised (--alpha, --knob). "
+    "plane: the best point of a grid or plane. best: all settings of the pipeline's last cut, or the best fixed k. "
+    "conformal: a recall that is promised (--alpha, --knob). "
     "learned: a cut trained from the labels. search: Optuna over any settings (--sampler, --trials, --study)."
 )
 OBJECTIVE_HELP = (

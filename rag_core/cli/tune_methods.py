@@ -1,4 +1,4 @@
-"""The methods of `tune`: the plane, a promised recall, a learned cut, a search. Each gives a document and its text."""
+"""The methods of `tune`: plane, best cut, promised recall, learned cut, search. Each gives a document and its text."""
 
 from __future__ import annotations
 
@@ -90,6 +90,31 @@ def learned(asked: Asked) -> Answer:
     from rag_core.filters.learned import LearnedCut
 
     return plane(replace(asked, stage=LearnedCut.__name__))
+
+
+def best(asked: Asked) -> Answer:
+    """The best of the last cut's whole family, or the best fixed k: what the cut's drawer on the Bench finds."""
+    from rag_core.evaluate.tune import Choice
+    from rag_core.project.choosing import best_on_dev
+
+    session = asked.session
+    if session is None or asked.holdout is not None or asked.grid is not None:
+        raise InputError("best got a FILE, a --holdout or a --grid, expected a project and its own split")
+    pipeline = session.whole(session.pipeline(asked.pipeline))
+    if not any(stage.is_cut for stage in pipeline.stages):
+        pipeline = session.whole(with_stage(asked.pipeline, asked.stage, session))
+    places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
+    named = [at for at in places if pipeline.stages[at].name == asked.stage]
+    plan: dict[str, Any] = {"objective": asked.objective, "floor": asked.floor, "crossed": asked.folds > 1}
+    found = best_on_dev(session, pipeline, (named or places)[-1], **plan, progress=Bar("chose"))
+    ready, fixed = session.ready(found.pipeline), session.ready(found.fixed)
+    choice = Choice(ready, found.settings, found.value, fixed, found.fixed_k, found.fixed_value)
+    dev, test = asked.split()
+    judged = _judged(asked, session.starts(pipeline, test), choice, asked.objective, session.ready(pipeline))
+    asked.write(found.pipeline)
+    document = tune_json(choice, judged, found.crossed, dev, test, asked.seed)
+    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
+    return document, [found.to_text(), *tune_text(document)]
 
 
 def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
@@ -201,6 +226,7 @@ def search(asked: Asked) -> Answer:
 
 METHODS: Mapping[str, Callable[[Asked], Answer]] = {
     "plane": plane,
+    "best": best,
     "conformal": conformal,
     "learned": learned,
     "search": search,

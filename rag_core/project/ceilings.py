@@ -31,8 +31,9 @@ from rag_core.evaluate.headroom import (
 from rag_core.evaluate.scores import score
 from rag_core.evaluate.tune import fixed_k, values_of
 from rag_core.evaluate.view import Floats
-from rag_core.project.session import Session
+from rag_core.project.session import Session, must_search
 from rag_core.stage import Pipeline
+from rag_core.tune.steps import Knob, cheap_knobs, step_function
 from rag_core.types import Case, Metric
 
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1
@@ -175,6 +176,23 @@ def ceilings(session: Session, pipeline: Pipeline) -> Ceilings:
     front = Pipeline(pipeline.stages[: cuts[-1]] if cuts else pipeline.stages)
     made: Ceilings = session.remembered("ceilings", front, lambda: _ceilings(session, front))
     return made
+
+
+def moving_knobs(session: Session, pipeline: Pipeline) -> list[tuple[Knob, int]]:
+    """Every number of a pipeline that needs no search and no model, and on how many dev questions turning it matters.
+
+    One that moves nothing there cannot be tuned there, whatever a sweep's best row says.
+    """
+    pipeline = session.whole(pipeline)
+    if not session.dev or (session.live and must_search(pipeline)):
+        return []
+    captures, ready = session.captures(pipeline, session.dev), session.ready(pipeline)
+    knobs = []
+    for knob in cheap_knobs(captures, ready, searched=session.live):
+        with suppress(InputError):  # a stage refuses these lists at every position
+            moved = step_function(captures, ready, knob.stage, knob.setting, knob.positions).moved
+            knobs.append((knob, moved))
+    return knobs
 
 
 def _ceilings(session: Session, front: Pipeline) -> Ceilings:

@@ -155,7 +155,9 @@ def searchable(session: Session, pipeline: Pipeline) -> dict[str, str]:
     Every cheap number over the range its lists give it, every cheap choice, and each filter on or off.
     """
     pipeline = session.whole(pipeline)
-    numbers = cheap_knobs(session.captures(pipeline, session.dev or session.cases), session.ready(pipeline))
+    numbers = cheap_knobs(
+        session.captures(pipeline, session.dev or session.cases), session.ready(pipeline), searched=session.live
+    )
     parts: dict[str, str] = {}
     for place, stage in enumerate(pipeline.stages):
         if stage.kind in ("source", "rewrite") or stage.name in [one.name for one in pipeline.stages[:place]]:

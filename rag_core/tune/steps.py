@@ -61,6 +61,7 @@ class StepFunction:
     rows: tuple[str, ...]  # chunk ids: the captured list of the question in sight, then what the pipeline adds to it
     kept: Bools  # (rows, n) whether the row's chunk is kept; no row without a question in sight
     one: Floats  # (4, n) SetP, SetR, SetF, kept of the question in sight; (4, 0) without one
+    moved: int  # questions on which the number kept or SetF changes somewhere on the way; 0: a dead knob here
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +240,9 @@ def step_function(
         shares = figures[:3] if scored.all() else figures[:3, scored]
         means[:3] = exact_sum(shares) / scored.sum()
     one = np.zeros((4, 0)) if sight is None else figures[:, sight]
-    return StepFunction(stage, setting, values, means, figures[2], rows, kept, one)
+    allowed = np.nan_to_num(figures[2:, :, ~np.isnan(figures[3]).all(axis=0)], nan=-1.0)
+    moved = int((allowed != allowed[:, :, :1]).any(axis=(0, 2)).sum())
+    return StepFunction(stage, setting, values, means, figures[2], rows, kept, one, moved)
 
 
 _Result = tuple[Floats, tuple[str, ...], Bools]

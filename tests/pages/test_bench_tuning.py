@@ -197,3 +197,48 @@ def test_a_recall_that_nothing_keeps_is_said(bench, words):
 def test_a_pipeline_without_a_number_has_nothing_to_seek(bench, words):
     bare = state.encode(parse_pipeline({"name": "bare", "stages": []}))
     assert "add a cut" in words(bench("Search every knob", a=bare))
+
+
+# A cut's own drawer
+
+
+def drawer(app, stage):
+    app.session_state["bench.drawer"] = stage
+    return sane(app.run(timeout=60))
+
+
+def test_a_trained_cut_learns_from_dev_and_shows_what_it_weighs(bench, workspace, words):
+    untrained = state.encode(parse_pipeline({"name": "learned", "stages": ["LearnedCut"]}))
+    app = drawer(bench(a=untrained), 0)
+    assert "Not trained yet" in words(app)
+    app = finish(press(app, "bench.tune"))
+    press(app, "bench.tune.take")
+    (stage,) = a_of(app, workspace).stages
+    assert len(stage.parameters["weights"]) == 10
+    assert len(table(drawer(app, 0), "weight")) == 10
+
+
+def test_the_command_of_a_drawer_finds_the_same_and_counts_its_look(bench, workspace, capsys):
+    app = drawer(bench(), 0)
+    command = next(code.value for code in app.code if "--method best" in code.value)
+    app = finish(press(app, "bench.tune"))
+    press(app, "bench.tune.take")
+    assert not looks(open_project("made", workspace))
+    assert main([*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    taken = a_of(app, workspace)
+    assert parse_pipeline(told["pipeline"]).stages == taken.stages
+    assert looks(open_project("made", workspace))
+
+
+def test_a_knob_that_moves_nothing_says_so(workspace):
+    from pages.bench.sight import knob_text
+    from rag_core.project.ceilings import moving_knobs
+
+    write_set(workspace, planted.planted_gap(1, 8), "few")
+    session = session_of(workspace, "few")
+    stages = [{"TopK": {"k": 1}}, {"AdaptiveGap": {}}]
+    knobs = {knob.setting: moved for knob, moved in moving_knobs(session, parse_pipeline(stages))}
+    assert knobs["k"] == len(session.dev)
+    assert knobs["gap_threshold"] == 0
+    assert "nothing" in knob_text(0, 8)
