@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts.real_lists import DATA, cranfield, vectors
-from rag_core.evaluate.audit import Labelled, audit
+from rag_core.labelling.audit import Labelled, audit
 
 TOPS = (0.05, 0.1, 0.15, 0.2, 0.3)
 SHARE = 0.05

@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from rag_core.evaluate.compare import contrasts, matrix, table
-from rag_core.evaluate.tally import PipelineTally, measure_all
+from rag_core.compare.compare import contrasts, matrix, table
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
 from rag_core.filters.query_must import QueryMust
+from rag_core.measure.tally import PipelineTally, measure_all
 from rag_core.retrieve.dense import Dense
 from rag_core.stage import Pipeline
 from rag_core.types import Case, Chunk, Hit, Metric, Query

@@ -20,13 +20,13 @@ import numpy as np
 
 from benchmarks.parts import real_lists
 from benchmarks.parts.real_lists import Corpus
-from rag_core.evaluate.experiment import run
-from rag_core.evaluate.measures import SET_MEASURES, parse_measure
-from rag_core.evaluate.significance import bootstrap_interval, compare
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.search import CollectionIndex
 from rag_core.llm.simulated_hops import SimulatedHopJudge, labelled_titles
+from rag_core.measure.experiment import run
+from rag_core.measure.measures import SET_MEASURES, parse_measure
+from rag_core.measure.significance import bootstrap_interval, compare
 from rag_core.spec import parse_pipeline
 from rag_core.types import Case, Chunk, Query
 from rag_core.workbench import live

@@ -21,13 +21,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from rag_core.evaluate.experiment import run
-from rag_core.evaluate.llm_filter import figures
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged.bench import open_bench
+from rag_core.judged.figures import figures
 from rag_core.llm import Endpoint, EndpointJudge
 from rag_core.llm.simulated import SimulatedJudge
+from rag_core.measure.experiment import run
 from rag_core.stage import Pipeline
 
 LATENCY = 0.3

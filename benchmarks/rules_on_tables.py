@@ -21,14 +21,14 @@ from typing import Any
 
 from benchmarks.parts.game_tables import FAMILIES, chunks_of, questions_on
 from rag_core.errors import InputError
-from rag_core.evaluate.scores import QueryScores, score
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.collection import open_collection
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.ingest import ingest_chunks
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE, ShippedVectors
+from rag_core.measure.scores import QueryScores, score
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
 from rag_core.rules import Rule, decide, read_rule

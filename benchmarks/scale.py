@@ -32,11 +32,11 @@ import numpy as np
 from benchmarks.parts.growth import table
 from benchmarks.parts.prepared import PreparedEmbedder
 from benchmarks.peers.chroma_server import GIGA, Server, client_of, serving, size_of
-from rag_core.evaluate.capture import capture_to_file
 from rag_core.index.embed import Vectors, normalise
 from rag_core.index.foreign import connect
 from rag_core.index.foreign_place import Place
 from rag_core.index.handles import open_index
+from rag_core.retrieve.capture import capture_to_file
 from rag_core.sources.callable_source import CallableIndex
 from rag_core.types import Case, Query
 from rag_core.workbench import capture_fingerprint, source_of

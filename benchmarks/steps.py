@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.cut_loops import Data
-from rag_core.evaluate.experiment import kept_ids
-from rag_core.evaluate.variants import Captures
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.measure.experiment import kept_ids
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
 from rag_core.stage import Pipeline
 from rag_core.tune.steps import step_function, with_setting
+from rag_core.tune.variants import Captures
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
 SIZES = ((500, 200), (5000, 200))

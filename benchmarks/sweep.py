@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.cut_loops import PEERS, Data
-from rag_core.evaluate.lists import Lists
-from rag_core.evaluate.optimum import optimum
-from rag_core.evaluate.sweep import plane, planes
 from rag_core.filters.cut import POLICIES
+from rag_core.tune.lists import Lists
+from rag_core.tune.optimum import optimum
+from rag_core.tune.sweep import plane, planes
 
 THRESHOLDS = np.linspace(0.005, 0.2, 40)
 OFFSETS = np.linspace(0.02, 0.5, 25)

@@ -18,14 +18,14 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.parts.real_lists import DATA, every_set
-from rag_core.evaluate.grid import parse_grid
-from rag_core.evaluate.headroom import gap_signal, headroom, means, top_distance_signal
-from rag_core.evaluate.learned import train
-from rag_core.evaluate.significance import against_first, bootstrap_interval
-from rag_core.evaluate.tune import choose, dev_and_test, values_of
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.measure.significance import against_first, bootstrap_interval
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
+from rag_core.tune.grid import parse_grid
+from rag_core.tune.headroom import gap_signal, headroom, means, top_distance_signal
+from rag_core.tune.learned import train
+from rag_core.tune.tune import choose, dev_and_test, values_of
 from rag_core.types import Case
 
 POLICIES = ("largest", "first", "relative")

@@ -28,14 +28,14 @@ ENUM = re.compile(r"<(\w+\.\w+): [^>]+>")
 FACTORY = re.compile(r"<(factory|.* at 0x[0-9a-f]+)>")
 PARTS = {
     "Evaluation": (
-        "rag_core.evaluate.measures",
-        "rag_core.evaluate.experiment",
-        "rag_core.evaluate.compare",
-        "rag_core.evaluate.sweep",
-        "rag_core.evaluate.tune",
-        "rag_core.evaluate.capture",
-        "rag_core.evaluate.sets",
-        "rag_core.evaluate.set_writing",
+        "rag_core.measure.measures",
+        "rag_core.measure.experiment",
+        "rag_core.compare.compare",
+        "rag_core.tune.sweep",
+        "rag_core.tune.tune",
+        "rag_core.retrieve.capture",
+        "rag_core.eval_sets.reading",
+        "rag_core.eval_sets.writing",
     ),
     "Collections and search": (
         "rag_core.index.ingest",
@@ -53,7 +53,7 @@ PARTS = {
         "rag_core.store.database",
         "rag_core.store.labels",
     ),
-    "Take it home": ("rag_core.export", "rag_core.evaluate.run_file", "rag_core.evaluate.gate"),
+    "Take it home": ("rag_core.export", "rag_core.compare.run_file", "rag_core.compare.gate"),
 }
 """Heading → modules whose public names are listed."""
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from rag_core.corpus.load import load
-from rag_core.evaluate.sets import read_set
+from rag_core.eval_sets.reading import read_set
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.shipped import FILE, write_vectors
 from rag_core.index.store import embedded_text

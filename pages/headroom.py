@@ -8,7 +8,7 @@ from pages.components import glossary, header, headroom_data, resources, say, tu
 from pages.components.reading import score_kind, score_name
 from pages.components.trace import counted
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet, labels_fingerprint
+from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.spec import read_pipeline
 from rag_core.types import Case
 
@@ -52,7 +52,7 @@ def ask() -> tuple[str, str]:
 
 def chosen_cases(cases: Sequence[Case], queries: str, min_grade: int) -> tuple[list[Case], str]:
     """The labelled cases that are looked at, and their kind; a single labelled query is no split."""
-    from rag_core.evaluate.tune import dev_and_test
+    from rag_core.tune.tune import dev_and_test
 
     if queries == ALL:
         return list(cases), "labelled queries, dev and held out"
@@ -180,7 +180,7 @@ def draw_curves(room: headroom_data.Room) -> None:
 def draw_bands(room: headroom_data.Room) -> None:
     """Do the confidence bands hold what they say?"""
     from pages.components import headroom_charts
-    from rag_core.evaluate.confidence import DEFAULT_LIMITS, calibration
+    from rag_core.measure.confidence import DEFAULT_LIMITS, calibration
 
     shares = calibration(room.starts, room.cases, DEFAULT_LIMITS, room.min_grade)
     if not any(one.judged for one in shares):

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components import header, llm_page, llm_run, resources, say, tuning_set
 from rag_core.errors import WinnowError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.judged.entrants import Entrant
 from rag_core.types import Case
 

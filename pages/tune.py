@@ -13,7 +13,7 @@ from pages.components import (
     tuning_search,
     tuning_set,
 )
-from rag_core.evaluate.sets import EvalSet, labels_fingerprint
+from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.types import Case
 
 CHOICES = {

@@ -36,8 +36,8 @@ _PUBLIC = {
     "dump_pipeline": "rag_core.spec",
     "load_lists": "rag_core.records",
     "dump_lists": "rag_core.records",
-    "load_set": "rag_core.evaluate.sets",
-    "run": "rag_core.evaluate.experiment",
+    "load_set": "rag_core.eval_sets.reading",
+    "run": "rag_core.measure.experiment",
 }
 
 __all__ = sorted(_PUBLIC)

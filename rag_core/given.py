@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_core.evaluate.experiment import with_labels
-from rag_core.evaluate.set_facts import chunk_texts
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.facts import chunk_texts
+from rag_core.eval_sets.reading import EvalSet
+from rag_core.measure.experiment import with_labels
 from rag_core.store.database import has_store, open_store
 from rag_core.store.events import Event
 from rag_core.store.exchange.line import LabelLine

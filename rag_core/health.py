@@ -54,7 +54,7 @@ def _packages() -> str:
 
 
 def _eval_sets(workspace: Path) -> str:
-    from rag_core.evaluate.sets import folders, read_set
+    from rag_core.eval_sets.reading import folders, read_set
 
     counts = {name: len(read_set(folder).cases) for name, folder in folders(workspace).items()}
     return ", ".join(f"{name} ({count} queries)" for name, count in counts.items())

@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_core.corpus.keywords import header_keywords
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import folders
+from rag_core.eval_sets.reading import folders
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import folder_of, keywords_of, not_there, open_collection
 from rag_core.index.store import FILE as STORE

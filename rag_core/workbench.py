@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.capture import capture_to_file
-from rag_core.evaluate.set_writing import existing_own, take_lists
-from rag_core.evaluate.sets import EvalSet, folders, load_set, read_set
-from rag_core.evaluate.tally import PipelineTally
+from rag_core.eval_sets.reading import EvalSet, folders, load_set, read_set
+from rag_core.eval_sets.writing import existing_own, take_lists
 from rag_core.index.collection import list_collections, not_there, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
 from rag_core.index.handles import open_index
@@ -22,7 +20,9 @@ from rag_core.index.ingest import IngestReport, ingest
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
+from rag_core.measure.tally import PipelineTally
 from rag_core.resources import with_entities, with_hop_judge, with_judge
+from rag_core.retrieve.capture import capture_to_file
 from rag_core.retrieve.dense import Dense
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage, needs_of
@@ -166,7 +166,7 @@ def measure_words(
     workspace: Path, collection: str, eval_set: str, search: str, progress: Callable[[int], None] | None = None
 ) -> list[PipelineTally]:
     """A search without and with a collection's word lists over the queries of an eval set, in this order."""
-    from rag_core.evaluate.rewrites import measure_rewrites
+    from rag_core.compare.rewrites import measure_rewrites
 
     words = words_of(workspace, collection, eval_set)
     found = load_set(eval_set, workspace)

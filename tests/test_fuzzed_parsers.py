@@ -11,10 +11,10 @@ from time import thread_time
 import pytest
 
 from pages import state
+from rag_core.compare.run_file import FORMAT, VERSION, read_run
 from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
 from rag_core.corpus.tables import read_csv
 from rag_core.errors import WinnowError
-from rag_core.evaluate.run_file import FORMAT, VERSION, read_run
 from rag_core.files import parse_json, parse_yaml
 from rag_core.records import load_lists
 from rag_core.spec import parse_pipeline

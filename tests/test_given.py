@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.given import with_given
 from tests import small_rules
 

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from pages.bench.figures import MEANINGS
-from rag_core.evaluate import agreement, overlap, significance
-from rag_core.evaluate.economy import Economy
-from rag_core.evaluate.headroom import auc
-from rag_core.evaluate.judgement import Judgement
-from rag_core.evaluate.measures import DEFAULT_MEASURES, FAMILIES, parse_measure
-from rag_core.evaluate.resampling import permutation_tests
-from rag_core.evaluate.scores import score, summarise
-from rag_core.evaluate.tune import Choice
+from rag_core.compare import overlap
+from rag_core.labelling import agreement
+from rag_core.measure import significance
+from rag_core.measure.economy import Economy
+from rag_core.measure.measures import DEFAULT_MEASURES, FAMILIES, parse_measure
+from rag_core.measure.resampling import permutation_tests
+from rag_core.measure.scores import score, summarise
+from rag_core.tune.headroom import auc
+from rag_core.tune.judgement import Judgement
+from rag_core.tune.tune import Choice
 
 TEXT = (Path(__file__).parents[1] / "docs" / "measures.md").read_text(encoding="utf-8")
 NUMBERS = TEXT.partition("A test recomputes")[2]

@@ -7,7 +7,7 @@ import pytest
 from rag_core import workbench
 from rag_core.cli import main
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.index.collection import keywords_of
 from rag_core.spec import parse_pipeline, read_pipeline
 from rag_core.types import Candidates, Query

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.filters.cut import cut
 
 CASE = load_set("recorded-combat").cases[0]

@@ -20,7 +20,7 @@ sys.path[:0] = [str(FOLDER.parents[1])]  # run as a script from anywhere
 import bm25s
 import numpy as np
 
-from rag_core.evaluate.sets import read_qrels_tsv
+from rag_core.eval_sets.reading import read_qrels_tsv
 from rag_core.files import write_whole
 from rag_core.filters.llm import reach_all
 from rag_core.index.embed import BundledEmbedder

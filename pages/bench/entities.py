@@ -37,7 +37,7 @@ from rag_core.entities.reading import read
 from rag_core.entities.structure import structure_from_text
 from rag_core.entities.tokens import CHARACTERS_PER_TOKEN
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.files import decode, write_whole
 from rag_core.filters.entity import entities_named
 from rag_core.project.deeds import CHANGE_STRUCTURE

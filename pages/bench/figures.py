@@ -14,10 +14,10 @@ import streamlit as st
 
 from pages.bench import ceilings
 from pages.widgets.take_along import BLUE, ORANGE, label, take_along
-from rag_core.evaluate.attribution import waterfall
-from rag_core.evaluate.economy import total
-from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
-from rag_core.evaluate.tally import PipelineTally
+from rag_core.compare.attribution import waterfall
+from rag_core.measure.economy import total
+from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
+from rag_core.measure.tally import PipelineTally
 from rag_core.project.session import Session
 from rag_core.retrieve.dense import Dense
 from rag_core.spec import stage_class

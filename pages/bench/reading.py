@@ -11,10 +11,10 @@ from pages.bench import sight
 from pages.components import say
 from pages.components.inert_text import Block, Run, show
 from pages.widgets.take_along import BLUE, GREY, label, take_along
+from rag_core.compare.why_not import DROPPED, KEPT, NOT_BROUGHT, WhyNot, why_not
 from rag_core.errors import InputError
-from rag_core.evaluate.experiment import Outcome, start_of
-from rag_core.evaluate.why_not import DROPPED, KEPT, NOT_BROUGHT, WhyNot, why_not
 from rag_core.filters.llm.prompts import estimate_tokens
+from rag_core.measure.experiment import Outcome, start_of
 from rag_core.project.session import Session
 from rag_core.spec import stage_class
 from rag_core.stage import Pipeline

@@ -19,14 +19,14 @@ from pages import state
 from pages.components import jobs, say, who
 from pages.widgets.take_along import BLUE, GREY, ORANGE, take_along
 from rag_core.errors import InputError
-from rag_core.evaluate.grid import Axis, parse_grid
-from rag_core.evaluate.objectives import OBJECTIVES, Row
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.project.choosing import Sought, search_on_dev, searchable
 from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, fingerprint
 from rag_core.stage import Pipeline
+from rag_core.tune.grid import Axis, parse_grid
+from rag_core.tune.objectives import OBJECTIVES, Row
 
 KIND = "bench.search"
 WORDS = {
@@ -172,8 +172,8 @@ def _sought(session: Session, plan: Plan, trials: int, progress: jobs.Progress |
 
 def _results(session: Session, plan: Plan) -> None:
     """The finished trials of the study, whoever made them: the baseline, what no other beats, and one to take."""
-    from rag_core.evaluate.studies import kept_trials  # late: Optuna
     from rag_core.store.studies import has_studies, shared_storage
+    from rag_core.tune.studies import kept_trials  # late: Optuna
 
     job = jobs.current(KIND)
     if job is not None and job.problem:

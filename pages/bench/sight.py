@@ -13,11 +13,11 @@ from itertools import takewhile
 import numpy as np
 
 from pages.bench import payload as wire
+from rag_core.compare.attribution import waterfall
 from rag_core.errors import InputError
-from rag_core.evaluate.attribution import waterfall
-from rag_core.evaluate.experiment import Outcome
-from rag_core.evaluate.tally import labels_of
 from rag_core.filters.cut import Cut
+from rag_core.measure.experiment import Outcome
+from rag_core.measure.tally import labels_of
 from rag_core.project.session import Figures, Session
 from rag_core.project.split import Split
 from rag_core.spec import parse_pipeline, stage_class

@@ -16,13 +16,13 @@ from pages import state
 from pages.bench.sight import Listed
 from pages.components import jobs, say, who
 from rag_core.errors import InputError
-from rag_core.evaluate.promise import promises, sentence
-from rag_core.evaluate.tune import parse_floor
 from rag_core.project.choosing import Best, best_on_dev
 from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, fingerprint
 from rag_core.stage import Pipeline, Stage
+from rag_core.tune.promise import promises, sentence
+from rag_core.tune.tune import parse_floor
 
 KIND = "bench.tune"
 AIMS = {

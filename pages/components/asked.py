@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.components import resources, say, session, sources
 from rag_core.errors import InputError, StoreError, WinnowError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.types import Case
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.components import header, jobs, resources, say
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import folders
+from rag_core.eval_sets.reading import folders
 from rag_core.spec import read_pipeline
 
 EVAL_SET, COLLECTION, PIPELINE = "choice.eval_set", "choice.collection", "choice.pipeline"

@@ -11,8 +11,8 @@ from typing import Any
 
 from pages.components.headroom_data import Chunks, Curve
 from pages.components.trace import counted
-from rag_core.evaluate.confidence import BandShare
-from rag_core.evaluate.headroom import QueryHeadroom
+from rag_core.measure.confidence import BandShare
+from rag_core.tune.headroom import QueryHeadroom
 
 BLUE, GREEN, ORANGE, GREY, SKY = "#0072B2", "#009E73", "#D55E00", "#8A9199", "#56B4E9"
 

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.errors import InputError
-from rag_core.evaluate import tune as tuning
-from rag_core.evaluate.headroom import (
+from rag_core.measure.scores import score
+from rag_core.stage import Stage
+from rag_core.tune import tune as tuning
+from rag_core.tune.headroom import (
     QueryHeadroom,
     Signal,
     gap_signal,
@@ -20,9 +22,7 @@ from rag_core.evaluate.headroom import (
     means,
     top_distance_signal,
 )
-from rag_core.evaluate.scores import score
-from rag_core.evaluate.variants import Captures
-from rag_core.stage import Stage
+from rag_core.tune.variants import Captures
 from rag_core.types import Candidates, Case
 
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1

@@ -19,11 +19,11 @@ from cachetools import LRUCache
 from pages.components import resources
 from pages.components.view import MOST_READ, View, front_of
 from rag_core import workbench
-from rag_core.evaluate.capture import captured
-from rag_core.evaluate.experiment import start_of
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.index.collection import revision_of
+from rag_core.measure.experiment import start_of
 from rag_core.remember import remembered
+from rag_core.retrieve.capture import captured
 from rag_core.stage import Pipeline
 from rag_core.store.matching import AtHand
 from rag_core.types import Candidates, Case, Chunk, Query

@@ -17,7 +17,6 @@ from pages.components.asked import Asked
 from pages.components.llm_view import SIMULATED
 from pages.components.view import View, pipeline_of
 from rag_core.errors import InputError, StoreError, WinnowError
-from rag_core.evaluate.experiment import start_of
 from rag_core.filters.llm import Asked as Verdicts
 from rag_core.filters.llm import LLMFilter
 from rag_core.llm import (
@@ -33,6 +32,7 @@ from rag_core.llm import (
     preview,
 )
 from rag_core.llm.recorded import FILE
+from rag_core.measure.experiment import start_of
 from rag_core.settings import ModelSettings
 from rag_core.spec import build
 from rag_core.stage import Pipeline

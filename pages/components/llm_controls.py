@@ -15,7 +15,7 @@ from pages.components.llm_cost import cost_word
 from pages.components.llm_view import DEPTHS, SIMULATED
 from pages.components.trace import counted
 from pages.components.view import View, pipeline_of
-from rag_core.evaluate.experiment import Outcome
+from rag_core.measure.experiment import Outcome
 from rag_core.stage import Pipeline
 from rag_core.types import Step
 

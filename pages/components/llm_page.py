@@ -16,7 +16,7 @@ import streamlit as st
 from pages.components import llm_asking, llm_controls, resources
 from pages.components.llm_cost import CURRENCY
 from rag_core.errors import WinnowError
-from rag_core.evaluate.sets import EvalSet, labels_fingerprint
+from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.filters.llm import LLMFilter, variant_names
 from rag_core.judged import asking, comparing, simulating
 from rag_core.judged.bench import Bench, chunks_of

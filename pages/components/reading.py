@@ -12,9 +12,9 @@ from itertools import pairwise
 
 from pages.components.cut_chart import ChartData, Point
 from pages.components.view import View
-from rag_core.evaluate.experiment import Outcome
 from rag_core.filters.cut import DEFAULT_THRESHOLD
 from rag_core.filters.cutoff import is_weak
+from rag_core.measure.experiment import Outcome
 from rag_core.rules.match import decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule

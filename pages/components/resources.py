@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.components import who
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet, folders, load_set, read_meta, title_of
+from rag_core.eval_sets.reading import EvalSet, folders, load_set, read_meta, title_of
 from rag_core.project.deeds import LABEL
 from rag_core.settings import database_settings
 from rag_core.workspace import resolve_workspace

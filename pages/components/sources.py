@@ -13,7 +13,7 @@ import streamlit as st
 from pages.components import resources
 from pages.components.session import UPLOAD_PROBLEM
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.records import load_lists
 
 UPLOADS = "explore.uploads"

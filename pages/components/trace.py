@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_core.evaluate.experiment import Outcome
+from rag_core.measure.experiment import Outcome
 from rag_core.text import counted as counted
 from rag_core.types import Step
 

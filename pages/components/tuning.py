@@ -17,15 +17,15 @@ import numpy as np
 
 from rag_core.cli.tuning import swept_pipeline
 from rag_core.errors import InputError
-from rag_core.evaluate import chain
-from rag_core.evaluate import tune as tuning
-from rag_core.evaluate.grid import Axis, pipeline_at
-from rag_core.evaluate.lists import Lists
-from rag_core.evaluate.scores import score
-from rag_core.evaluate.split import near_duplicates
-from rag_core.evaluate.variants import Captures
+from rag_core.eval_sets.split import near_duplicates
+from rag_core.measure.scores import score
 from rag_core.spec import read_pipeline
 from rag_core.stage import Pipeline
+from rag_core.tune import chain
+from rag_core.tune import tune as tuning
+from rag_core.tune.grid import Axis, pipeline_at
+from rag_core.tune.lists import Lists
+from rag_core.tune.variants import Captures
 from rag_core.types import Case
 
 FRONTS: Mapping[str, tuple[str, str]] = {

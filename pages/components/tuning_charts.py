@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag_core.evaluate.search import Search
+    from rag_core.tune.search import Search
 
 BLUE, GREY, YELLOW = "#0072B2", "#8A9199", "#E69F00"
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.components import choice, resources, say, tuning, tuning_held_out, tuning_points, tuning_set, who
 from rag_core.errors import WinnowError
-from rag_core.evaluate.judgement import Judgement, sentence
 from rag_core.project.deeds import JUDGE_HELD_OUT
+from rag_core.tune.judgement import Judgement, sentence
 
 JUDGED = "tune.judged"
 Interval = tuple[float, float] | None
@@ -110,8 +110,8 @@ def _point(study: tuning.Study, name: str, pipeline: Any) -> tuple[tuning_points
     """A pipeline's held-out means with the intervals of precision and recall; part of the same look."""
     import numpy as np
 
-    from rag_core.evaluate.significance import bootstrap_interval
-    from rag_core.evaluate.tune import values_of
+    from rag_core.measure.significance import bootstrap_interval
+    from rag_core.tune.tune import values_of
 
     intervals: list[Interval] = []
     for measure in ("SetP", "SetR"):

@@ -11,15 +11,15 @@ import streamlit as st
 
 from pages.components import glossary, jobs, resources, say, tuning_method, tuning_set
 from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.grid import Axis
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.settings import database_settings
 from rag_core.stage import Pipeline
+from rag_core.tune.grid import Axis
 from rag_core.types import Case
 
 if TYPE_CHECKING:
-    from rag_core.evaluate.objectives import Row
-    from rag_core.evaluate.search import Search
+    from rag_core.tune.objectives import Row
+    from rag_core.tune.search import Search
 
 JUDGED = "tune.search.judged"
 Progress = Callable[[int, int], None]
@@ -49,8 +49,8 @@ def sought(
     dev: Sequence[Case], plan: Plan, workspace: Path, min_grade: int, progress: Progress | None, trials: int = 0
 ) -> Search:
     """The study of a plan with as many trials as it asks for, or as `trials` says."""
-    from rag_core.evaluate.search import search
     from rag_core.resources import with_entities, with_judge
+    from rag_core.tune.search import search
 
     return search(
         dev,
@@ -91,8 +91,8 @@ def draw(key: str, chosen: EvalSet, dev: list[Case], test: list[Case], plan: Pla
     """The finished trials of this study, whoever made them."""
     if jobs.running():
         return
-    from rag_core.evaluate.studies import kept_trials
     from rag_core.store.studies import has_studies
+    from rag_core.tune.studies import kept_trials
 
     workspace = resources.workspace()
     try:
@@ -120,7 +120,7 @@ def draw(key: str, chosen: EvalSet, dev: list[Case], test: list[Case], plan: Pla
 
 def _draw_table(found: Search) -> Row | None:
     """The baseline and the front; the chosen row, at first the best by the first objective."""
-    from rag_core.evaluate.objectives import OBJECTIVES
+    from rag_core.tune.objectives import OBJECTIVES
 
     sign = -1 if OBJECTIVES[found.objectives[0]] == "maximize" else 1
     front = sorted(found.front, key=lambda row: sign * row.values[found.objectives[0]])
@@ -169,8 +169,8 @@ def _draw_row(
     key: str, chosen: EvalSet, dev: list[Case], test: list[Case], plan: Plan, found: Search, row: Row
 ) -> None:
     """The chosen row: what it is, the look at the held-out queries, the pipeline file."""
-    from rag_core.evaluate.judgement import sentence
-    from rag_core.evaluate.search import choice_of, measure_of
+    from rag_core.tune.judgement import sentence
+    from rag_core.tune.search import choice_of, measure_of
 
     measure = measure_of(found.objectives)
     choice = choice_of(found, row, dev, plan.pipeline, plan.axes, chosen.min_grade)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pages.components.tuning import Study
 from rag_core.errors import InputError
-from rag_core.evaluate import judgement
-from rag_core.evaluate.looks import held_out_key, look, looks
+from rag_core.project.looks import held_out_key, look, looks
 from rag_core.spec import fingerprint
+from rag_core.tune import judgement
 
 
 def seen(study: Study, workspace: Path) -> int:

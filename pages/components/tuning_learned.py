@@ -12,9 +12,9 @@ import streamlit as st
 
 from pages.components import say, tuning, tuning_method, tuning_set
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet
-from rag_core.evaluate.tune import Choice, CrossValidated, cross_validate
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.stage import Pipeline
+from rag_core.tune.tune import Choice, CrossValidated, cross_validate
 from rag_core.types import Case
 
 JUDGED = "tune.learned.judged"
@@ -31,8 +31,8 @@ class Trained:
 @st.cache_resource(max_entries=12, show_spinner="Training on the dev queries, and on each fold’s others")
 def _trained(key: str, front: str, objective: str, min_grade: int, _dev: Sequence[Case]) -> Trained:
     from rag_core.cli.tuning import with_stage
-    from rag_core.evaluate.learned import choose_trained
-    from rag_core.evaluate.split import near_duplicates
+    from rag_core.eval_sets.split import near_duplicates
+    from rag_core.tune.learned import choose_trained
 
     pipeline = with_stage(tuning.FRONTS[front][1], "LearnedCut")
     chooser = partial(choose_trained, pipeline=pipeline, objective=objective, min_grade=min_grade)
@@ -70,7 +70,7 @@ def draw(key: str, chosen: EvalSet, cases: Sequence[Case], front: str, objective
 
 
 def _draw_words(key: str, chosen: EvalSet, test: Sequence[Case], objective: str, found: Trained) -> None:
-    from rag_core.evaluate.judgement import sentence
+    from rag_core.tune.judgement import sentence
 
     crossed, choice = found.crossed, found.choice
     if crossed is None:

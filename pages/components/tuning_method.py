@@ -11,13 +11,13 @@ import streamlit as st
 
 from pages.components import resources, say, sources, tuning_save, tuning_set, who
 from rag_core.errors import InputError
-from rag_core.evaluate import judgement
-from rag_core.evaluate.looks import held_out_key, look, looks
-from rag_core.evaluate.sets import EvalSet
-from rag_core.evaluate.tune import Choice, dev_and_test
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.project.deeds import JUDGE_HELD_OUT
+from rag_core.project.looks import held_out_key, look, looks
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
+from rag_core.tune import judgement
+from rag_core.tune.tune import Choice, dev_and_test
 from rag_core.types import Case
 
 METHODS = ("Thresholds", "Guaranteed recall", "Learned cut", "Search")

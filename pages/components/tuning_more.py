@@ -7,7 +7,7 @@ import shlex
 import streamlit as st
 
 from pages.components import glossary, tuning, tuning_method, tuning_points, tuning_set
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 
 
 def draw_front(study: tuning.Study) -> None:
@@ -39,7 +39,7 @@ def draw_front(study: tuning.Study) -> None:
 
 def draw_knobs(study: tuning.Study) -> None:
     """On how many queries each knob changes what is kept; labels play no part, so held-out ones may be counted."""
-    from rag_core.evaluate.knobs import knobs
+    from rag_core.tune.knobs import knobs
 
     found = knobs(study.cases, study.pipeline)
     st.markdown(

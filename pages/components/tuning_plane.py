@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components import plane_chart, say, tuning, tuning_more, tuning_points, tuning_queries, tuning_save
 from pages.components.tuning_choice import draw_choice, seen
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.types import Case
 
 MARKER = "tune.marker"

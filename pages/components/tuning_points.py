@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from pages.components.tuning import MEASURES, UNIT, Study
-from rag_core.evaluate import chain
-from rag_core.evaluate.experiment import Outcome, run
-from rag_core.evaluate.grid import Axis
-from rag_core.evaluate.measures import SET_MEASURES
 from rag_core.filters.cutoff import TopK
+from rag_core.measure.experiment import Outcome, run
+from rag_core.measure.measures import SET_MEASURES
 from rag_core.stage import Pipeline
+from rag_core.tune import chain
+from rag_core.tune.grid import Axis
 from rag_core.types import Case
 
 

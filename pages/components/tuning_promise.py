@@ -14,13 +14,13 @@ import streamlit as st
 
 from pages.components import resources, say, tuning, tuning_method, tuning_set, who
 from rag_core.errors import InputError
-from rag_core.evaluate.conformal import ASSUMPTION, KNOBS
-from rag_core.evaluate.looks import held_out_key, look
-from rag_core.evaluate.promise import Promise, lost_before, promises, realised, sentence, too_few
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.project.deeds import JUDGE_HELD_OUT
+from rag_core.project.looks import held_out_key, look
 from rag_core.spec import fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
+from rag_core.tune.conformal import ASSUMPTION, KNOBS
+from rag_core.tune.promise import Promise, lost_before, promises, realised, sentence, too_few
 from rag_core.types import Case
 
 WORDS = {"distance_offset": "distance offset", "k": "fixed k", "min_relevance": "least similarity"}

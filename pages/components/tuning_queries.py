@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import tuning_set
-from rag_core.evaluate.experiment import Outcome, kept_ids
+from rag_core.measure.experiment import Outcome, kept_ids
 
 SHOWN = ("That change", "Win", "Lose", "All")
 SAME = 1e-12

@@ -13,7 +13,7 @@ from pages import state
 from pages.components import resources, say, tuning_set, who
 from rag_core.cli.tuning_output import write_pipeline
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.project.deeds import SAVE_PIPELINE
 from rag_core.stage import Pipeline
 

@@ -16,12 +16,12 @@ import streamlit as st
 from pages.components import jobs, resources, say, tuning_found, tuning_method, tuning_set, who
 from pages.components.tuning_found import Plan
 from rag_core.errors import InputError
-from rag_core.evaluate.grid import parse_grid
-from rag_core.evaluate.objectives import OBJECTIVES
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.files import parse_json
 from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.spec import parse_pipeline
+from rag_core.tune.grid import parse_grid
+from rag_core.tune.objectives import OBJECTIVES
 from rag_core.types import Case
 
 KIND = "search"

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.components import choice, resources, say, sources, tuning_sources, who
 from pages.components.trace import counted
 from rag_core.errors import InputError, WinnowError
-from rag_core.evaluate.sets import EvalSet
+from rag_core.eval_sets.reading import EvalSet
 from rag_core.project.deeds import CAPTURE
 from rag_core.types import Case
 

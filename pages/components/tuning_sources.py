@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.components import resources, say, sources
 from rag_core.errors import StoreError
-from rag_core.evaluate.sets import EvalSet, folders
+from rag_core.eval_sets.reading import EvalSet, folders
 from rag_core.records import load_lists
 from rag_core.types import Case
 
@@ -88,7 +88,7 @@ def with_given_labels(name: str, cases: Sequence[Case]) -> list[Case]:
 def capture(chosen: EvalSet, embedding: Progress, asking: Progress) -> None:
     """Bring the set's collection up to date and ask every query once; a run cut short resumes where it was."""
     from rag_core import workbench
-    from rag_core.evaluate.capture import capture_to_file
+    from rag_core.retrieve.capture import capture_to_file
 
     workspace = resources.workspace()
     workbench.bring_up_to_date(chosen, workspace, embedding)

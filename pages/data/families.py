@@ -18,11 +18,11 @@ from pages.components.inert_text import Block, Run
 from pages.components.reading import figure, label_of
 from pages.data import rules
 from rag_core.errors import InputError, WinnowError
-from rag_core.evaluate.experiment import run_case
-from rag_core.evaluate.measures import SET_MEASURES
-from rag_core.evaluate.tally import PipelineTally, measure_all
 from rag_core.filters.query_must import QueryMust
 from rag_core.llm.named import endpoint_of
+from rag_core.measure.experiment import run_case
+from rag_core.measure.measures import SET_MEASURES
+from rag_core.measure.tally import PipelineTally, measure_all
 from rag_core.project.deeds import ASK_MODEL, LOOK
 from rag_core.project.session import Session
 from rag_core.retrieve.dense import Dense

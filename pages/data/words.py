@@ -15,9 +15,9 @@ import streamlit as st
 from pages.components import glossary, resources, say, who
 from pages.components.tuning_set import quiet
 from rag_core import wording
+from rag_core.compare.compare import Cell, TableRow, table
+from rag_core.compare.rewrites import MEASURES, SEARCHES, measure_rewrites
 from rag_core.errors import WinnowError
-from rag_core.evaluate.compare import Cell, TableRow, table
-from rag_core.evaluate.rewrites import MEASURES, SEARCHES, measure_rewrites
 from rag_core.project.deeds import CHANGE_WORDS
 from rag_core.project.session import Session
 from rag_core.retrieve.rewrite import rewritten

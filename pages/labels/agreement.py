@@ -18,7 +18,7 @@ from pages.components.inert_text import Block, Run
 from pages.labels import pool
 from pages.labels.pool import Chunks
 from rag_core.errors import InputError, StoreError
-from rag_core.evaluate.agreement import (
+from rag_core.labelling.agreement import (
     FEWEST_CLUSTERS,
     FEWEST_ITEMS,
     Disagreement,

@@ -13,8 +13,8 @@ from pages.components.inert_text import Block, Run
 from pages.labels import pool
 from pages.labels.pairs import WANTED
 from pages.labels.pool import Chunks
-from rag_core.evaluate.audit import Finding, Labelled, audit, blind_sample
-from rag_core.evaluate.pooling import Pair
+from rag_core.labelling.audit import Finding, Labelled, audit, blind_sample
+from rag_core.labelling.pooling import Pair
 from rag_core.project.session import Session, front_of
 from rag_core.store.events import IN_SIGHT
 from rag_core.store.labels import LabelStore

@@ -15,7 +15,7 @@ from pages.components import resources, say, who
 from pages.labels import pool
 from pages.labels.pool import Chunks
 from rag_core.errors import InputError, StoreError, WinnowError
-from rag_core.evaluate.set_facts import chunk_texts
+from rag_core.eval_sets.facts import chunk_texts
 from rag_core.files import decode
 from rag_core.project.deeds import import_kind, undo_kind
 from rag_core.project.session import Session

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.components import glossary
 from pages.labels import pool
-from rag_core.evaluate.judge_agreement import JudgeAgreement, judge_agreement
+from rag_core.labelling.judge_agreement import JudgeAgreement, judge_agreement
 from rag_core.project.session import Session
 from rag_core.store.events import GRADES
 from rag_core.store.labels import LabelStore

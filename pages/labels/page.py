@@ -19,7 +19,7 @@ from pages.labels.queue import QueueData
 from pages.labels.queue.intake import read_batch, take
 from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, Settings
 from rag_core.errors import StoreError, WinnowError
-from rag_core.evaluate.set_writing import guidelines
+from rag_core.eval_sets.writing import guidelines
 from rag_core.project.deeds import LABEL
 from rag_core.project.project import NOTHING
 from rag_core.project.session import Session

@@ -1,6 +1,6 @@
 """The pairs a person is to label, on the server: their order, what is done, and the next few for the browser.
 
-However long the queue, the browser gets a window of it. The pool comes from rag_core.evaluate.pooling, the order that
+However long the queue, the browser gets a window of it. The pool comes from rag_core.labelling.pooling, the order that
 settles a comparison soonest from label_next. Nothing here draws, and nothing here is the only copy of a label.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from pages.labels.queue import Item
 from pages.labels.queue.intake import Entry
-from rag_core.evaluate.experiment import PipelineReport
-from rag_core.evaluate.label_next import Comparison, compare
-from rag_core.evaluate.pooling import Pair, content
+from rag_core.labelling.label_next import Comparison, compare
+from rag_core.labelling.pooling import Pair, content
+from rag_core.measure.experiment import PipelineReport
 from rag_core.store.events import UNDO
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.types import Chunk

@@ -19,8 +19,8 @@ from pages import state
 from pages.labels.pairs import PairPool
 from pages.labels.settings import DECIDE, Settings
 from rag_core.errors import InputError
-from rag_core.evaluate.experiment import PipelineReport, run_case
-from rag_core.evaluate.pooling import Pair, pool
+from rag_core.labelling.pooling import Pair, pool
+from rag_core.measure.experiment import PipelineReport, run_case
 from rag_core.project.session import Session, front_of, must_search
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline

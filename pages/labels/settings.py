@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.components import labels, who
-from rag_core.evaluate.pooling import NEAR
+from rag_core.labelling.pooling import NEAR
 from rag_core.project.session import Session
 from rag_core.spec import shipped_names
 from rag_core.store.events import is_reserved

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.components import say
 from pages.questions import change
 from rag_core.errors import InputError
-from rag_core.evaluate.set_queries import FORMS, expected_answer, form_of, read_query_list, repeated_texts
+from rag_core.eval_sets.queries import FORMS, expected_answer, form_of, read_query_list, repeated_texts
 from rag_core.files import decode
 from rag_core.project.project import LISTS, add_questions
 from rag_core.project.session import Session

@@ -14,7 +14,7 @@ import streamlit as st
 from pages import state
 from pages.components import resources, say, who
 from rag_core.errors import InputError, WinnowError
-from rag_core.evaluate import set_writing
+from rag_core.eval_sets import writing as set_writing
 from rag_core.project.deeds import CHANGE_PROJECT, CHANGE_SET, RESET_LABELS, Kind
 from rag_core.project.ledger import looks
 from rag_core.project.project import copy_project, reset_overlay

@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.components import resources, say
 from rag_core.errors import InputError
-from rag_core.evaluate.set_facts import SetDiff, diff_sets
-from rag_core.evaluate.sets import folders
+from rag_core.eval_sets.facts import SetDiff, diff_sets
+from rag_core.eval_sets.reading import folders
 from rag_core.project.project import title_of_project
 from rag_core.project.session import Session
 

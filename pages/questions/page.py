@@ -15,7 +15,7 @@ from pages import rail, state
 from pages.components import resources, say
 from pages.questions import add, change, compare
 from rag_core.errors import WinnowError
-from rag_core.evaluate.set_queries import expected_answer
+from rag_core.eval_sets.queries import expected_answer
 from rag_core.project.ledger import looks
 from rag_core.project.session import Session
 from rag_core.project.split import Split, families_of

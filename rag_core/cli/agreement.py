@@ -28,7 +28,7 @@ def label_agreement(eval_set: str = EvalSet, workspace: Path | None = Workspace,
 def _agreement(events: Sequence[Event]) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from rag_core.evaluate.agreement import disagreements, fleiss_kappa, krippendorff_alpha, pair_agreements
+    from rag_core.labelling.agreement import disagreements, fleiss_kappa, krippendorff_alpha, pair_agreements
 
     graded = _by_annotator(events)
     ids = {(event.query_id, event.chunk_key): event.chunk_id for event in events}

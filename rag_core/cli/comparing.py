@@ -61,9 +61,9 @@ def compare(
     json: bool = Json,
 ) -> None:
     """Pipelines side by side, the first as baseline: table, the queries that differ most, slices, reasons."""
-    from rag_core.evaluate.compare_report import compare_json, side_by_side_json
-    from rag_core.evaluate.experiment import run_all
-    from rag_core.evaluate.tally import measure_all
+    from rag_core.compare.compare_report import compare_json, side_by_side_json
+    from rag_core.measure.experiment import run_all
+    from rag_core.measure.tally import measure_all
 
     if len(pipeline or ()) < 2:
         raise InputError(f"compare got {len(pipeline or ())} pipelines, expected at least two --pipeline")
@@ -110,9 +110,9 @@ def attribute(
     json: bool = Json,
 ) -> None:
     """Where relevant chunks are lost, stage by stage, what each stage is good for, and whether order matters."""
-    from rag_core.evaluate.attribution import attribute as attributed
-    from rag_core.evaluate.compare_report import attribution_json
-    from rag_core.evaluate.experiment import unique_names
+    from rag_core.compare.attribution import attribute as attributed
+    from rag_core.compare.compare_report import attribution_json
+    from rag_core.measure.experiment import unique_names
 
     session, cases, pipelines, least, stood = part.starts(works_on, pipeline or ["fixed-15"])
     found = [

@@ -31,7 +31,7 @@ def list_all(workspace: Path | None = Workspace, json: bool = Json) -> None:
 
     Example: python -m rag_core eval-sets list --json
     """
-    from rag_core.evaluate.set_facts import list_sets
+    from rag_core.eval_sets.facts import list_sets
 
     found = list_sets(resolve_workspace(workspace))
     say({"eval_sets": [asdict(one) for one in found]}, json, "\n".join(map(line, found)))
@@ -43,8 +43,8 @@ def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json
 
     Example: python -m rag_core eval-sets show rulebook --json
     """
-    from rag_core.evaluate.set_facts import facts_of
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets.facts import facts_of
+    from rag_core.eval_sets.reading import folders, load_set
 
     folder = resolve_workspace(workspace)
     found = load_set(name, folder)
@@ -79,8 +79,8 @@ def new(
 
     Example: python -m rag_core eval-sets new table-talk questions.csv
     """
-    from rag_core.evaluate.set_queries import form_of, read_query_list, repeated_texts
-    from rag_core.evaluate.set_writing import new_set, own_folder
+    from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
+    from rag_core.eval_sets.writing import new_set, own_folder
     from rag_core.files import read_text
     from rag_core.project import deeds
 
@@ -109,7 +109,7 @@ def tag(
 
     Example: python -m rag_core eval-sets tag table-talk --add movement -t q1 -t q7
     """
-    from rag_core.evaluate.set_writing import change_tags
+    from rag_core.eval_sets.writing import change_tags
     from rag_core.project import deeds
 
     if not add and not remove:
@@ -131,7 +131,7 @@ def split(
 
     Example: python -m rag_core eval-sets split table-talk --test-share 0.3
     """
-    from rag_core.evaluate.set_writing import split_set
+    from rag_core.eval_sets.writing import split_set
     from rag_core.project import deeds
 
     with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
@@ -153,7 +153,7 @@ def copy(
 
     Example: python -m rag_core eval-sets copy rulebook my-rulebook
     """
-    from rag_core.evaluate.set_writing import copy_set
+    from rag_core.eval_sets.writing import copy_set
     from rag_core.project import deeds
 
     with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)) as performed:
@@ -182,7 +182,7 @@ def diff(
 
     Example: python -m rag_core eval-sets diff rulebook my-rulebook --json
     """
-    from rag_core.evaluate.set_facts import diff_sets
+    from rag_core.eval_sets.facts import diff_sets
 
     found = diff_sets(first, second, resolve_workspace(workspace))
     say({**asdict(found), "same": found.same}, json, diff_words(found))
@@ -199,8 +199,8 @@ def guidelines(
 
     Example: python -m rag_core eval-sets guidelines table-talk --set rules.md
     """
-    from rag_core.evaluate import set_writing
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets import writing as set_writing
+    from rag_core.eval_sets.reading import folders, load_set
     from rag_core.files import read_text
     from rag_core.project import deeds
 
@@ -247,7 +247,7 @@ def delete(
 
     Example: python -m rag_core eval-sets delete table-talk --yes
     """
-    from rag_core.evaluate.set_writing import delete_set, existing_own
+    from rag_core.eval_sets.writing import delete_set, existing_own
     from rag_core.project import deeds
 
     folder = existing_own(resolve_workspace(workspace), name)

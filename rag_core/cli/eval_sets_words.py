@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rag_core.evaluate.set_facts import SetDiff, SetFacts
+    from rag_core.eval_sets.facts import SetDiff, SetFacts
 
 LISTED = 20  # ids that a diff prints
 

@@ -44,7 +44,7 @@ def evaluate(
     json: bool = Json,
 ) -> None:
     """Measure pipelines on a project's questions: per query and mean, with intervals and a test of every pair."""
-    from rag_core.evaluate.report import comparison_json
+    from rag_core.measure.report import comparison_json
     from rag_core.project.runs import about
 
     session = works_on.session(min_grade, approximate)

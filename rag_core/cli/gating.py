@@ -41,9 +41,9 @@ def gate(
 
     The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
     """
-    from rag_core.evaluate.gate import GateRules
-    from rag_core.evaluate.gate_report import gate_json, gate_junit, gate_markdown
-    from rag_core.evaluate.run_file import dump_run
+    from rag_core.compare.gate import GateRules
+    from rag_core.compare.gate_report import gate_json, gate_junit, gate_markdown
+    from rag_core.compare.run_file import dump_run
     from rag_core.files import write_whole
 
     rules = GateRules(measure, margin, alpha, min_queries, seed)
@@ -69,10 +69,10 @@ def _over_lists(
     works_on: WorksOn, lists: Path, specs: list[str], before: Any, rules: Any, baseline_pipeline: str | None
 ) -> tuple[list[Any], Any, dict[str, Any]]:
     """The verdicts over recorded lists, the run they stand on, and what that stands on."""
-    from rag_core.evaluate.experiment import start_of
-    from rag_core.evaluate.gate import judge
-    from rag_core.evaluate.snapshot import About, Recorder
-    from rag_core.evaluate.tally import measure_all
+    from rag_core.compare.gate import judge
+    from rag_core.compare.snapshot import About, Recorder
+    from rag_core.measure.experiment import start_of
+    from rag_core.measure.tally import measure_all
     from rag_core.records import load_lists
 
     works_on.refuse_beside(lists)
@@ -108,7 +108,7 @@ def _over_project(
 
 def _end(results: list[Any], quiet: bool) -> None:
     """Say the verdicts and end with the exit code they mean."""
-    from rag_core.evaluate.gate import FAIL, INCONCLUSIVE, overall
+    from rag_core.compare.gate import FAIL, INCONCLUSIVE, overall
 
     outcome = overall(results)
     if not quiet:

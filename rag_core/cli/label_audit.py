@@ -29,9 +29,9 @@ def audit_labels(
     Labels are those of the set's files with people's laid over them; a suspicion is no correction.
     Example: python -m rag_core labels audit --eval-set rulebook --top 20 --json
     """
-    from rag_core.evaluate.audit import audit, blind_sample, labelled
-    from rag_core.evaluate.experiment import with_labels
     from rag_core.judged.bench import open_bench
+    from rag_core.labelling.audit import audit, blind_sample, labelled
+    from rag_core.measure.experiment import with_labels
 
     bench = open_bench(eval_set, None, collection, resolve_workspace(workspace), None, None, None, depth)
     with opened(workspace, stand_in=True) as labels:

@@ -17,9 +17,9 @@ from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
-    from rag_core.evaluate.judge_agreement import JudgeAgreement
     from rag_core.judged.bench import Bench
     from rag_core.judged.grading import Proposal
+    from rag_core.labelling.judge_agreement import JudgeAgreement
     from rag_core.store.events import Signature
     from rag_core.store.labels import LabelStore
 
@@ -50,11 +50,11 @@ def judge_labels(
     Answers are stored: a stopped run goes on where it was. Ask with --only labelled first, then see judge-agreement.
     Example: python -m rag_core labels judge --eval-set recorded-combat --simulated 0.1 --repeats 2
     """
-    from rag_core.evaluate.grading import wording
-    from rag_core.evaluate.set_writing import guidelines
-    from rag_core.evaluate.sets import folders
+    from rag_core.eval_sets.reading import folders
+    from rag_core.eval_sets.writing import guidelines
     from rag_core.judged import entrants, grading
     from rag_core.judged.bench import open_bench
+    from rag_core.labelling.grading import wording
     from rag_core.llm import Limits
     from rag_core.project import deeds
 
@@ -180,8 +180,8 @@ def agreement_of(
     seed: int = 0,
 ) -> JudgeAgreement:
     """A model's agreement with people on an eval set; labels of the set's own files are people's too."""
-    from rag_core.evaluate.judge_agreement import judge_agreement as measured
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets.reading import folders, load_set
+    from rag_core.labelling.judge_agreement import judge_agreement as measured
     from rag_core.store.model_labels import peoples_grades, runs_of
 
     found = load_set(eval_set, folder) if eval_set in folders(folder) or "/" in eval_set else None
@@ -210,7 +210,7 @@ def with_judge_labels(
 
     An InputError where the model's agreement with people does not pass the bar.
     """
-    from rag_core.evaluate.experiment import with_labels
+    from rag_core.measure.experiment import with_labels
 
     with opened(folder) as labels:
         found = agreement_of(labels, eval_set, judge, folder, min_grade, bar)

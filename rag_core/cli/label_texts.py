@@ -56,8 +56,8 @@ class Texts:
 
 def texts_of(eval_set: str, workspace: Path | None, collection: str | None) -> Texts:
     """The texts of an eval set and of its own chunks, or of a collection's."""
-    from rag_core.evaluate.set_facts import chunk_texts
-    from rag_core.evaluate.sets import load_set
+    from rag_core.eval_sets.facts import chunk_texts
+    from rag_core.eval_sets.reading import load_set
 
     folder = resolve_workspace(workspace)
     found = load_set(eval_set, folder)
@@ -102,8 +102,8 @@ def remap_labels(
 
 def _old_texts(eval_set: str, folder: Path, before: Path | None) -> list[str]:
     from rag_core.corpus.jsonl import read_jsonl
-    from rag_core.evaluate.set_facts import chunk_texts
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets.facts import chunk_texts
+    from rag_core.eval_sets.reading import folders, load_set
     from rag_core.files import read_text
 
     texts = list(chunk_texts(load_set(eval_set, folder)).values()) if eval_set in folders(folder) else []
@@ -140,10 +140,10 @@ def write_run_file(
     Example: python -m rag_core labels run-file --eval-set recorded-combat -p query-must --out query-must.run
     """
     from rag_core.cli.replay import laid_over
-    from rag_core.evaluate.experiment import run
-    from rag_core.evaluate.runs import write_run
     from rag_core.files import write_whole
     from rag_core.judged.bench import open_bench
+    from rag_core.measure.experiment import run
+    from rag_core.measure.trec_run import write_run
     from rag_core.store.exchange.trec import escape_id
 
     bench = open_bench(eval_set, None, collection, resolve_workspace(workspace), split, None, None, depth)

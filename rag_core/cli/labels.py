@@ -192,7 +192,7 @@ def _import_facts(plan: ImportPlan, done: Imported, dry_run: bool) -> dict[str, 
 
 def _unmet(lines: Sequence[LabelLine], eval_set: str, workspace: Path | None) -> tuple[dict[str, Any], str]:
     """Labels that would count for nothing, as facts and in words."""
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets.reading import folders, load_set
     from rag_core.given import unmet
 
     folder = resolve_workspace(workspace)

@@ -45,7 +45,7 @@ def query(
     json: bool = Json,
 ) -> None:
     """Ask one question of a source: what is found, what the filters drop and why."""
-    from rag_core.evaluate.experiment import run_all
+    from rag_core.measure.experiment import run_all
     from rag_core.retrieve.question import check_question
     from rag_core.types import Case, Query
 
@@ -117,7 +117,7 @@ def capture(
 ) -> None:
     """Ask every question once, deep, and write the lists with texts, rules and labels: a file to keep. Resumes."""
     from rag_core import workbench
-    from rag_core.evaluate.capture import capture_to_file
+    from rag_core.retrieve.capture import capture_to_file
     from rag_core.spec import read_pipeline
 
     session = works_on.session(approximate=approximate)

@@ -48,7 +48,7 @@ def init(
 
     Example: winnow init espresso --from manual/ --questions questions.csv --labels labels.csv
     """
-    from rag_core.evaluate.set_queries import form_of, read_query_list
+    from rag_core.eval_sets.queries import form_of, read_query_list
     from rag_core.files import read_text, write_whole
     from rag_core.project import deeds
     from rag_core.project.project import LISTS, Source, check_new, init_project, open_project
@@ -334,8 +334,8 @@ def why(
 
     Example: winnow why combat-1 "attack cleric ac7" --pipeline demo-tuned --project demo
     """
-    from rag_core.evaluate.experiment import start_of
-    from rag_core.evaluate.why_not import why_not
+    from rag_core.compare.why_not import why_not
+    from rag_core.measure.experiment import start_of
 
     session = works_on.session()
     case = next((one for one in session.cases if question in (one.query.id, one.query.text)), None)

@@ -85,9 +85,9 @@ def replay(
     Several files are several systems over the same questions, each against the first.
     """
     from rag_core.cli.sessions import lists_stand_on
-    from rag_core.evaluate.experiment import run_all
-    from rag_core.evaluate.report import comparison_json
-    from rag_core.evaluate.snapshot import About
+    from rag_core.compare.snapshot import About
+    from rag_core.measure.experiment import run_all
+    from rag_core.measure.report import comparison_json
     from rag_core.sources.trec_run import read_lists
 
     lists: dict[str, list[Any]] = {}
@@ -99,8 +99,8 @@ def replay(
 
             cases = with_rules(cases, read_families(rules))
         if qrels is not None:
-            from rag_core.evaluate.experiment import with_labels
-            from rag_core.evaluate.sets import read_qrels
+            from rag_core.eval_sets.reading import read_qrels
+            from rag_core.measure.experiment import with_labels
 
             cases = with_labels(cases, read_qrels(qrels))
         label = file.stem if file.stem not in lists else str(file)
@@ -133,8 +133,8 @@ def _systems(
 ) -> tuple[list[Any], list[str], dict[str, Any]]:
     """Every pipeline over every system's lists; what must be told; what the figures stand on, by system."""
     from rag_core.cli.sessions import lists_stand_on
-    from rag_core.evaluate.experiment import run
-    from rag_core.evaluate.systems import joined
+    from rag_core.compare.systems import joined
+    from rag_core.measure.experiment import run
 
     systems, told = joined(lists)
     reports = []
@@ -185,7 +185,7 @@ def laid_over(source: str, short: Short | None = None, session: Any = None) -> P
 
 def measures_of(names: list[str] | None) -> Any:
     """The measures of those names, or the default ones; the set measures always come first."""
-    from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
+    from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
 
     if not names:
         return DEFAULT_MEASURES
@@ -195,7 +195,7 @@ def measures_of(names: list[str] | None) -> Any:
 
 def show_traces(reports: list[Any]) -> None:
     """Write every trace to stderr."""
-    from rag_core.evaluate.report import trace_text
+    from rag_core.measure.report import trace_text
 
     for report in reports:
         sys.stderr.write(f"== {report.name}\n")
@@ -220,7 +220,7 @@ def show(
 
     `facts` is what the figures stand on.
     """
-    from rag_core.evaluate.report import report_json
+    from rag_core.measure.report import report_json
 
     if as_json:
         emit({**report_json(reports, comparison), **(facts or {}), **({"notices": list(notices)} if notices else {})})

@@ -33,7 +33,7 @@ def read_sources(
     workspace: Path, collection: str | None, eval_set: str | None, lists: Path | None, min_grade: int | None
 ) -> Sources:
     """Chunks from the collection (an eval set with a corpus brings its own), else from the recorded lists."""
-    from rag_core.evaluate.sets import load_set
+    from rag_core.eval_sets.reading import load_set
     from rag_core.given import given_labels, laid_over
     from rag_core.index.collection import open_collection
     from rag_core.records import load_lists
@@ -71,8 +71,8 @@ def read_templates(path: Path | None) -> Sequence[Family] | None:
 def captured(sources: Sources, workspace: Path, k: int) -> list[Case]:
     """The cases with the first k of the collection for each query that has no recorded list."""
     from rag_core import workbench
-    from rag_core.evaluate.capture import captured as capture_one
     from rag_core.index.handles import open_index
+    from rag_core.retrieve.capture import captured as capture_one
 
     waiting = [case for case in sources.cases if case.candidates is None]
     if not waiting or sources.collection is None:

@@ -29,8 +29,8 @@ class Keeping:
         """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
         if not self.wanted:
             return
-        from rag_core.evaluate.run_file import dump_run
-        from rag_core.evaluate.snapshot import run_of
+        from rag_core.compare.run_file import dump_run
+        from rag_core.compare.snapshot import run_of
         from rag_core.files import write_whole
 
         run = run_of(reports, about)
@@ -44,7 +44,7 @@ class Keeping:
 
 def store_run(run: Any, workspace: Path | None) -> str:
     """Keep a run in the workspace's store; its id."""
-    from rag_core.evaluate.run_file import summary_of
+    from rag_core.compare.run_file import summary_of
     from rag_core.project import deeds
     from rag_core.store.database import open_store
     from rag_core.store.runs import RunStore
@@ -57,7 +57,7 @@ def store_run(run: Any, workspace: Path | None) -> str:
 
 def find_run(wanted: str, workspace: Path | None) -> Any:
     """The run of a file, else the stored run of that id or beginning of an id."""
-    from rag_core.evaluate.run_file import load_run, read_run
+    from rag_core.compare.run_file import load_run, read_run
     from rag_core.store.database import open_store
     from rag_core.store.runs import RunStore
     from rag_core.workspace import resolve_workspace

@@ -91,8 +91,8 @@ def compare_runs(
     json: bool = Json,
 ) -> None:
     """Two runs: the difference, or the sentence why there is none to tell."""
-    from rag_core.evaluate.compare_words import verdict_words
-    from rag_core.evaluate.run_file import changed_besides, compare_pipelines, not_comparable
+    from rag_core.compare.compare_words import verdict_words
+    from rag_core.compare.run_file import changed_besides, compare_pipelines, not_comparable
 
     runs = [find_run(one, workspace) for one in (first, second)]
     why_not = not_comparable(*runs)
@@ -131,7 +131,7 @@ def export_run(
     json: bool = Json,
 ) -> None:
     """Write a stored run as a run file, which a gate or a colleague reads."""
-    from rag_core.evaluate.run_file import dump_run
+    from rag_core.compare.run_file import dump_run
     from rag_core.files import write_whole
 
     found = find_run(run, workspace)
@@ -146,7 +146,7 @@ def import_run(
     json: bool = Json,
 ) -> None:
     """Keep a run file in the workspace; one that was changed since it was made is refused."""
-    from rag_core.evaluate.run_file import load_run
+    from rag_core.compare.run_file import load_run
 
     found = load_run(file)
     if not found.intact:

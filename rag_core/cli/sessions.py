@@ -78,7 +78,7 @@ class WorksOn:
 
 def project_named(project: str | None) -> str | None:
     """The project that is meant: the one named, else that of WINNOW_PROJECT, else the folder one stands in."""
-    from rag_core.evaluate.set_writing import META, QUERIES
+    from rag_core.eval_sets.writing import META, QUERIES
     from rag_core.project.project import FILE
 
     named = project or os.environ.get(VARIABLE, "").strip()
@@ -202,7 +202,7 @@ def _project(
 
 def _set_project(eval_set: str, workspace: Path) -> Project:
     """The project of an eval set; one that is not there is told with the sets that are."""
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets.reading import folders, load_set
     from rag_core.project.project import ALIASES, open_project
 
     if ALIASES.get(eval_set, eval_set) not in folders(workspace):
@@ -222,7 +222,7 @@ def _bring_up(workspace: Path, project: Project, named: str | None) -> None:
     """Make a demo's collection that is not there yet, and say where the store behind a mirror was written to since."""
     from rag_core.cli.progress import Bar
     from rag_core.errors import WinnowError
-    from rag_core.evaluate.sets import folders, load_set
+    from rag_core.eval_sets.reading import folders, load_set
     from rag_core.index.collection import list_collections
     from rag_core.index.foreign import has_changed
     from rag_core.project.project import COLLECTION
@@ -295,8 +295,8 @@ def user() -> str:
 
 def lists_stand_on(cases: Sequence[Case], pipelines: Sequence[Pipeline]) -> dict[str, Any]:
     """The same for a file of recorded lists; its split is what its questions declare."""
-    from rag_core.evaluate.sets import labels_fingerprint
-    from rag_core.evaluate.snapshot import ListsDigest
+    from rag_core.compare.snapshot import ListsDigest
+    from rag_core.eval_sets.reading import labels_fingerprint
 
     lists = ListsDigest()
     for case in cases:

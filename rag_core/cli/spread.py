@@ -48,8 +48,8 @@ def evaluate_spread(
 ) -> None:
     """Measure the pipelines on a cluster, print the report."""
     from rag_core.engine import cluster, jobs
-    from rag_core.evaluate.report import VERSION
-    from rag_core.evaluate.significance import all_pairs
+    from rag_core.measure.report import VERSION
+    from rag_core.measure.significance import all_pairs
 
     with cluster.opened(address) as engine:
         found = jobs.evaluate(engine, place, cases, pipelines, min_grade, measures, Bar("parts"))

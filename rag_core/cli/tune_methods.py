@@ -40,13 +40,13 @@ class Asked:
     @property
     def floor(self) -> tuple[str, float] | None:
         """The constraint as the library takes it."""
-        from rag_core.evaluate.tune import parse_floor
+        from rag_core.tune.tune import parse_floor
 
         return parse_floor(self.constraint) if self.constraint else None
 
     def split(self) -> tuple[list[Any], list[Any]]:
         """The queries to choose on and the held-out ones."""
-        from rag_core.evaluate.tune import dev_and_test, scored
+        from rag_core.tune.tune import dev_and_test, scored
 
         if self.session is not None and self.holdout is None:
             usable, split = scored(self.cases, self.min_grade), self.session.split
@@ -58,7 +58,7 @@ class Asked:
     def look(self, test: list[Any], pipeline: Any) -> int:
         """Write down a look at the held-out queries; how many there were."""
         from rag_core.cli.sessions import look_at
-        from rag_core.evaluate.looks import held_out_key, look
+        from rag_core.project.looks import held_out_key, look
         from rag_core.spec import fingerprint
 
         if self.session is not None and self.holdout is None:
@@ -94,8 +94,8 @@ def learned(asked: Asked) -> Answer:
 
 def best(asked: Asked) -> Answer:
     """The best of the last cut's whole family, or the best fixed k: what the cut's drawer on the Bench finds."""
-    from rag_core.evaluate.tune import Choice
     from rag_core.project.choosing import best_on_dev
+    from rag_core.tune.tune import Choice
 
     session = asked.session
     if session is None or asked.holdout is not None or asked.grid is not None:
@@ -119,7 +119,7 @@ def best(asked: Asked) -> Answer:
 
 def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
     """The choice on the held-out queries; the look is counted."""
-    from rag_core.evaluate.judgement import judge
+    from rag_core.tune.judgement import judge
 
     seen = asked.look(test, choice.pipeline)
     return judge(test, choice, objective, given=given, looks=seen, min_grade=asked.min_grade, seed=asked.seed)
@@ -127,8 +127,8 @@ def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: A
 
 def _chooser(asked: Asked) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
-    from rag_core.evaluate.tune import choose
     from rag_core.spec import stage_class
+    from rag_core.tune.tune import choose
 
     if stage_class(asked.stage).trained:
         return None, _trainer(asked)
@@ -138,7 +138,7 @@ def _chooser(asked: Asked) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
 
 
 def _trainer(asked: Asked) -> Callable[[Sequence[Any]], Any]:
-    from rag_core.evaluate.learned import choose_trained
+    from rag_core.tune.learned import choose_trained
 
     if asked.grid is not None or asked.constraint is not None:
         raise InputError(f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither")
@@ -148,8 +148,8 @@ def _trainer(asked: Asked) -> Callable[[Sequence[Any]], Any]:
 
 def _crossed(dev: list[Any], chooser: Callable[[Sequence[Any]], Any], asked: Asked) -> Any:
     """Folds over the dev queries, as many as asked or as there are; None for fewer than two."""
-    from rag_core.evaluate.split import near_duplicates
-    from rag_core.evaluate.tune import cross_validate
+    from rag_core.eval_sets.split import near_duplicates
+    from rag_core.tune.tune import cross_validate
 
     folds = min(asked.folds, len(near_duplicates([case.query for case in dev])))
     if folds < 2:
@@ -165,8 +165,8 @@ def check_objective(name: str) -> None:
 
 def conformal(asked: Asked) -> Answer:
     """One knob set so that at most a share alpha is missed; calibrated on dev, held against the held-out queries."""
-    from rag_core.evaluate.promise import promise, realised, too_few
     from rag_core.spec import read_pipeline
+    from rag_core.tune.promise import promise, realised, too_few
 
     if asked.grid is not None or asked.constraint is not None:
         raise InputError("conformal sets one knob: it got a --grid or a --constraint, expected --alpha and --knob")
@@ -188,10 +188,10 @@ def conformal(asked: Asked) -> Answer:
 
 def search(asked: Asked) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
-    from rag_core.evaluate import search as searching
     from rag_core.project.choosing import search_on_dev
     from rag_core.resources import with_entities, with_judge
     from rag_core.store.studies import shared_storage
+    from rag_core.tune import search as searching
 
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, None, asked.session)
     dev, test = asked.split()

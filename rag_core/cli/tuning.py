@@ -43,7 +43,7 @@ def sweep(
     json: bool = Json,
 ) -> None:
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
-    from rag_core.evaluate import chain
+    from rag_core.tune import chain
 
     stage = swept_stage(stage)
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
@@ -110,8 +110,8 @@ def swept_pipeline(
     source: str, stage: str, grid: str | None, most: int | None = 2_000_000, session: Any = None
 ) -> tuple[Any, tuple[Any, ...]]:
     """The pipeline with the stage in it, behind what the spec holds unless it holds it already, and the grid's axes."""
-    from rag_core.evaluate.grid import parse_grid
     from rag_core.spec import stage_class
+    from rag_core.tune.grid import parse_grid
 
     rows = stage_class(stage).declared()
     text = grid or ",".join(f"{row.name}={row.grid[0]}:{row.grid[1]}:{row.grid[2]}" for row in rows if row.grid)
@@ -141,7 +141,7 @@ def with_stage(source: str, stage: str, session: Any = None) -> Any:
 
 def optimum_json(cases: list[Any], pipeline: Any, axes: tuple[Any, ...], min_grade: int) -> dict[str, Any] | None:
     """The best point of the continuous plane with the edges of its cell; None where nothing continuous varies."""
-    from rag_core.evaluate.chain import best_of_plane
+    from rag_core.tune.chain import best_of_plane
 
     best = best_of_plane(cases, pipeline, axes, min_grade=min_grade)
     if best is None:

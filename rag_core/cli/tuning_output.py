@@ -58,8 +58,8 @@ def _value(value: Any) -> str:
 
 def tune_json(choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any], seed: int) -> dict[str, Any]:
     """A choice and its judgement as one document."""
-    from rag_core.evaluate.judgement import judgement_json
     from rag_core.spec import dump_pipeline
+    from rag_core.tune.judgement import judgement_json
 
     return {
         "objective": found.objective,
@@ -100,8 +100,8 @@ def promise_document(
     made: Any, held_out: Any, looks: int, dev: list[Any], test: list[Any], asked: Any
 ) -> dict[str, Any]:
     """A promised recall with what became of it on the held-out queries; `test` is null where nothing was promised."""
-    from rag_core.evaluate.promise import promise_json, sentence
     from rag_core.spec import dump_pipeline
+    from rag_core.tune.promise import promise_json, sentence
 
     return {
         **promise_json(made),

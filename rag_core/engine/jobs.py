@@ -18,15 +18,15 @@ import numpy as np
 from rag_core.engine import work
 from rag_core.engine.cluster import Engine
 from rag_core.engine.parts import Progress, as_part, in_parts, pieces
-from rag_core.evaluate.chain import Table
-from rag_core.evaluate.experiment import unique_names
-from rag_core.evaluate.grid import Axis
-from rag_core.evaluate.scores import QueryScores, summarise
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.index.embed import BundledEmbedder, Vectors
+from rag_core.measure.experiment import unique_names
+from rag_core.measure.scores import QueryScores, summarise
 from rag_core.records import dump_case
 from rag_core.spec import dump_stages
 from rag_core.stage import Pipeline
+from rag_core.tune.chain import Table
+from rag_core.tune.grid import Axis
 from rag_core.types import Case
 
 TEXTS = 256  # texts of a part of an ingest

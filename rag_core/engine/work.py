@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import StoreError
-from rag_core.evaluate.capture import captured
-from rag_core.evaluate.experiment import stream
-from rag_core.evaluate.measures import parse_measure
-from rag_core.evaluate.report import outcome_json
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
+from rag_core.measure.experiment import stream
+from rag_core.measure.measures import parse_measure
+from rag_core.measure.report import outcome_json
 from rag_core.records import dump_case, load_lists
+from rag_core.retrieve.capture import captured
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -100,8 +100,8 @@ def pipeline_of(spec: dict[str, Any]) -> Pipeline:
 
 def sweep_part(text: str) -> str:
     """Means of every setting of a part of a grid; numbers are written so that they read back to the last bit."""
-    from rag_core.evaluate import chain
-    from rag_core.evaluate.grid import Axis
+    from rag_core.tune import chain
+    from rag_core.tune.grid import Axis
 
     part = json.loads(text)
     axes = tuple(Axis(one["name"], one["stage"], one["setting"], tuple(one["values"])) for one in part["axes"])

@@ -2,7 +2,7 @@
 
 The rule has twins (the browser's chart, the vectorised sweep) that must agree with it to the last chunk, so all
 comparisons are made in whole units of 1e-9: floor(x · 1e9 + 0.5), the same in every language. The stage around it is
-in adaptive.py; choosing thresholds is the business of evaluate/.
+in adaptive.py; choosing thresholds is the business of tune/.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A logistic regression on a chunk's place in its list gives each a chance of being relevant; the list ends where the
 expected F is greatest. The parameters are plain numbers in the spec, read here without scikit-learn; training and
-cross-validation are in evaluate/learned.py. Sources: Arampatzis, Kamps and Robertson 2009 (where to stop reading).
+cross-validation are in tune/learned.py. Sources: Arampatzis, Kamps and Robertson 2009 (where to stop reading).
 """
 
 from __future__ import annotations

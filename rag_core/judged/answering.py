@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.evaluate.experiment import start_of
 from rag_core.files import parse_json, read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter, estimate_tokens
 from rag_core.filters.llm.prompts import clean, one_line
 from rag_core.llm import RecordedJudge, redact
+from rag_core.measure.experiment import start_of
 from rag_core.types import Candidates, Case, Chunk, Query
 
 FOLDER = "answers"

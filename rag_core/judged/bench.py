@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_core.errors import InputError
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.types import Candidates, Case, Chunk
 
 

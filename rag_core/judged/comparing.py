@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_core.evaluate.experiment import PipelineReport, run_all
-from rag_core.evaluate.llm_filter import false_drops, figures, is_silent
-from rag_core.evaluate.report import comparison_json
 from rag_core.filters.cutoff import TopK
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
+from rag_core.judged.figures import false_drops, figures, is_silent
+from rag_core.measure.experiment import PipelineReport, run_all
+from rag_core.measure.report import comparison_json
 from rag_core.spec import read_pipeline
 from rag_core.stage import Pipeline
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from rag_core.evaluate.grading import Graded, grading_prompt, read_grade
 from rag_core.filters.llm.prompts import Prompt
 from rag_core.filters.llm.wording import Variant
 from rag_core.judged.asking import Ran
 from rag_core.judged.bench import Bench
+from rag_core.labelling.grading import Graded, grading_prompt, read_grade
 from rag_core.llm import AnswerStore, Limits, Progress, RecordedJudge, answer_all
 from rag_core.llm import preview as look_ahead
 from rag_core.llm.simulated_grades import SimulatedGrader

@@ -10,13 +10,13 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
-from rag_core.evaluate.experiment import PipelineReport, run
-from rag_core.evaluate.llm_filter import repeatability
 from rag_core.filters.llm import DISCARD, Asked
 from rag_core.judged.asking import Ran, ask_all
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
+from rag_core.judged.figures import repeatability
 from rag_core.llm import Limits, Progress, RecordedJudge
+from rag_core.measure.experiment import PipelineReport, run
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates
 

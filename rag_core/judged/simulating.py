@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from rag_core.evaluate.experiment import PipelineReport, run_all, run_case, start_of
-from rag_core.evaluate.llm_filter import break_even, simulated_rows
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged.bench import Bench
 from rag_core.judged.comparing import RERANK_OFF, scores_of
+from rag_core.judged.figures import break_even, simulated_rows
 from rag_core.llm import Price, SimulatedJudge
+from rag_core.measure.experiment import PipelineReport, run_all, run_case, start_of
 from rag_core.spec import read_pipeline
 from rag_core.stage import Pipeline
 from rag_core.types import Case

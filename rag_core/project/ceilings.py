@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.errors import InputError
-from rag_core.evaluate.confidence import BandShare, calibration
-from rag_core.evaluate.experiment import run_case
-from rag_core.evaluate.headroom import (
+from rag_core.measure.confidence import BandShare, calibration
+from rag_core.measure.experiment import run_case
+from rag_core.measure.scores import score
+from rag_core.project.session import Session, must_search
+from rag_core.stage import Pipeline
+from rag_core.tune.headroom import (
     QueryHeadroom,
     Signal,
     distinct,
@@ -28,12 +31,9 @@ from rag_core.evaluate.headroom import (
     score_signals,
     top_distance_signal,
 )
-from rag_core.evaluate.scores import score
-from rag_core.evaluate.tune import fixed_k, values_of
-from rag_core.evaluate.view import Floats
-from rag_core.project.session import Session, must_search
-from rag_core.stage import Pipeline
 from rag_core.tune.steps import Knob, cheap_knobs, step_function
+from rag_core.tune.tune import fixed_k, values_of
+from rag_core.tune.view import Floats
 from rag_core.types import Case, Metric
 
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1

@@ -16,12 +16,18 @@ from typing import Any
 import numpy as np
 
 from rag_core.errors import InputError
-from rag_core.evaluate.grid import Axis, pipeline_at
-from rag_core.evaluate.learned import choose_trained
-from rag_core.evaluate.objectives import Row
-from rag_core.evaluate.search import Search, choice_of, search
-from rag_core.evaluate.split import near_duplicates
-from rag_core.evaluate.tune import (
+from rag_core.eval_sets.split import near_duplicates
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cut import POLICIES
+from rag_core.filters.cutoff import TopK
+from rag_core.project.session import Session
+from rag_core.stage import Pipeline, Stage
+from rag_core.tune.grid import Axis, pipeline_at
+from rag_core.tune.learned import choose_trained
+from rag_core.tune.objectives import Row
+from rag_core.tune.search import Search, choice_of, search
+from rag_core.tune.steps import cheap_knobs
+from rag_core.tune.tune import (
     Choice,
     CrossValidated,
     Floor,
@@ -31,12 +37,6 @@ from rag_core.evaluate.tune import (
     scored,
     stages_in_front,
 )
-from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.cut import POLICIES
-from rag_core.filters.cutoff import TopK
-from rag_core.project.session import Session
-from rag_core.stage import Pipeline, Stage
-from rag_core.tune.steps import cheap_knobs
 from rag_core.types import Case
 
 FOLDS = 5

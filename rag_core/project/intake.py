@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.evaluate.set_writing import LISTS
+from rag_core.eval_sets.writing import LISTS
 from rag_core.files import decode, read_text, write_whole
 from rag_core.index.collection import folder_of
 from rag_core.index.foreign import Connected, connect

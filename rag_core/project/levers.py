@@ -13,13 +13,13 @@ from statistics import fmean
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.evaluate.experiment import start_of
-from rag_core.evaluate.headroom import distinct, headroom
-from rag_core.evaluate.tune import fixed_k
 from rag_core.filters.query_must import QueryMust
+from rag_core.measure.experiment import start_of
 from rag_core.project.session import Session, front_of
 from rag_core.rules.suggest import families_of
 from rag_core.stage import Pipeline
+from rag_core.tune.headroom import distinct, headroom
+from rag_core.tune.tune import fixed_k
 from rag_core.types import Case
 
 SEARCH, RULES, CUT, JUDGE = "search", "rules", "cut", "judge"

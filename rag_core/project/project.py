@@ -1,6 +1,6 @@
 """Project: the one thing that is chosen. A folder as eval sets have them, plus `project.yaml`.
 
-    <folder>/meta.yaml, queries.jsonl, qrels.tsv, lists.jsonl …   as in evaluate/sets.py
+    <folder>/meta.yaml, queries.jsonl, qrels.tsv, lists.jsonl …   as in eval_sets/reading.py
              project.yaml                                         source, labels, split, baseline, pipelines, examples
 
 Every eval set and every collection of a workspace opens as a project without such a file: what it would say is then
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.evaluate.set_writing import LISTS as LISTS_FILE
-from rag_core.evaluate.set_writing import META, QUERIES, copy_set
-from rag_core.evaluate.sets import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
+from rag_core.eval_sets.reading import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
+from rag_core.eval_sets.writing import LISTS as LISTS_FILE
+from rag_core.eval_sets.writing import META, QUERIES, copy_set
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import list_collections
 from rag_core.spec import SAVED

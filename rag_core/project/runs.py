@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_core.evaluate.gate import GateResult, GateRules, judge
-from rag_core.evaluate.measures import DEFAULT_MEASURES, Measure
-from rag_core.evaluate.run_file import Run
-from rag_core.evaluate.snapshot import About, Recorder
+from rag_core.compare.gate import GateResult, GateRules, judge
+from rag_core.compare.run_file import Run
+from rag_core.compare.snapshot import About, Recorder
+from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.project.ledger import Look, look
 from rag_core.project.session import Progress, Session
 from rag_core.spec import fingerprint

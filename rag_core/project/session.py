@@ -24,17 +24,14 @@ from cachetools import LRUCache
 
 from rag_core import workbench
 from rag_core.errors import Cancelled, InputError, StoreError
-from rag_core.evaluate.experiment import Outcome, PipelineReport, run_case, start_of
-from rag_core.evaluate.experiment import stream as run_stream
-from rag_core.evaluate.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
-from rag_core.evaluate.sets import EvalSet, labels_fingerprint
-from rag_core.evaluate.tally import PipelineTally, measure_all
-from rag_core.evaluate.tune import fixed_k
-from rag_core.evaluate.variants import Captures
-from rag_core.evaluate.view import Floats
+from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import revision_of
+from rag_core.measure.experiment import Outcome, PipelineReport, run_case, start_of
+from rag_core.measure.experiment import stream as run_stream
+from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
+from rag_core.measure.tally import PipelineTally, measure_all
 from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
 from rag_core.project.rules import OVERLAY, overlay_of
@@ -51,6 +48,9 @@ from rag_core.sources.callable_source import load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.steps import figures_of
+from rag_core.tune.tune import fixed_k
+from rag_core.tune.variants import Captures
+from rag_core.tune.view import Floats
 from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.wording import word_resources
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_core.errors import InputError
-from rag_core.evaluate.split import near_duplicates
+from rag_core.eval_sets.split import near_duplicates
 from rag_core.files import write_whole
 from rag_core.project.project import DECLARED, SIDES_FILE, Project, SplitRule, save
 from rag_core.types import Case, Query

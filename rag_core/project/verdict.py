@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.evaluate.significance import Comparison, compare
+from rag_core.measure.significance import Comparison, compare
 from rag_core.project.ledger import Look, look, looks
 from rag_core.project.session import Progress, Session
 from rag_core.spec import fingerprint

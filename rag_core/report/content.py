@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_core.evaluate.compare import Estimate, estimate, resamples_for
-from rag_core.evaluate.compare_words import compared_words
-from rag_core.evaluate.run_file import Run, RunPipeline
-from rag_core.evaluate.significance import TIE, Comparison, compare, corrected
+from rag_core.compare.compare import Estimate, estimate, resamples_for
+from rag_core.compare.compare_words import compared_words
+from rag_core.compare.run_file import Run, RunPipeline
+from rag_core.measure.significance import TIE, Comparison, compare, corrected
 
 MEASURES = ("SetP", "SetR", "SetF", "nDCG@15")
 MOST_QUERIES = 40  # of the contrasts, told in full; the rest are in the run file

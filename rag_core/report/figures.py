@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_core.evaluate.compare import Estimate
+from rag_core.compare.compare import Estimate
 
 WIDTH = 640.0
 LEFT, RIGHT = 180.0, 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_core.evaluate.run_file import Run
+from rag_core.compare.run_file import Run
 from rag_core.files import read_text
 from rag_core.report import figures
 from rag_core.report.content import content_of

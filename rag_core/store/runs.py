@@ -1,6 +1,6 @@
 """Runs in the store: immutable snapshots, and notes that are only ever added.
 
-A run is kept as the text of its file; nothing here looks into it. What a run holds is evaluate/run_file.py's business.
+A run is kept as the text of its file; nothing here looks into it. What a run holds is compare/run_file.py's business.
 """
 
 from __future__ import annotations

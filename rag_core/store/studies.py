@@ -2,7 +2,7 @@
 
 Optuna keeps its own tables and their schema number; in PostgreSQL they get a schema of their own beside the labels',
 whose number they would otherwise overwrite. One process makes them, the others wait. What a study seeks is in
-evaluate/search.py.
+tune/search.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Over captured lists every figure is constant between the points where some list's kept set changes. So the figures at a
 slider's positions are computed once, when the knob is grabbed, and dragging only looks them up: no filter is written in
-JavaScript. The numbers of AdaptiveGap and of the plain cutoffs around it are done in arrays (evaluate/view.py), exactly
+JavaScript. The numbers of AdaptiveGap and of the plain cutoffs around it are done in arrays (tune/view.py), exactly
 as the plain pipeline would; any other number runs the plain stages behind a beginning that is run once.
 """
 
@@ -17,22 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.errors import InputError, SpecError
-from rag_core.evaluate.experiment import kept_ids
-from rag_core.evaluate.fusion import fused_lists
-from rag_core.evaluate.lists import Lists, Whole
-from rag_core.evaluate.measures import SET_MEASURES
-from rag_core.evaluate.scores import score
-from rag_core.evaluate.variants import Captured, Captures
-from rag_core.evaluate.view import Floats, View
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_THRESHOLD
 from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.measure.experiment import kept_ids
+from rag_core.measure.measures import SET_MEASURES
+from rag_core.measure.scores import score
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.fuse import ranks_of
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical
 from rag_core.retrieve.requery import Requery
 from rag_core.stage import Pipeline, Setting, Source, Stage
+from rag_core.tune.fusion import fused_lists
+from rag_core.tune.lists import Lists, Whole
+from rag_core.tune.variants import Captured, Captures
+from rag_core.tune.view import Floats, View
 from rag_core.types import RANKS, Candidates, Hit, Metric
 
 Bools = NDArray[np.bool_]

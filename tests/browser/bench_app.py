@@ -13,11 +13,11 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from pages.bench import component, payload
-from rag_core.evaluate.scores import score
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
+from rag_core.measure.scores import score
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Hit, Metric
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rag_core import workbench
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.keys import text_hash

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.components import contents
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.project.project import init_project
 
 HOSTILE = '![x](http://evil.example/x.png) <img src=x onerror="alert(1)"> http://evil.example/y'

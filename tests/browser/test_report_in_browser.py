@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 
 COMBAT = SHIPPED / "recorded-combat" / "lists.jsonl"
 HOSTILE = '<img src="https://evil.example/x.png"><script>document.title = "run"</script>'

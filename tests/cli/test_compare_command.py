@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
 BOTH = ["--pipeline", "unfiltered", "--pipeline", "query-must"]

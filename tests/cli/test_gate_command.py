@@ -5,7 +5,7 @@ from xml.etree.ElementTree import parse
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.run_file import load_run
+from rag_core.compare.run_file import load_run
 
 GOOD = '{"name": "good", "stages": [{"TopK": {"k": 4}}]}'
 BAD = '{"name": "bad", "stages": [{"TopK": {"k": 1}}]}'

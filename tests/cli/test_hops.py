@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.workbench import bring_up_to_date
 
 HOPS = '["Hybrid", {"TopK": {"k": 10}}, {"MultiHop": {"max_hops": 2}}]'

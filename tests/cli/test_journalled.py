@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.journal import FILE, FILE_BEFORE, LARGEST
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
 SHORT = str(SHIPPED / "adaptive-short" / "lists.jsonl")

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.run_file import load_run
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.compare.run_file import load_run
+from rag_core.eval_sets.reading import SHIPPED
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
 

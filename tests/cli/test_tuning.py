@@ -1,20 +1,16 @@
 import csv
-import importlib.util
 import json
-from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.records import dump_lists
 from rag_core.spec import read_pipeline
+from tests import planted
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[1] / "evaluate" / "planted.py")
-planted = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 
 LISTS = SHIPPED / "recorded-combat" / "lists.jsonl"
 CORPUS = SHIPPED / "rulebook" / "corpus.jsonl"

@@ -10,7 +10,7 @@ from rag_core.engine.cluster import Here, opened, scheduler_address
 from rag_core.engine.jobs import cut_along
 from rag_core.engine.parts import FOLDER, in_parts, pieces
 from rag_core.errors import InputError, SurroundingsError
-from rag_core.evaluate.grid import parse_grid
+from rag_core.tune.grid import parse_grid
 
 
 @given(st.integers(0, 500), st.integers(1, 40), st.integers(1, 5))

@@ -7,7 +7,7 @@ from pathlib import Path
 import networkx
 import pytest
 
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.files import read_text
 from rag_core.filters.llm import reach, reach_all
 from rag_core.types import Chunk

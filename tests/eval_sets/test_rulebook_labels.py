@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_core.evaluate.sets import read_set
+from rag_core.eval_sets.reading import read_set
 from rag_core.rules.match import decide
 from rag_core.rules.parsing import parse_rule
 

@@ -4,14 +4,14 @@ import pytest
 
 from rag_core import workbench
 from rag_core.corpus.load import load
-from rag_core.evaluate.capture import captured
-from rag_core.evaluate.experiment import run
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.index.chroma import ChromaIndex
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.shipped import ShippedVectors
 from rag_core.index.store import embedded_text
+from rag_core.measure.experiment import run
 from rag_core.records import dump_lists, load_lists
+from rag_core.retrieve.capture import captured
 from rag_core.rules import decide, read_rule
 from rag_core.spec import read_pipeline, shipped_names
 from rag_core.types import Candidates, Query

@@ -5,10 +5,10 @@ from statistics import fmean
 import pytest
 
 from rag_core import workbench
-from rag_core.evaluate.scores import score
-from rag_core.evaluate.sets import load_set
-from rag_core.evaluate.why_not import why_not
+from rag_core.compare.why_not import why_not
+from rag_core.eval_sets.reading import load_set
 from rag_core.filters.query_must import QueryMust
+from rag_core.measure.scores import score
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
 from rag_core.rules import Rule, decide, read_rule

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.files import parse_yaml, read_text
 
 FOLDER = Path(__file__).parents[2] / "eval_sets" / "skirmish-rules"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_core.cli import main
 from rag_core.errors import InputError, SpecError
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.export import export_filter
 from rag_core.export.carried import words as carried_words
 from rag_core.records import dump_case, load_lists, read_case
@@ -193,7 +193,7 @@ def test_every_shipped_pipeline_that_can_be_carried_gives_the_same(exported):
 @pytest.mark.parametrize("name", ["rulebook", "skirmish-rules", "api-docs"])
 def test_kept_ids_equal_the_workbench_on_the_live_demo_sets(exported, name, tmp_path):
     from rag_core import workbench
-    from rag_core.evaluate.sets import load_set
+    from rag_core.eval_sets.reading import load_set
 
     found = load_set(name)
     workbench.bring_up_to_date(found, tmp_path)

@@ -6,9 +6,9 @@ from statistics import mean
 import pytest
 
 from benchmarks.parts import real_lists
-from rag_core.evaluate.measures import parse_measure
-from rag_core.evaluate.scores import score
 from rag_core.index.lexical import LexicalReader, build_lexical
+from rag_core.measure.measures import parse_measure
+from rag_core.measure.scores import score
 from rag_core.types import Chunk
 
 pytestmark = pytest.mark.skipif(not real_lists.DATA.is_dir(), reason="needs the public collections (WINNOW_SHARED)")

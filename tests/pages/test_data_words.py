@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.workbench import bring_up_to_date

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.keys import text_hash

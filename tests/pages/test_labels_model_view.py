@@ -41,14 +41,14 @@ def own(workspace, chunk, grade):
 
 
 def first_chunks():
-    from rag_core.evaluate.sets import load_set
+    from rag_core.eval_sets.reading import load_set
 
     case = next(case for case in load_set("recorded-combat").cases if case.query.id == "combat-1")
     return [hit.chunk.id for hit in case.candidates.hits[:2]]
 
 
 def title_of(chunk_id):
-    from rag_core.evaluate.sets import load_set
+    from rag_core.eval_sets.reading import load_set
 
     hits = (hit for case in load_set("recorded-combat").cases for hit in case.candidates.hits)
     return next(hit.chunk.title for hit in hits if hit.chunk.id == chunk_id)

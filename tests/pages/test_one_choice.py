@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from pages.components.choice import added, working_copy
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 from tests.pages.walking import go, sane
 
 SET_PAGES = {
@@ -43,7 +43,7 @@ def test_an_eval_set_that_is_not_there_is_one_sentence(open_app, words, page):
 
 
 def test_a_set_of_queries_only_is_said_where_lists_are_needed_and_stays_chosen(open_app, workspace, words):
-    from rag_core.evaluate.set_writing import new_set
+    from rag_core.eval_sets.writing import new_set
     from rag_core.types import Query
 
     new_set(workspace, "bare", [Query("a1", "what is this?"), Query("a2", "what is that?")])

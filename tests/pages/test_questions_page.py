@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pages import state
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.project.ledger import Look, look, looks
 from rag_core.project.project import init_project, open_project
 from rag_core.project.session import Session
@@ -207,7 +207,7 @@ def test_a_shipped_project_goes_back_to_its_beginning_labels_too(questions_page,
 
 
 def test_two_projects_are_compared(questions_page, workspace, words):
-    from rag_core.evaluate.set_writing import change_tags, copy_set
+    from rag_core.eval_sets.writing import change_tags, copy_set
 
     app = questions_page()
     copy_set(workspace, "mine", "other")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pages import state
-from rag_core.evaluate.run_file import read_run
+from rag_core.compare.run_file import read_run
 from rag_core.project.ledger import looks
 from rag_core.project.project import Source, init_project, open_project
 from rag_core.spec import parse_pipeline, read_pipeline

@@ -1,19 +1,14 @@
 """The methods of Tune beside the plane: a promised recall, a learned cut, a search; through AppTest."""
 
-import importlib.util
 import time
-from pathlib import Path
 
 import pytest
 
 from pages.components import jobs
-from rag_core.evaluate.conformal import ASSUMPTION
 from rag_core.records import dump_lists
 from rag_core.spec import read_pipeline
-
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[1] / "evaluate" / "planted.py")
-planted = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
+from rag_core.tune.conformal import ASSUMPTION
+from tests import planted
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.spec import read_pipeline
 
 

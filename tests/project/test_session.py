@@ -8,8 +8,8 @@ import pytest
 
 from rag_core import workbench
 from rag_core.errors import InputError
-from rag_core.evaluate.experiment import run_case
 from rag_core.index.rules import apply_rules
+from rag_core.measure.experiment import run_case
 from rag_core.project.project import Source, add_questions, init_project, open_project, project_names, save
 from rag_core.project.rules import apply, undo
 from rag_core.project.session import Session

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import re
 from dataclasses import replace
@@ -8,21 +7,17 @@ from pathlib import Path
 import pytest
 
 from rag_core.cli import main
-from rag_core.evaluate.experiment import run_all
-from rag_core.evaluate.run_file import read_run
-from rag_core.evaluate.sets import SHIPPED
-from rag_core.evaluate.snapshot import About, run_of
+from rag_core.compare.run_file import read_run
+from rag_core.compare.snapshot import About, run_of
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
+from rag_core.measure.experiment import run_all
 from rag_core.report import report_html
 from rag_core.report.content import content_of, label_words
 from rag_core.report.figures import fall, scale, strip
 from rag_core.stage import Pipeline
-
-_path = Path(__file__).parents[1] / "evaluate" / "random_pipelines.py"
-_spec = importlib.util.spec_from_file_location("random_pipelines", _path)
-made = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(made)
+from tests import random_pipelines as made
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
 HOSTILE = '</summary><script>fetch("//evil.example/")</script><img src=x onerror=alert(1)>{{ 1234567 * 3 }}'

@@ -10,13 +10,13 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from rag_core.errors import EndpointError, InputError, SpecError, SurroundingsError
-from rag_core.evaluate.capture import captured
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.search import CollectionIndex
 from rag_core.records import dump_lists, load_lists
+from rag_core.retrieve.capture import captured
 from rag_core.retrieve.fuse import ranks_of
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical

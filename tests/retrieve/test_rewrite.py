@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError, SpecError
-from rag_core.evaluate.sets import SHIPPED
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.retrieve.rewrite import ExpandSynonyms, NormaliseKeywords, rewritten
 from rag_core.retrieve.word_lists import (
     Keywords,

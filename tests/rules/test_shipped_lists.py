@@ -1,4 +1,4 @@
-from rag_core.evaluate.sets import load_set
+from rag_core.eval_sets.reading import load_set
 from rag_core.rules.templates import propose
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_core.evaluate.sets import SHIPPED, load_set
+from rag_core.eval_sets.reading import SHIPPED, load_set
 from rag_core.rules import decide, parse_rule, read_rule
 from rag_core.rules.forms import counted_forms, plural, spellings, word_forms
 from rag_core.rules.model import NumberIn

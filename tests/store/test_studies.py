@@ -11,12 +11,12 @@ from sqlalchemy import create_engine, inspect, make_url
 
 from rag_core.cli import main
 from rag_core.errors import StoreError
-from rag_core.evaluate.sets import SHIPPED
-from rag_core.evaluate.studies import kept_trials
+from rag_core.eval_sets.reading import SHIPPED
 from rag_core.settings import DATABASE
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 from rag_core.store.studies import STUDIES, has_studies, shared_storage
+from rag_core.tune.studies import kept_trials
 from tests.store.cluster import free_port
 from tests.store.conftest import make_event
 

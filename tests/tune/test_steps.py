@@ -11,9 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
-from rag_core.evaluate.experiment import kept_ids, run
-from rag_core.evaluate.measures import SET_MEASURES
-from rag_core.evaluate.variants import Captures
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.coverage import Coverage
 from rag_core.filters.cutoff import MinSimilarity, TopK
@@ -21,6 +18,8 @@ from rag_core.filters.learned import FEATURES, LearnedCut
 from rag_core.filters.llm import LLMFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.filters.variety import Deduplicate, Diversity
+from rag_core.measure.experiment import kept_ids, run
+from rag_core.measure.measures import SET_MEASURES
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.expand import ExpandReferences
 from rag_core.retrieve.hybrid import Hybrid
@@ -28,6 +27,7 @@ from rag_core.retrieve.requery import Requery
 from rag_core.retrieve.rewrite import NormaliseKeywords
 from rag_core.stage import Pipeline
 from rag_core.tune.steps import cheap_knobs, exact_sum, step_function, with_setting
+from rag_core.tune.variants import Captures
 from rag_core.types import RANKS, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 WORDS = ("wolf", "forest", "spell", "what is", "armor class 3", "and", "describe")

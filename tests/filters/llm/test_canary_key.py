@@ -15,12 +15,12 @@ from test_endpoint_faults import COUNT, batches, serve
 from werkzeug import Response
 
 from rag_core.errors import EndpointError
-from rag_core.evaluate.experiment import run
-from rag_core.evaluate.report import report_json
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged import answering
 from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, RecordedJudge, RetryBudget, ladder
 from rag_core.llm import client as client_module
+from rag_core.measure.experiment import run
+from rag_core.measure.report import report_json
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 from tests.faulty_endpoint import CANARY, CHAT, FAULTS, KEY_SENT_BACK, SECRET, body

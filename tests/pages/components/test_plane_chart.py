@@ -1,19 +1,13 @@
 """What Tune's chart is sent: the front with the baseline and the choice, held-out points only after a look."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from pages.components.plane_chart import chart_data
 from pages.components.tuning import Ask, study
 from pages.components.tuning_choice import Seen
 from pages.components.tuning_points import Point
-from rag_core.evaluate.tune import values_of
-
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[2] / "evaluate" / "planted.py")
-planted = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
+from rag_core.tune.tune import values_of
+from tests import planted
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from pages.components import reading, trace
 from pages.components.view import View, pipeline_of
-from rag_core.evaluate.experiment import run_case
+from rag_core.measure.experiment import run_case
 from rag_core.records import load_lists
 from rag_core.types import Chunk, Hit, Metric
 

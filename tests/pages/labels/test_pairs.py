@@ -9,9 +9,9 @@ import pytest
 
 from pages.labels.pairs import LEAST, WINDOW, PairPool, make_queue, pair_id
 from pages.labels.queue.intake import Entry
-from rag_core.evaluate.experiment import run_all
-from rag_core.evaluate.pooling import Pair, pool
 from rag_core.filters.cutoff import TopK
+from rag_core.labelling.pooling import Pair, pool
+from rag_core.measure.experiment import run_all
 from rag_core.stage import Pipeline
 from rag_core.store.events import Event, undo_of
 from rag_core.store.keys import chunk_key, text_hash

@@ -1,0 +1,157 @@
+"""What eval sets hold, and how two of them differ: queries, labels in their files, chunks. Reads only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rag_core.errors import InputError
+from rag_core.eval_sets.reading import SHIPPED, EvalSet, folders, load_set, read_set
+from rag_core.eval_sets.writing import guidelines
+from rag_core.files import lines, read_text
+from rag_core.records import parse_json_line
+from rag_core.types import Query
+
+RECORDED, CORPUS, QUERIES_ONLY = "recorded lists", "corpus", "queries only"
+
+
+@dataclass(frozen=True)
+class SetFacts:
+    """One eval set in numbers. `judged` queries have a label in the set's files; `problem`: it cannot be read."""
+
+    name: str
+    title: str = ""
+    own: bool = False
+    holds: str = ""
+    queries: int = 0
+    judged: int = 0
+    labels: int = 0
+    split: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    guidelines: bool = False
+    problem: str = ""
+
+
+def list_sets(workspace: Path) -> list[SetFacts]:
+    """Every eval set, shipped ones first; one that cannot be read is listed with its problem."""
+    return [facts_of(name, folder) for name, folder in folders(workspace).items()]
+
+
+def facts_of(name: str, folder: Path) -> SetFacts:
+    """The numbers of the set in a folder."""
+    own = folder.parent != SHIPPED
+    try:
+        found = read_set(folder)
+    except InputError as error:
+        return SetFacts(name, own=own, problem=str(error))
+    queries = [case.query for case in found.cases]
+    return SetFacts(
+        name=name,
+        title=found.title,
+        own=own,
+        holds=RECORDED if found.cases and found.recorded else CORPUS if found.corpus else QUERIES_ONLY,
+        queries=len(queries),
+        judged=sum(bool(case.grades) for case in found.cases),
+        labels=sum(len(case.grades) for case in found.cases),
+        split=dict(sorted(Counter(_split(query) for query in queries if _split(query)).items())),
+        tags=dict(sorted(Counter(tag for query in queries for tag in query.tags).items())),
+        guidelines=bool(guidelines(folder)),
+    )
+
+
+def _split(query: Query) -> str:
+    return str(query.metadata.get("split") or "")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the second has that the first has not, the other way round, and what both have differently."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+
+@dataclass(frozen=True)
+class SetDiff:
+    """How a second eval set differs from a first. `labels` are (query id, chunk id), of queries that both hold.
+
+    `fields` says per changed query what differs: query, tags, split. `chunks` is None where neither holds any.
+    """
+
+    first: str
+    second: str
+    queries: Changes
+    fields: Mapping[str, tuple[str, ...]]
+    labels_added: tuple[tuple[str, str], ...]
+    labels_removed: tuple[tuple[str, str], ...]
+    labels_changed: tuple[tuple[str, str, int, int], ...]
+    chunks: Changes | None
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        labels = self.labels_added or self.labels_removed or self.labels_changed
+        return not (self.queries or labels or self.chunks)
+
+
+def diff_sets(first: str, second: str, workspace: Path) -> SetDiff:
+    """How the second set differs from the first: queries and chunks by id, labels by both."""
+    one, other = load_set(first, workspace), load_set(second, workspace)
+    before, after = ({case.query.id: case for case in found.cases} for found in (one, other))
+    fields = {name: _differing(before[name].query, after[name].query) for name in before if name in after}
+    fields = {name: what for name, what in fields.items() if what}
+    old = {(name, chunk): grade for name in before if name in after for chunk, grade in before[name].grades.items()}
+    new = {(name, chunk): grade for name in after if name in before for chunk, grade in after[name].grades.items()}
+    queries = Changes(_missing(after, before), _missing(before, after), tuple(fields))
+    return SetDiff(
+        first=one.name,
+        second=other.name,
+        queries=queries,
+        fields=fields,
+        labels_added=tuple(pair for pair in new if pair not in old),
+        labels_removed=tuple(pair for pair in old if pair not in new),
+        labels_changed=tuple((*pair, old[pair], new[pair]) for pair in old if pair in new and old[pair] != new[pair]),
+        chunks=_chunk_changes(_chunks(one), _chunks(other)),
+    )
+
+
+def _missing(of: Iterable[str], beside: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(name for name in of if name not in beside)
+
+
+def _differing(one: Query, other: Query) -> tuple[str, ...]:
+    pairs = {
+        "query": (one.text, other.text),
+        "tags": (sorted(one.tags), sorted(other.tags)),
+        "split": (_split(one), _split(other)),
+    }
+    return tuple(name for name, (old, new) in pairs.items() if old != new)
+
+
+def chunk_texts(found: EvalSet) -> dict[str, str]:
+    """Chunk id → text of all chunks that come with a set, in its corpus or its lists."""
+    return {chunk_id: text for chunk_id, (_, text) in _chunks(found).items()}
+
+
+def _chunks(found: EvalSet) -> dict[str, tuple[str, str]]:
+    """Chunk id → title and text, of the corpus, else of the recorded lists."""
+    if found.corpus is not None:
+        rows = (
+            parse_json_line(line, f"{found.corpus} line {number}") for number, line in lines(read_text(found.corpus))
+        )
+        return {str(row.get("id")): (str(row.get("title") or ""), str(row.get("text") or "")) for row in rows}
+    hits = (hit for case in found.cases if case.candidates for hit in case.candidates.hits)
+    return {hit.chunk.id: (hit.chunk.title, hit.chunk.text) for hit in hits}
+
+
+def _chunk_changes(old: Mapping[str, tuple[str, str]], new: Mapping[str, tuple[str, str]]) -> Changes | None:
+    if not old and not new:
+        return None
+    changed = tuple(name for name in old if name in new and old[name] != new[name])
+    return Changes(_missing(new, old), _missing(old, new), changed)

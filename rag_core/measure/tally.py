@@ -1,0 +1,181 @@
+"""One query through one pipeline without its trace: the figures, the kept ids and what each stage took out.
+
+What comparing, attributing and saving need of very many queries, so that a run over thousands of long lists stays
+small; the trace of one query is had again by running that query. Comparing is in compare.py, the sums over queries of
+what stages dropped in attribution.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rag_core.measure.economy import Economy, economy_of
+from rag_core.measure.experiment import Outcome, kept_ids, stream, unique_names
+from rag_core.measure.measures import DEFAULT_MEASURES, Measure
+from rag_core.measure.scores import QueryScores, Summary, summarise
+from rag_core.stage import Pipeline, flatten
+from rag_core.types import Candidates, Case, Drop, Grades
+
+Progress = Callable[[int], None]
+"""Called with how many queries are done; one that raises ends the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How many chunks one stage took out for good, by label."""
+
+    relevant: int = 0
+    irrelevant: int = 0
+    unjudged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTally:
+    """One query of a pipeline's run. A chunk that was dropped and came in again counts as kept."""
+
+    query_id: str
+    query: str
+    tags: tuple[str, ...]
+    grades: Grades
+    relevant_total: int | None  # as the case gives it
+    scores: QueryScores
+    kept: tuple[str, ...]  # ids in final order
+    candidates: int  # different chunks that any stage saw
+    retrieved: int  # relevant ones among them
+    dropped: Mapping[str, Dropped]  # stage → what it took out; a second stage of a name is name#2
+    economy: Economy
+
+
+@dataclass(frozen=True)
+class PipelineTally:
+    """One pipeline over all cases, in their order, without traces."""
+
+    name: str
+    pipeline: Pipeline
+    queries: tuple[QueryTally, ...]
+    min_grade: int
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Macro means with their counts."""
+        return summarise([query.scores for query in self.queries])
+
+    def values(self, measure: str) -> list[float | None]:
+        """The measure of every query; None where it is unscored."""
+        return [query.scores.values.get(measure) for query in self.queries]
+
+    @property
+    def unjudged(self) -> float | None:
+        """Share of all kept chunks without a label; None where nothing was kept."""
+        judged = self.summary.judged
+        return None if judged is None else 1 - judged
+
+
+def measure_all(
+    cases: Iterable[Case],
+    pipelines: Sequence[Pipeline],
+    min_grade: int = 1,
+    measures: Sequence[Measure] = DEFAULT_MEASURES,
+    progress: Progress | None = None,
+    watch: Callable[[tuple[Outcome, ...]], None] | None = None,
+) -> list[PipelineTally]:
+    """Every pipeline over the same cases, shared beginnings once, one query at a time; no trace is held.
+
+    `watch` sees the outcomes of each query in passing: a snapshot's `Recorder.add`.
+    """
+    rows: list[list[QueryTally]] = [[] for _ in pipelines]
+    for done, outcomes in enumerate(stream(cases, pipelines, min_grade, measures), 1):
+        for row, outcome in zip(rows, outcomes, strict=True):
+            row.append(tally(outcome, min_grade))
+        if watch is not None:
+            watch(outcomes)
+        if progress is not None:
+            progress(done)
+    return [
+        PipelineTally(name, pipeline, tuple(row), min_grade)
+        for name, pipeline, row in zip(unique_names(pipelines), pipelines, rows, strict=True)
+    ]
+
+
+def tally(outcome: Outcome, min_grade: int) -> QueryTally:
+    """What is counted of one outcome."""
+    case, result, grades = outcome.case, outcome.result, outcome.case.grades
+    kept = tuple(kept_ids(result))
+    fate, held = lost_to(outcome), set(kept)
+    relevant = [chunk for chunk, grade in grades.items() if grade >= min_grade]
+    return QueryTally(
+        case.query.id,
+        case.query.text,
+        case.query.tags,
+        grades,
+        case.relevant_total,
+        outcome.scores,
+        kept,
+        len(kept) + len(fate),
+        sum(chunk in held or chunk in fate for chunk in relevant),
+        _dropped(grades, fate, min_grade),
+        economy_of(result, grades, min_grade),
+    )
+
+
+def lost_to(outcome: Outcome) -> dict[str, str]:
+    """Chunk id → the stage that took it out for good; kept chunks are not in it.
+
+    Of a chunk that was dropped several times (it came by several ways) the last drop counts: that far it got.
+    """
+    fate = {drop.hit.chunk.id: label for label, drop in labelled_drops(outcome.result)}
+    for hit in outcome.result.hits:
+        fate.pop(hit.chunk.id, None)
+    return fate
+
+
+def labelled_drops(result: Candidates) -> Iterable[tuple[str, Drop]]:
+    """Every drop with the label of its stage; where a stage's name stands twice the second is name#2.
+
+    Drops stand in the order of the steps. Steps of one name are told apart by their counts: a filter drops what entered
+    and did not leave.
+    """
+    names = [step.stage for step in result.steps]
+    if len(set(names)) == len(names):
+        return [(drop.stage, drop) for drop in result.drops]
+    return list(_told_apart(result, names))
+
+
+def _told_apart(result: Candidates, names: Sequence[str]) -> Iterator[tuple[str, Drop]]:
+    waiting = list(reversed(result.drops))
+    for label, step in zip(stage_labels(names), result.steps, strict=True):
+        left = len(waiting) if names.count(step.stage) == 1 else step.entered - step.left
+        while waiting and left > 0 and waiting[-1].stage == step.stage:
+            yield label, waiting.pop()
+            left -= 1
+    yield from ((drop.stage, drop) for drop in reversed(waiting))
+
+
+def stage_labels(names: Iterable[str]) -> list[str]:
+    """The names, the second of a kind as name#2."""
+    seen: dict[str, int] = {}
+    labels = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        labels.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return labels
+
+
+def labels_of(pipeline: Pipeline) -> list[str]:
+    """The labels of a pipeline's stages, in order."""
+    return stage_labels(stage.name for stage in flatten(pipeline))
+
+
+def _dropped(grades: Grades, fate: Mapping[str, str], min_grade: int) -> dict[str, Dropped]:
+    """By stage; most chunks of a long list have no label, so all are counted at once and the labelled ones moved."""
+    unjudged = Counter(fate.values())
+    relevant, irrelevant = Counter[str](), Counter[str]()
+    for chunk, grade in grades.items():
+        stage = fate.get(chunk)
+        if stage is not None:
+            unjudged[stage] -= 1
+            (relevant if grade >= min_grade else irrelevant)[stage] += 1
+    return {stage: Dropped(relevant[stage], irrelevant[stage], count) for stage, count in unjudged.items()}

@@ -1,0 +1,186 @@
+"""A promised recall as a pipeline: one knob set by conformal risk control, and what it misses on other queries.
+
+The setting itself is calibrated in conformal.py on the dev queries. Here it becomes a stage behind the stages in
+front, stands beside the other knobs with what each would keep, and is held against the held-out queries, whose looks
+are counted elsewhere (looks.py). A promise is for a knob and an α that were named before the labels were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from rag_core.errors import InputError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.measure.experiment import kept_ids
+from rag_core.measure.scores import score
+from rag_core.measure.significance import bootstrap_interval
+from rag_core.stage import Pipeline, Stage
+from rag_core.tune.conformal import ASSUMPTION, KNOBS, Guarantee, guarantee
+from rag_core.tune.variants import Captures
+from rag_core.types import Candidates, Case
+
+NO_GAP = 1_000_000.0
+"""A gap threshold that no list reaches: the offset alone decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A knob with its promise, as a pipeline; no pipeline where so few queries can promise nothing."""
+
+    guarantee: Guarantee
+    pipeline: Pipeline | None
+    kept_mean: float  # over the calibration queries; whole lists without a pipeline
+    list_mean: float  # mean length of the lists that come to the knob
+
+    @property
+    def queries_needed(self) -> int:
+        """The fewest calibration queries with which this α can be promised at all."""
+        return max(1, ceil(1 / self.guarantee.alpha - 1 - 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Realised:
+    """What a promised pipeline did on queries that took no part in its calibration."""
+
+    queries: int  # those with something relevant in the list that came to the knob
+    miss_share: float
+    interval: tuple[float, float] | None  # 95 % bootstrap over queries
+    kept_mean: float
+    list_mean: float
+
+
+def stage_of(knob: str, value: float) -> Stage:
+    """The stage with its knob at a value. InputError for an unknown knob."""
+    if knob == "k":
+        return TopK(k=int(value))
+    if knob == "min_relevance":
+        return MinSimilarity(min_relevance=value)
+    if knob == "distance_offset":
+        return AdaptiveGap(NO_GAP, value, min_results=0, max_results=1000)
+    raise InputError(f"knob is {knob[:80]!r}, expected one of {', '.join(KNOBS)}")
+
+
+def promise(cases: Sequence[Case], front: Sequence[Stage], knob: str, alpha: float, min_grade: int = 1) -> Promise:
+    """The tightest setting of the knob behind the stages in front that misses at most alpha on average over draws.
+
+    InputError for another knob, an alpha outside 0 to 1, lists without what the knob reads, or no labelled query.
+    """
+    starts = Captures(cases, min_grade).after(tuple(front)).starts
+    found = guarantee(starts, cases, knob, alpha, min_grade)
+    lengths = fmean(len(start.hits) for start in starts)
+    if found.value is None:
+        return Promise(found, None, lengths, lengths)
+    stage = stage_of(knob, found.value)
+    kept = fmean(len(kept_ids(stage(start))) for start in starts)
+    return Promise(found, Pipeline((*front, stage), label=f"promised recall {1 - alpha:.0%}"), kept, lengths)
+
+
+def promises(
+    cases: Sequence[Case], front: Sequence[Stage], alpha: float, min_grade: int = 1
+) -> dict[str, Promise | str]:
+    """Every knob at the same alpha, by name; where its lists cannot be used, the sentence that says why."""
+    found: dict[str, Promise | str] = {}
+    for knob in KNOBS:
+        try:
+            found[knob] = promise(cases, front, knob, alpha, min_grade)
+        except InputError as error:
+            found[knob] = str(error)
+    return found
+
+
+def realised(
+    cases: Sequence[Case], front: Sequence[Stage], made: Promise, min_grade: int = 1, seed: int = 0
+) -> Realised:
+    """The share of the relevant chunks in the list that the knob drops, mean over queries that hold any.
+
+    InputError without a pipeline, or where no query's list holds a relevant chunk.
+    """
+    if made.pipeline is None:
+        raise InputError(f"there is no setting to judge, {too_few(made)}")
+    starts = Captures(cases, min_grade).after(tuple(front)).starts
+    ends = [made.pipeline.stages[-1](start) for start in starts]
+    shares = [one for trio in zip(starts, ends, cases, strict=True) if (one := _missed(*trio, min_grade)) is not None]
+    if not shares:
+        raise InputError(f"none of {len(cases)} held-out lists holds a relevant chunk, expected at least one")
+    low, high, _ = bootstrap_interval(np.array(shares), seed=seed)
+    interval = None if low is None or high is None else (low, high)
+    kept, whole = fmean(len(kept_ids(end)) for end in ends), fmean(len(start.hits) for start in starts)
+    return Realised(len(shares), fmean(shares), interval, kept, whole)
+
+
+def _missed(start: Candidates, end: Candidates, case: Case, min_grade: int) -> float | None:
+    """The share of one list's relevant chunks that the knob dropped; None where it held none."""
+    relevant = {hit.chunk.id for hit in start.hits if case.grades.get(hit.chunk.id, 0) >= min_grade}
+    return len(relevant - set(kept_ids(end))) / len(relevant) if relevant else None
+
+
+def lost_before(cases: Sequence[Case], front: Sequence[Stage], min_grade: int = 1) -> float:
+    """The mean share of all relevant chunks that never came to the knob: no promise covers them."""
+    starts = Captures(cases, min_grade).after(tuple(front)).starts
+    lost = []
+    for start, case in zip(starts, cases, strict=True):
+        total = score([], case.grades, case.relevant_total, min_grade, ()).relevant_total
+        found = {hit.chunk.id for hit in start.hits if case.grades.get(hit.chunk.id, 0) >= min_grade}
+        if total:
+            lost.append(1 - len(found) / total)
+    return fmean(lost) if lost else 0.0
+
+
+def too_few(made: Promise) -> str:
+    """Why there is no setting, in words."""
+    found = made.guarantee
+    return (
+        f"{found.queries} calibration queries cannot promise a missed share of {found.alpha:g}, "
+        f"expected at least {made.queries_needed} and lists that hold what they miss"
+    )
+
+
+def sentence(made: Promise, held_out: Realised | None = None, looks: int = 0) -> str:
+    """The promise in plain words, with its assumption; what became of it where it was looked at."""
+    found = made.guarantee
+    if made.pipeline is None:
+        return f"No setting of {KNOBS[found.knob]} can be promised: {too_few(made)}. Only keeping whole lists is safe."
+    text = (
+        f"{KNOBS[found.knob]} at {_shown(found)} misses on average at most {found.alpha:.1%} of the relevant chunks in "
+        f"the list. This {ASSUMPTION}. Calibrated on {found.queries} queries, where it misses {found.miss_share:.1%} "
+        f"and keeps {made.kept_mean:.1f} of {made.list_mean:.1f} chunks."
+    )
+    if held_out is None:
+        return text
+    interval = "" if held_out.interval is None else f" [{held_out.interval[0]:.1%}, {held_out.interval[1]:.1%}]"
+    return (
+        f"{text} On {held_out.queries} held-out queries it missed {held_out.miss_share:.1%}{interval} and kept "
+        f"{held_out.kept_mean:.1f} of {held_out.list_mean:.1f}. "
+        f"Looked at the held-out set {looks} time{'s' if looks != 1 else ''}."
+    )
+
+
+def _shown(found: Guarantee) -> str:
+    value = found.value or 0.0
+    return f"{value:.0f}" if found.knob == "k" else f"{value:.4f}"
+
+
+def promise_json(made: Promise) -> dict[str, Any]:
+    """The calibrated side as plain JSON values."""
+    found = made.guarantee
+    return {
+        "knob": found.knob,
+        "setting": KNOBS[found.knob],
+        "alpha": found.alpha,
+        "value": found.value,
+        "queries_needed": made.queries_needed,
+        "assumption": ASSUMPTION,
+        "calibration": {
+            "queries": found.queries,
+            "miss_share": found.miss_share,
+            "kept_mean": made.kept_mean,
+            "list_mean": made.list_mean,
+        },
+    }

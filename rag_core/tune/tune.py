@@ -1,0 +1,207 @@
+"""Choosing a setting on the dev queries, beside the best fixed k on the same queries.
+
+The baseline is what everybody could do without a filter: the same stages in front and the best k. Folds over the dev
+queries say what a choice is worth on others without touching the held-out ones; judging on those is in judgement.py.
+Sweeps and optima are in chain.py, the split itself in split.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
+
+from rag_core.errors import InputError
+from rag_core.eval_sets.split import fold_queries, split_queries
+from rag_core.filters.cutoff import TopK
+from rag_core.measure.experiment import run, start_of
+from rag_core.measure.measures import SET_MEASURES
+from rag_core.measure.scores import score
+from rag_core.stage import Pipeline, Stage
+from rag_core.tune.chain import best_of_plane, sweep
+from rag_core.tune.grid import Axis, pipeline_at
+from rag_core.tune.optimum import Optimum
+from rag_core.types import Case
+
+Floor = tuple[str, float]
+Values = list[float | None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A pipeline chosen on some queries, and its mean there."""
+
+    pipeline: Pipeline
+    settings: Mapping[str, Any]  # what was chosen, by axis name
+    value: float
+    baseline: Pipeline
+    baseline_k: int
+    baseline_value: float
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """Folds over the dev queries: chosen on the others, judged on each. Says what to expect without a look."""
+
+    folds: int
+    value: float
+    baseline_value: float
+
+    @property
+    def gain(self) -> float:
+        """Mean held-out gain over the best fixed k of the same folds."""
+        return self.value - self.baseline_value
+
+
+def parse_floor(text: str) -> Floor:
+    """`SetR>=0.95` as measure and least mean; InputError for anything else."""
+    name, sign, least = (piece.strip() for piece in text.partition(">="))
+    known = [measure.name for measure in SET_MEASURES]
+    try:
+        value = float(least)
+    except ValueError:
+        value = -1.0
+    if not sign or name not in known or not 0 <= value <= 1:
+        raise InputError(
+            f"constraint is {text[:80]!r}, expected one of {', '.join(known)}, >= and a number from 0 to 1"
+        )
+    return name, value
+
+
+def dev_and_test(
+    cases: Sequence[Case], share: float | None = None, seed: int = 0, min_grade: int = 1
+) -> tuple[list[Case], list[Case]]:
+    """The scored cases to choose on and to judge on: the set's own split where every query has one, else by share.
+
+    `share` asks for a split of that share even so; the default is 0.3. InputError with fewer than two scored queries.
+    """
+    usable = scored(cases, min_grade)
+    own = [case.query.metadata.get("split") for case in usable]
+    if share is None and set(own) == {"dev", "test"}:
+        held = {case.query.id for case, side in zip(usable, own, strict=True) if side == "test"}
+    else:
+        held = set(split_queries([case.query for case in usable], 0.3 if share is None else share, seed).test)
+    dev = [case for case in usable if case.query.id not in held]
+    return dev, [case for case in usable if case.query.id in held]
+
+
+def scored(cases: Sequence[Case], min_grade: int = 1) -> list[Case]:
+    """The cases that enter the means; InputError where they are fewer than two."""
+    usable = [case for case in cases if score([], case.grades, case.relevant_total, min_grade, ()).scored]
+    if len(usable) < 2:
+        raise InputError(f"tuning got {len(usable)} queries with a relevant label, expected at least two")
+    return usable
+
+
+def fixed_k(
+    cases: Sequence[Case], front: Sequence[Stage], objective: str, floor: Floor | None, min_grade: int = 1
+) -> tuple[Pipeline, int, float]:
+    """The best k over these cases behind the stages in front: pipeline, k and mean; the least k of equals.
+
+    Where no k reaches the floor, the best by the floor's own measure.
+    """
+    longest = max([len(start_of(case).hits) for case in cases] + [1])
+    axis = Axis("k", TopK.__name__, "k", tuple(range(1, min(longest, 1000) + 1)))
+    table = sweep(cases, Pipeline((*front, TopK())), (axis,), min_grade=min_grade)
+    best = table.best_at(objective, floor) or (table.best_at(floor[0]) if floor else None) or (1,)
+    k = int(best[0])
+    label = " + ".join([*(stage.name for stage in front), f"fixed k {k}"])
+    return Pipeline((*front, TopK(k=k)), label=label), k, float(table.row_at(best)[objective])
+
+
+def choose(
+    cases: Sequence[Case],
+    pipeline: Pipeline,
+    axes: Sequence[Axis],
+    objective: str = "SetF",
+    *,
+    floor: Floor | None = None,
+    min_grade: int = 1,
+) -> Choice:
+    """The best setting on these cases: the optimum of the continuous plane where there is one, else of the grid.
+
+    InputError where no setting reaches the floor.
+    """
+    front = stages_in_front(pipeline, axes)
+    baseline, k, baseline_value = fixed_k(cases, front, objective, floor, min_grade)
+    found = best_of_plane(cases, pipeline, axes, objective, min_grade=min_grade, at_least=floor)
+    if found is not None:
+        settings, value = _settings_of(axes, *found), float(getattr(found[1], objective))
+    else:
+        table = sweep(cases, pipeline, axes, min_grade=min_grade)
+        best = table.best_at(objective, floor)
+        if best is None:
+            raise _unreached(table.means[("SetP", "SetR", "SetF").index(floor[0])] if floor else None, floor)
+        settings = dict(zip((axis.name for axis in axes), best, strict=True))
+        value = float(table.row_at(best)[objective])
+    chosen = pipeline_at(pipeline, [(axis, settings[axis.name]) for axis in axes])
+    return Choice(replace(chosen, label="tuned"), settings, value, baseline, k, baseline_value)
+
+
+def stages_in_front(pipeline: Pipeline, axes: Sequence[Axis]) -> tuple[Stage, ...]:
+    """The stages before the first one that the grid varies, as they stand."""
+    varied = {axis.stage for axis in axes}
+    at = next((at for at, stage in enumerate(pipeline.stages) if stage.name in varied), len(pipeline.stages))
+    return pipeline.stages[:at]
+
+
+def _settings_of(axes: Sequence[Axis], others: Mapping[str, Any], found: Optimum) -> dict[str, Any]:
+    """Every axis' value at an optimum; a threshold or offset from the middle of its cell, away from both edges."""
+    offset = middle(found.distance_offset, found.distance_offset_below)
+    inside = {
+        "gap_threshold": middle(found.gap_threshold, found.gap_threshold_below),
+        "distance_offset": offset,
+        "relative_offset": offset,
+    }
+    return {axis.name: others.get(axis.name, inside.get(axis.setting)) for axis in axes}
+
+
+def middle(low: float, below: float | None) -> float:
+    """A short number well inside [low, below): nothing changes within the cell, and new queries lie on both sides."""
+    if below is None:
+        return low
+    for digits in (3, 4, 5, 6, 9):
+        value = round((low + below) / 2, digits)
+        if low + 1e-9 <= value <= below - 2e-9:
+            return value
+    return low
+
+
+def _unreached(means: Any, floor: Floor | None) -> InputError:
+    if floor is None or means is None:
+        return InputError("no setting of the grid is possible, expected at least one")
+    highest = float(means[means == means].max())
+    return InputError(f"no setting reaches {floor[0]} {floor[1]} on the dev queries, the highest is {highest:.3f}")
+
+
+def cross_validate(
+    cases: Sequence[Case],
+    chooser: Callable[[Sequence[Case]], Choice],
+    objective: str = "SetF",
+    *,
+    folds: int = 5,
+    min_grade: int = 1,
+    seed: int = 0,
+) -> CrossValidated:
+    """Choose on all folds but one and judge on that one, for each; means over all queries."""
+    by_id = {case.query.id: case for case in cases}
+    chosen: Values = []
+    fixed: Values = []
+    for split in fold_queries([case.query for case in cases], folds, seed):
+        choice = chooser([by_id[id_] for id_ in split.dev])
+        held = [by_id[id_] for id_ in split.test]
+        chosen += values_of(held, choice.pipeline, objective, min_grade)
+        fixed += values_of(held, choice.baseline, objective, min_grade)
+    return CrossValidated(folds, mean_of(chosen), mean_of(fixed))
+
+
+def values_of(cases: Sequence[Case], pipeline: Pipeline, objective: str, min_grade: int = 1) -> Values:
+    """The measure of every case under the plain pipeline."""
+    report = run(cases, pipeline, min_grade, SET_MEASURES)
+    return [outcome.scores.values[objective] for outcome in report.outcomes]
+
+
+def mean_of(values: Values) -> float:
+    """The mean over the scored queries."""
+    return fmean(value for value in values if value is not None)

@@ -1,0 +1,224 @@
+from dataclasses import replace
+from math import fsum
+
+import ir_measures
+import numpy as np
+import pytest
+from ir_measures import SetP, SetR, nDCG
+from scipy import stats
+
+from rag_core.compare.compare import (
+    contrasts,
+    differences,
+    estimate,
+    matrix,
+    resamples_for,
+    slices,
+    table,
+    to_decide,
+)
+from rag_core.compare.compare_words import compared_words, detectable_words, unjudged_words, verdict_words
+from rag_core.errors import InputError
+from rag_core.filters.cutoff import TopK
+from rag_core.filters.query_must import QueryMust
+from rag_core.measure.experiment import run_all
+from rag_core.measure.tally import measure_all
+from rag_core.measure.tally import tally as tally_of
+from rag_core.stage import Pipeline
+from rag_core.types import Candidates, Case, Chunk, Hit, Query
+from tests import random_pipelines as made
+
+
+def case_of(number, flags, tags=()):
+    query = Query(f"q{number}", f"question {number}", tags=tuple(tags))
+    hits = tuple(Hit(Chunk(f"c{at}", text="word " * 8), at + 1, {"distance": at / 10}) for at in range(len(flags)))
+    grades = {f"c{at}": int(flag) for at, flag in enumerate(flags) if flag is not None}
+    return Case(query, grades, Candidates(query, hits, recorded=True))
+
+
+# SetF of the first 1 / first 2 kept: q0 [1,0] 1 → 2/3; q1 [0,1] 0 → 2/3; q2 [1,1] 2/3 → 1; q3 [1,0,0] 1 → 2/3
+CASES = [
+    case_of(0, [1, 0], ["x"]),
+    case_of(1, [0, 1], ["x", "y"]),
+    case_of(2, [1, 1]),
+    case_of(3, [1, 0, 0], ["y"]),
+    case_of(4, [0, 0], ["y"]),
+]
+ONE, TWO = measure_all(CASES, [Pipeline((TopK(1),), label="one"), Pipeline((TopK(2),), label="two")])
+
+
+def test_contrasts_by_absolute_difference_keep_the_order_of_equals_and_leave_unscored_out():
+    found = contrasts(ONE, TWO)
+    assert [one.query_id for one in found] == ["q1", "q0", "q2", "q3"]
+    assert [one.difference for one in found] == pytest.approx([2 / 3, -1 / 3, 1 / 3, -1 / 3])
+
+
+def test_regressions_come_first_on_request():
+    assert [one.query_id for one in contrasts(ONE, TWO, order="regressions")] == ["q0", "q3", "q2", "q1"]
+    assert [one.query_id for one in contrasts(ONE, TWO, order="improvements")][:2] == ["q1", "q2"]
+
+
+def test_an_unknown_order_is_refused():
+    with pytest.raises(InputError, match="order is 'worst', expected one of difference"):
+        contrasts(ONE, TWO, order="worst")
+
+
+def test_pipelines_of_different_queries_are_not_compared():
+    (other,) = measure_all(CASES[:2], [Pipeline((), label="short")])
+    with pytest.raises(InputError, match="different queries"):
+        table([ONE, other])
+
+
+def test_the_table_by_hand():
+    first, second = table([ONE, TWO], ("SetF",))
+    assert first.cells["SetF"].against is None
+    assert first.cells["SetF"].estimate.mean == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
+    against = second.cells["SetF"].against
+    assert (against.wins, against.ties, against.losses, against.queries) == (2, 0, 2, 4)
+    assert against.delta == pytest.approx(1 / 12)
+    assert (second.queries_total, second.queries_scored, second.kept_mean) == (5, 4, 2.0)
+    assert second.economy.tokens == 5 * 2 * 10  # 40 characters a chunk, a quarter of them
+
+
+def test_any_pipeline_may_be_the_baseline():
+    first, second = table([ONE, TWO], ("SetF",), baseline=1)
+    assert second.cells["SetF"].against is None
+    assert first.cells["SetF"].against.delta == pytest.approx(-1 / 12)
+
+
+def random_tallies(seed=3, count=40):
+    cases = made.random_cases(seed, count)
+    return cases, measure_all(
+        cases, [Pipeline((TopK(k),), label=f"top {k}") for k in (2, 5, 9)] + [Pipeline((QueryMust(),), label="rules")]
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 11])
+def test_means_intervals_and_p_equal_scipy_with_the_same_seed(seed):
+    _, tallies = random_tallies()
+    rows = table(tallies, ("SetP", "SetF"), seed=seed)
+    for measure in ("SetP", "SetF"):
+        base = tallies[0].values(measure)
+        raw = []
+        for tally, row in zip(tallies, rows, strict=True):
+            pairs = [(a, b) for a, b in zip(base, tally.values(measure), strict=True) if a is not None]
+            values = np.array([b for _, b in pairs])
+            cell = row.cells[measure]
+            interval = stats.bootstrap((values,), np.mean, rng=np.random.default_rng(seed)).confidence_interval
+            assert cell.estimate.mean == pytest.approx(values.mean(), abs=1e-9)
+            assert (cell.estimate.low, cell.estimate.high) == pytest.approx(tuple(interval), abs=1e-9)
+            if cell.against is None:
+                continue
+            difference = np.array([b - a for a, b in pairs])
+            test = stats.permutation_test(
+                (difference,), np.mean, permutation_type="samples", rng=np.random.default_rng(seed)
+            )
+            ours = cell.against
+            interval = stats.bootstrap((difference,), np.mean, rng=np.random.default_rng(seed)).confidence_interval
+            assert (ours.low, ours.high) == pytest.approx(tuple(interval), abs=1e-9)
+            assert ours.p == pytest.approx(test.pvalue, abs=1e-9)
+            raw.append((ours.p, ours.p_corrected))
+        order = sorted(raw)
+        highest = 0.0
+        for left, (p, corrected) in zip((3, 2, 1), order, strict=True):  # Holm by hand
+            highest = max(highest, min(1.0, left * p))
+            assert corrected == pytest.approx(highest, abs=1e-12)
+
+
+def test_means_equal_ir_measures():
+    cases = [case for case in made.random_cases(5, 40) if case.relevant_total is None]
+    tallies = measure_all(cases, [Pipeline((TopK(4),), label="four"), Pipeline((QueryMust(),), label="rules")])
+    for tally in tallies:
+        scored = [query for query in tally.queries if query.scores.scored]
+        qrels = [ir_measures.Qrel(one.query_id, chunk, grade) for one in scored for chunk, grade in one.grades.items()]
+        runs = [
+            ir_measures.ScoredDoc(one.query_id, chunk, -place) for one in scored for place, chunk in enumerate(one.kept)
+        ]
+        theirs = ir_measures.calc_aggregate([SetP, SetR, nDCG @ 15], qrels, runs)
+        row = table([tally], ("SetP", "SetR", "nDCG@15"))[0]
+        for measure, name in ((SetP, "SetP"), (SetR, "SetR"), (nDCG @ 15, "nDCG@15")):
+            assert row.cells[name].estimate.mean == pytest.approx(theirs[measure], abs=1e-9)
+
+
+def test_contrast_order_is_a_sort_by_absolute_difference():
+    _, tallies = random_tallies(9)
+    found = [abs(one.difference) for one in contrasts(tallies[0], tallies[2])]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) > 3
+
+
+def test_slices_hold_each_tag_and_the_rest():
+    found = slices([ONE, TWO])
+    assert [(one.tag, one.queries) for one in found] == [("y", 3), ("x", 2), ("", 1)]
+    x = found[1]
+    assert x.cells["one"].estimate.mean == pytest.approx(0.5)
+    assert x.cells["two"].against.delta == pytest.approx(1 / 6)
+    assert found[2].cells["two"].against.p is None  # one query says nothing
+
+
+def test_slices_are_corrected_together():
+    _, tallies = random_tallies()
+    found = [cell.against for one in slices(tallies) for cell in one.cells.values() if cell.against]
+    smallest = min((one for one in found if one.p is not None), key=lambda one: one.p)
+    assert smallest.p_corrected == pytest.approx(min(1.0, smallest.p * sum(one.p is not None for one in found)))
+
+
+def test_the_matrix_is_query_by_pipeline():
+    found = matrix([ONE, TWO])
+    assert found.queries == ("q0", "q1", "q2", "q3", "q4")
+    assert found.values[1] == (0.0, pytest.approx(2 / 3))
+    assert found.values[4] == (None, None)
+
+
+def test_what_to_label_next_is_open_and_kept_by_one():
+    cases = [case_of(0, [1, None, 0]), case_of(1, [1, 1])]
+    tallies = measure_all(cases, [Pipeline((TopK(1),)), Pipeline((TopK(2),))])
+    assert [one[1:] for one in to_decide(*tallies).ranked()] == [("q0", "c1")]
+
+
+def test_unjudged_share_of_what_was_kept():
+    (tally,) = measure_all([case_of(0, [1, None, None, 0])], [Pipeline((TopK(3),), label="three")])
+    assert tally.unjudged == pytest.approx(2 / 3)
+    assert unjudged_words("three", tally.unjudged) == "67% of what three kept has no label and counts as irrelevant."
+    assert unjudged_words("three", 0.0) == ""
+
+
+def test_differences_in_words():
+    words = verdict_words(differences([ONE, TWO])["two"])
+    assert words.startswith("two is 0.083 higher in SetF than one (2 wins, 0 ties, 2 losses), which may be chance")
+    few = differences([ONE, TWO])["two"]
+    assert detectable_words(replace(few, detectable=0.25)).startswith(
+        "With these 4 queries a true difference of 0.250 in SetF between two and one would be found four times in five"
+    )
+    assert few.detectable > 1  # by sampling alone: a difference that large cannot be
+    assert detectable_words(few).startswith("With these 4 queries no difference in SetF between two and one, however")
+    assert compared_words(differences([ONE, ONE])["one"]) == ["one and one have the same SetF on all 4 queries."]
+    assert verdict_words(differences([ONE, ONE])["one"]) == "one and one have the same SetF on all 4 queries."
+
+
+def test_one_query_is_said_to_say_nothing():
+    one = differences(measure_all(CASES[:1], [Pipeline((TopK(1),)), Pipeline((TopK(2),))]))["pipeline#2"]
+    assert verdict_words(one).endswith("one query says nothing about others.")
+    assert "too few" in detectable_words(one)
+
+
+def test_no_scored_query_gives_no_mean():
+    assert estimate([None, None]).mean is None
+    assert estimate([0.5]).low is None
+
+
+def test_resamples_shrink_with_very_many_queries():
+    assert [resamples_for(count) for count in (10, 500, 5000, 10**6)] == [9999, 9999, 1000, 999]
+
+
+def test_a_tally_equals_its_report():
+    cases = made.random_cases(2)
+    pipelines = [Pipeline((QueryMust(), TopK(3)), label="a"), Pipeline((), label="b")]
+    for counted, report in zip(measure_all(cases, pipelines), run_all(cases, pipelines), strict=True):
+        assert (counted.name, counted.pipeline) == (report.name, report.pipeline)
+        assert counted.queries == tuple(tally_of(outcome, report.min_grade) for outcome in report.outcomes)
+        assert counted.summary == report.summary
+        for query, outcome in zip(counted.queries, report.outcomes, strict=True):
+            gone = sum(one.relevant + one.irrelevant + one.unjudged for one in query.dropped.values())
+            assert gone + len(query.kept) == query.candidates == len(outcome.start.hits)
+    assert fsum(len(query.kept) for query in counted.queries) > 0

@@ -1,0 +1,78 @@
+"""The guarantee on average over draws, and the formula by hand."""
+
+import numpy as np
+import pytest
+
+from rag_core.errors import InputError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.tune.conformal import guarantee, least_loose, needs
+from tests import planted
+
+
+def test_the_formula_by_hand():
+    # four queries need 1, 2, 3 and 4; at 3 one of four misses all: (4 · 1/4 + 1) / 5 = 0.4
+    four = [np.array([float(need)]) for need in (1, 2, 3, 4)]
+    assert least_loose(four, 0.4) == (3.0, 0.25)
+    assert least_loose(four, 0.39) == (4.0, 0.0)
+    assert least_loose(four, 0.2) == (4.0, 0.0)  # (0 + 1) / 5
+    assert least_loose(four, 0.19) == (None, 0.0)  # four queries cannot promise that
+
+
+def test_shares_are_per_query_before_they_are_averaged():
+    # at 1 the first query misses nothing and the second two of three: mean 1/3, (2 · 1/3 + 1) / 3 = 0.556
+    assert least_loose([np.array([1.0]), np.array([1.0, 5, 5])], 0.556) == (1.0, pytest.approx(1 / 3))
+
+
+def test_what_each_relevant_chunk_needs_of_each_knob():
+    case = planted.case_of(1, [0.2, 0.3, 0.55], [True, False, True])
+    assert needs(case.candidates, case, "k").tolist() == [1, 3]
+    assert needs(case.candidates, case, "min_relevance").tolist() == pytest.approx([-0.8, -0.45])
+    assert needs(case.candidates, case, "distance_offset").tolist() == pytest.approx([0, 0.35])
+
+
+@pytest.mark.parametrize("knob", ["k", "min_relevance", "distance_offset"])
+def test_the_value_run_as_a_stage_misses_what_it_says(knob):
+    cases = planted.planted_gap(3, 40, noise=0.2)
+    found = guarantee([case.candidates for case in cases], cases, knob, 0.15)
+    stage = {
+        "k": lambda value: TopK(k=int(value)),
+        "min_relevance": lambda value: MinSimilarity(value),
+        "distance_offset": lambda value: AdaptiveGap(1000, value, min_results=0, max_results=1000),
+    }[knob](found.value)
+    shares = []
+    for case in cases:
+        relevant = {id_ for id_, grade in case.grades.items() if grade}
+        kept = {hit.chunk.id for hit in stage(case.candidates).hits}
+        shares.append(len(relevant - kept) / len(relevant))
+    assert np.mean(shares) == pytest.approx(found.miss_share)
+    assert found.queries == 40
+    assert found.miss_share <= 0.15
+
+
+@pytest.mark.parametrize("count", [25, 50, 200])
+@pytest.mark.parametrize("alpha", [0.1, 0.2])
+def test_the_mean_miss_share_over_500_resamples_keeps_the_promise(count, alpha):
+    dice = np.random.default_rng(count)
+    population = [np.sort(dice.gamma(3, 0.1, dice.integers(1, 8))) for _ in range(4000)]
+    sizes = np.array([len(one) for one in population])
+    padded = np.array([[*one, *[-1.0] * (7 - len(one))] for one in population])
+    realised = []
+    for _ in range(500):
+        drawn = dice.permutation(len(population))
+        value, _ = least_loose([population[at] for at in drawn[:count]], alpha)
+        held = drawn[count : count + 500]
+        realised.append(np.mean((padded[held] > value).sum(axis=1) / sizes[held]))
+    error = np.std(realised, ddof=1) / 500**0.5
+    assert np.mean(realised) <= alpha + 2 * error
+    assert np.mean(realised) >= alpha - 2 / (count + 1) - 2 * error  # and no looser than the theory says it need be
+
+
+def test_a_wrong_knob_alpha_or_no_case_is_refused():
+    cases = planted.planted_gap(1, 4)
+    starts = [case.candidates for case in cases]
+    for knob, alpha, says in [("depth", 0.1, "knob is"), ("k", 1.0, "alpha is"), ("k", 0.0, "alpha is")]:
+        with pytest.raises(InputError, match=says):
+            guarantee(starts, cases, knob, alpha)
+    with pytest.raises(InputError, match="no query"):
+        guarantee([], [], "k", 0.1)

@@ -1,0 +1,72 @@
+import json
+from statistics import fmean
+
+import pytest
+
+from rag_core.errors import InputError
+from rag_core.spec import dump_pipeline, parse_pipeline
+from rag_core.stage import Pipeline
+from rag_core.tune.learned import choose_trained, train
+from rag_core.tune.tune import cross_validate, values_of
+from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
+from tests import planted
+
+
+def test_a_planted_gap_is_learned_and_holds_on_other_queries():
+    stage = train(planted.planted_gap(1, 60))
+    assert fmean(values_of(planted.planted_gap(2, 40), Pipeline((stage,)), "SetF")) > 0.95
+
+
+def test_every_query_is_judged_by_a_model_of_the_others():
+    cases = planted.planted_gap(3, 30)
+    pipeline = parse_pipeline(["LearnedCut"])
+    found = cross_validate(cases, lambda dev: choose_trained(dev, pipeline), folds=3)
+    assert found.value > 0.9 > found.baseline_value
+
+
+def test_a_saved_model_cuts_as_the_trained_one():
+    cases = planted.planted_gap(4, 20, noise=0.2)
+    pipeline = Pipeline((train(cases),))
+    again = parse_pipeline(json.loads(json.dumps(dump_pipeline(pipeline))))
+    assert values_of(cases, again, "SetF") == values_of(cases, pipeline, "SetF")
+
+
+def test_a_list_that_a_stage_in_front_emptied_teaches_nothing():
+    cases = planted.planted_gap(6, 12)
+    nothing = Case(Query("q-empty", "x"), {"c1": 1}, Candidates(Query("q-empty", "x"), recorded=True))
+    assert train([nothing, *cases]).parameters == train(cases).parameters
+
+
+def test_labels_of_one_kind_are_refused():
+    with pytest.raises(InputError, match="all of one kind"):
+        train([planted.case_of(1, [0.1, 0.2], [True, True])])
+
+
+def test_scaled_numbers_give_the_chances_of_scikit_learn():
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    from rag_core.filters.learned import features, query_length
+
+    cases = planted.planted_gap(5, 20, noise=0.2)
+    stage = train(cases)
+    rows = [features([hit.distance for hit in case.candidates.hits], query_length(case.query.text)) for case in cases]
+    flags = [case.grades[hit.chunk.id] for case in cases for hit in case.candidates.hits]
+    scaler = StandardScaler().fit(np.vstack(rows))
+    weights = np.full(len(flags), 50 / 15)
+    model = LogisticRegression(max_iter=2000).fit(scaler.transform(np.vstack(rows)), flags, weights)
+    expected = model.predict_proba(scaler.transform(rows[0]))[:, 1]
+    chances = stage.chances([hit.distance for hit in cases[0].candidates.hits], query_length(cases[0].query.text))
+    assert chances == pytest.approx(expected, abs=1e-9)
+
+
+def test_training_writes_the_metric_of_its_lists_and_refuses_two():
+    def case(name, metric):
+        hits = tuple(Hit(Chunk(f"{name}{at}"), at, {"distance": at / 10}) for at in range(1, 6))
+        asked = Query(name, "a question")
+        return Case(asked, {f"{name}1": 1, f"{name}2": 0}, Candidates(asked, hits, metric=metric, recorded=True))
+
+    assert train([case("a", Metric.L2), case("b", Metric.UNKNOWN)]).parameters["metric"] == "l2"
+    with pytest.raises(InputError, match="cosine and l2 distances, expected one metric"):
+        train([case("a", Metric.L2), case("b", Metric.COSINE)])
