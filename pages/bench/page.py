@@ -105,7 +105,7 @@ def welcome(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
             f"**{before:.3f} → {after:.3f}**. Every dropped chunk says why."
         )
         st.button("Play with it", key="bench.play", type="primary", on_click=_play)
-        rail.link("data", "Use my data")
+        st.button("Use my data", key="bench.own_data", icon=":material/database:", on_click=state.begin)
 
 
 def _play() -> None:
@@ -138,6 +138,7 @@ def head(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         with st.popover("Save", icon=":material/save:", help="Keep A with the project under a name"):
             name = st.text_input("Name", value="", placeholder="tuned-1", key="bench.save.name")
             st.button("Save A", key="bench.save", type="primary", disabled=not name, on_click=_save, args=(session,))
+        rail.link("ship", "Ship")
         with st.popover("?", help="Keys, and what the numbers mean"):
             st.markdown(HELP)
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages import state
+from pages import rail, state
+from pages.bench import tuning
 from pages.bench.sight import Listed
+from pages.components import jobs
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.project.levers import CUT, JUDGE, LEAST, RULES, SEARCH, Levers, levers
@@ -29,11 +31,13 @@ KINDS = {SEARCH: "lost before any filter", RULES: "rules", CUT: "a perfect cut",
 def show(session: Session, pipeline: Pipeline, stages: Sequence[Listed], put: Put) -> None:
     """The line; nothing is computed twice for the same search, labels and source."""
     if not session.dev:
+        if not session.cases:
+            rail.link("questions", "Add questions: nothing is measured without")
         return
     found = levers(session, pipeline)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.levers"):
         st.markdown(_line(found), help=found.to_text())
-        _buttons(found, stages, put)
+        _buttons(found, session, stages, put)
 
 
 def _line(found: Levers) -> str:
@@ -49,7 +53,7 @@ def _line(found: Levers) -> str:
     return f":material/flag: **Which lever pays** :gray[from {base}:] {reach if found.best else 'none'}"
 
 
-def _buttons(found: Levers, stages: Sequence[Listed], put: Put) -> None:
+def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put) -> None:
     """A button for each lever that pays and can be pulled here; what it opens is where the lever is."""
     if not found.questions and LABELS.is_file():
         st.page_link(str(LABELS), label="Label some", icon=":material/new_label:", query_params=state.link())
@@ -58,23 +62,34 @@ def _buttons(found: Levers, stages: Sequence[Listed], put: Put) -> None:
             continue
         place = next((at for at, entry in enumerate(stages) if _pulls(lever.name, entry.stage)), None)
         if lever.name == RULES:
-            st.page_link("pages/data/page.py", label="Rules", icon=ICONS[RULES], query_params=state.link())
-        elif place is not None:
-            label = "Open " + KINDS[lever.name].removeprefix("a perfect ") if lever.name != SEARCH else "Open search"
+            st.page_link("pages/data/page.py", label="Rules", icon=ICONS[RULES],
+                         query_params={**state.link(), "section": "Families"})  # fmt: skip
+        elif place is not None and lever.name != CUT:
+            label = "Open search" if lever.name == SEARCH else f"Open {KINDS[lever.name].removeprefix('a perfect ')}"
             st.button(label, icon=ICONS[lever.name], type="tertiary", key=f"lever.{lever.name}", on_click=_open,
                       args=(place,))  # fmt: skip
-        elif lever.name == CUT:
-            st.button("Add a cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_add_cut,
-                      args=(list(stages), put))  # fmt: skip
+    if found.questions:  # a list without a cut keeps too much even where no cut beats the best fixed k
+        st.button("Find the best cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_best_cut,
+                  args=(session, list(stages), put), disabled=jobs.running(),
+                  help="Of every cut there is and every fixed k, on the dev questions; it is shown before it is taken.",
+                  )  # fmt: skip
 
 
-def _add_cut(stages: list[Listed], put: Put) -> None:
-    """An adaptive cut at the end of A, its drawer open: there is the press that finds its best setting."""
+def _best_cut(session: Session, stages: list[Listed], put: Put) -> None:
+    """Look for the best setting of A's last cut, or of an adaptive one put at its end; its drawer shows it."""
+    places = [at for at, entry in enumerate(stages) if entry.on and entry.stage.is_cut]
     try:
-        put([*stages, Listed(AdaptiveGap())])
-        _open(len(stages))
+        if not places:
+            places = [len(stages)]
+            stages.append(Listed(AdaptiveGap()))
+            put(stages)
+        pipeline = state.pipeline_of("A", session)
     except InputError as error:
         st.session_state["bench.notice"] = str(error)
+        return
+    _open(places[-1])
+    if pipeline is not None:
+        tuning.start(session, pipeline, sum(entry.on for entry in stages[: places[-1]]), next(iter(tuning.AIMS)))
 
 
 def _pulls(lever: str, stage: Stage) -> bool:

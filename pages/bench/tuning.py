@@ -52,7 +52,7 @@ def show(index: int, stages: Sequence[Listed], session: Session) -> None:
         type="primary",
         icon=":material/tune:",
         disabled=jobs.running(),
-        on_click=_start,
+        on_click=start,
         args=(session, pipeline, place, str(aim)),
     )
     with st.expander("As a command"):
@@ -107,7 +107,8 @@ PROMISE = (
 )
 
 
-def _start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
+def start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
+    """Begin to look for the best setting of the cut at that place of the pipeline; `show` draws what comes of it."""
     objective, floor = AIMS[aim]
     of = (session.project.name, fingerprint(pipeline), place)
 

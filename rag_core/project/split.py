@@ -1,7 +1,8 @@
 """Which questions a project may choose on, and which it holds out: decided once for each question, and never moved.
 
 What the set declares wins. Every other question goes by a hash of its family (near-duplicates, or the family that the
-set names) and the project's salt, over all questions, labelled or not; the side is written down at first sight, so that
+set names) and the project's salt, over all questions, labelled or not, as long as that side has room for it (large
+families first): a side is never left all but empty by chance; the side is written down at first sight, so that
 no label, tag, seed or threshold moves it. Later members take their family's side. A family found on both sides leaves
 the held-out figures. How often the held-out questions were looked at is in ledger.py.
 """
@@ -105,16 +106,34 @@ def decide(
     asked = [query for query in queries if query.id not in examples]
     sides: dict[str, str] = {}
     families: dict[str, str] = {}
+    new: list[tuple[Query, ...]] = []
     for group in _families(asked):
         name = min(query.id for query in group)
-        settled = [known[query.id] for query in group if query.id in known]
-        chance = int(hashlib.sha256(f"{rule.salt}\n{name}".encode()).hexdigest()[:13], 16) / 16**13
-        taken = settled[0] if settled else (HELD_OUT if chance < rule.held_out else DEV)
+        settled = next((known[query.id] for query in group if query.id in known), None)
         for query in group:
             families[query.id] = name
-            said = SIDES.get(str(query.metadata.get("split") or ""))
-            sides[query.id] = said or known.get(query.id) or taken
+            side = SIDES.get(str(query.metadata.get("split") or "")) or known.get(query.id) or settled
+            if side is not None:
+                sides[query.id] = side
+        if rest := tuple(query for query in group if query.id not in sides):
+            new.append(rest)
+
+    # Twelve questions are often five families: chance alone leaves one of them on dev as likely as not.
+    room = {HELD_OUT: len(asked) * rule.held_out, DEV: len(asked) * (1 - rule.held_out)}
+    for side in sides.values():
+        room[side] -= 1
+    by_chance = [(_chance(f"{rule.salt}\n{families[group[0].id]}"), group) for group in new]
+    for chance, group in sorted(by_chance, key=lambda drawn: (-len(drawn[1]), drawn[0])):
+        drawn, other = (HELD_OUT, DEV) if chance < rule.held_out else (DEV, HELD_OUT)
+        side = other if room[drawn] <= len(group) / 2 and room[other] > room[drawn] else drawn
+        room[side] -= len(group)
+        sides |= {query.id: side for query in group}
     return sides, families
+
+
+def _chance(text: str) -> float:
+    """A number from 0 to 1 that the text alone decides."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:13], 16) / 16.0**13
 
 
 def _families(queries: Sequence[Query]) -> list[tuple[Query, ...]]:

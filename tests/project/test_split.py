@@ -51,6 +51,17 @@ def test_no_question_changes_its_side_whatever_comes_later(first, random):
         random.shuffle(seen)
 
 
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=12), st.integers(0, 1_000), st.sampled_from([0.3, 0.5, 0.7]))
+def test_no_side_is_left_short_by_more_than_a_family(sizes, salt, share):
+    every = [Query(f"q{at}-{member}", f"{at} {member}", metadata={"family": f"f{at}"})
+             for at, size in enumerate(sizes) for member in range(size)]  # fmt: skip
+    sides, _ = decide(every, {}, SplitRule(str(salt), share), set())
+    held_out = list(sides.values()).count(HELD_OUT)
+    assert abs(held_out - share * len(every)) <= max(sizes)
+    if min(share, 1 - share) * len(every) > max(sizes):
+        assert {*sides.values()} == {DEV, HELD_OUT}
+
+
 def test_paraphrases_stand_on_one_side_and_a_family_on_both_is_left_out(tmp_path):
     project = init_project(tmp_path, "mine", Source())
     family = [
