@@ -173,6 +173,8 @@ class Candidates:
     order: Order = Order.DISTANCE
     recorded: bool = False  # a recorded list: sources are skipped with a note
     reader: Reader | None = field(default=None, compare=False, repr=False)
+    searched: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: EMPTY, compare=False, repr=False)
+    """What stages did when a kept list was searched: facts of their steps by stage name, where they are known."""
 
 
 Grades = Mapping[str, int]

@@ -115,6 +115,7 @@ def test_the_command_line_evaluates_with_and_without_rewriting(tmp_path, capsysb
     assert rewritten["means"]["R@10"] > plain["means"]["R@10"]
     steps = rewritten["queries"][0]["stages"]
     assert [step["stage"] for step in steps[:2]] == ["NormaliseKeywords", "ExpandSynonyms"]
+    assert steps[1]["lexical_query"].endswith("regain wounds")
 
 
 def test_players_words_find_the_rule_by_bm25_alone_only_once_they_are_expanded(tmp_path):

@@ -61,8 +61,9 @@ class CapturedList:
             notes = {RANKS: {side: values[place] for side, values in sides if values[place]}} if sides else {}
             hits.append(Hit(chunks[row], place + 1, scores, notes=notes))
         return Candidates(
-            query, tuple(hits), metric=Metric(self.metric), order=Order(self.order), recorded=True, reader=reader
-        )
+            query, tuple(hits), metric=Metric(self.metric), order=Order(self.order), recorded=True, reader=reader,
+            searched=dict(self.steps),
+        )  # fmt: skip
 
     def to_bytes(self) -> bytes:
         """As stored: one line of JSON, then the arrays in its order."""

@@ -56,7 +56,7 @@ class NormaliseKeywords(Rewrite):
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The query with its `dense_text`; facts: that text, the keywords found, how many are known."""
         if candidates.recorded:
-            return candidates, _RECORDED
+            return candidates, candidates.searched.get(self.name, _RECORDED)
         known = self.keywords or Keywords()
         query = candidates.query
         text, found = known.normalised(query.dense_text or query.text)
@@ -75,7 +75,7 @@ class ExpandSynonyms(Rewrite):
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The query with its `lexical_text`; facts: that text, what was added for which word, how many are known."""
         if candidates.recorded:
-            return candidates, _RECORDED
+            return candidates, candidates.searched.get(self.name, _RECORDED)
         known = self.synonyms or Synonyms()
         query = candidates.query
         text = query.lexical_text or query.text
