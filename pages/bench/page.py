@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages import rail, state
-from pages.bench import component, drawers, figures, judging, labelling, paying, plane, reading, searching, sight
+from pages.bench import component, drawers, figures, judging, paying, plane, reading, searching, sight
 from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
@@ -420,6 +420,8 @@ def _swap(session: Session, event: Event) -> None:
 
 def _label(session: Session, event: Event) -> None:
     """A label given in sight of distance and verdict: it counts, and says that it is no part of a blind sample."""
+    from pages.bench import labelling  # the database layer takes a tenth of a second: who never labels waits not
+
     case = sight.question_in_sight(session, state.current().question)
     if case is None:
         return

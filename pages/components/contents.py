@@ -12,8 +12,6 @@ from pages import rail, state
 
 OLDER = {
     "llm_filter": ("LLM filter", ":material/forum:"),
-    "tune": ("Tune", ":material/tune:"),
-    "headroom": ("Headroom", ":material/vertical_align_top:"),
 }
 FIRST = "bench"
 """The place at the root address."""

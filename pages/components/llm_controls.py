@@ -13,10 +13,10 @@ import streamlit as st
 from pages.components import say, session
 from pages.components.llm_cost import cost_word
 from pages.components.llm_view import DEPTHS, SIMULATED
-from pages.components.trace import counted
 from pages.components.view import View, pipeline_of
 from rag_core.measure.experiment import Outcome
 from rag_core.stage import Pipeline
+from rag_core.text import counted
 from rag_core.types import Step
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import streamlit as st
 
 from pages.components import glossary, llm_charts
 from pages.components.llm_cost import COST
-from pages.components.trace import counted
 from rag_core.judged.figures import is_silent
+from rag_core.text import counted
 
 NAME = "prompt and judge"
 NOTHING = "–"  # stands where a figure does not apply

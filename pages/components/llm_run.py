@@ -12,13 +12,13 @@ import streamlit as st
 
 from pages.components import jobs, say, who
 from pages.components.llm_cost import CURRENCY, UNKNOWN, cost_word
-from pages.components.trace import counted
 from rag_core.errors import InputError
 from rag_core.judged import asking
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
 from rag_core.llm import Limits, Progress
 from rag_core.project.deeds import ASK_MODEL
+from rag_core.text import counted
 
 KIND = "llm"
 

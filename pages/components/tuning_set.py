@@ -1,4 +1,4 @@
-"""The sidebar of Tune and Headroom: which queries, and the capture that a live set needs first."""
+"""The sidebar of LLM filter: which queries, and the capture that a live set needs first."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from time import perf_counter
 import streamlit as st
 
 from pages.components import choice, resources, say, sources, tuning_sources, who
-from pages.components.trace import counted
 from rag_core.errors import InputError, WinnowError
 from rag_core.eval_sets.reading import EvalSet
 from rag_core.project.deeds import CAPTURE
+from rag_core.text import counted
 from rag_core.types import Case
 
 SET = choice.EVAL_SET

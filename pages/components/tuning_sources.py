@@ -1,4 +1,4 @@
-"""Where Tune and Headroom get their lists: a recorded eval set, a dropped file, or one capture of a live set.
+"""Where LLM filter gets its lists: a recorded eval set, a dropped file, or one capture of a live set.
 
 A capture asks every query once, deep, and is kept in the workspace under a name made of what it depends on; labels
 given later are laid over it. Opening the index is imported late: a recorded set needs none of it.

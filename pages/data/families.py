@@ -15,7 +15,6 @@ import streamlit as st
 
 from pages.components import inert_text, jobs, resources, say, who
 from pages.components.inert_text import Block, Run
-from pages.components.reading import figure, label_of
 from pages.data import rules
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.query_must import QueryMust
@@ -561,3 +560,16 @@ def _asked(session: Session, study: Study, chunks: Sequence[Chunk], settings: Mo
             [f"{identity}: {text}" for identity, text in made.unanswered.items()],
         )
     return check_generated(made, session.source.chunks, study.cases, session.min_grade)
+
+
+def label_of(grade: int | None, min_grade: int) -> str:
+    """Relevant (grade ≥ min_grade), irrelevant or unjudged."""
+    if grade is None:
+        return "unjudged"
+    return "relevant" if grade >= min_grade else "irrelevant"
+
+
+def figure(values: Mapping[str, float | None], name: str) -> str:
+    """A measure with three digits, – where it is not scored."""
+    value = values.get(name)
+    return "–" if value is None else f"{value:.3f}"

@@ -11,13 +11,13 @@ import streamlit as st
 
 from pages import rail, state
 from pages.components import resources, say, who
-from pages.components.trace import counted
 from rag_core.errors import WinnowError
 from rag_core.project.deeds import CHANGE_PROJECT, DELETE_HISTORY
 from rag_core.project.project import COLLECTION, Source, init_project, open_project
 from rag_core.settings import history_days
 from rag_core.spec import parse_pipeline
 from rag_core.store.history import Asked, History
+from rag_core.text import counted
 from rag_core.types import Query
 
 TABLE = "history.table"

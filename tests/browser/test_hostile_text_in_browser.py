@@ -182,34 +182,23 @@ def families(page, world):
         yield
 
 
-def tune(page, world):
-    open_tuned(page, world, "tune", 3, "[data-testid=stButton]")
+def bench_tuning(page, world):
+    open_place(page, world.link("", project=RECORDED, zoom="all", pipeline='["AdaptiveGap"]'), ".bench .question")
+    tools = page.locator(".st-key-bench-tool")  # the lens above has a button of that name too
+    tools.get_by_role("radio", name="Losses").or_(tools.get_by_role("button", name="Losses")).first.click()
     yield
-    open_tuned(page, world, "tune", 0, ".plane .marker")
-    for name in ("Precision and recall", "Dead knobs", "Command", "Queries"):
-        page.get_by_role("radio", name=name).or_(page.get_by_role("button", name=name)).first.click()
-        settle(page)
-        yield
-
-
-def open_tuned(page, world, name, title, sign):
-    """A page of the bench on the eval set whose title is that payload."""
-    open_place(page, world.link(name), "[data-testid=stButton]")
-    page.get_by_role("combobox", name=re.compile("Eval set")).click()
-    page.get_by_role("option", name=world.texts[title][:12]).first.click()
-    page.locator(sign).first.wait_for()
-    settle(page)
-
-
-def headroom(page, world):
-    open_tuned(page, world, "headroom", 0, "[data-testid=stMetric]")
-    for name in ("Distances", "Curves", "Confidence bands", "Per query"):
+    for name in ("By distance", "Curves", "Bands", "By question"):
         view(page, name)
-        page.locator(".js-plotly-plot .nsewdrag").first.hover()
         yield
-    for point in page.locator(".js-plotly-plot .points path").all()[:12]:
+    points = page.locator("[class*=st-key-take-ceilings-by-question-figure] .points path")
+    points.first.wait_for(state="attached")
+    for point in points.all()[:12]:
         point.hover(force=True)
         yield
+    view(page, "Plane")
+    yield
+    view(page, "Search every knob")
+    yield
 
 
 def entities(page, world):
@@ -331,8 +320,7 @@ PLACES = {
     "Labels: audit": label_audit,
     "Labels: import and export": label_exchange,
     "Data: families and rules": families,
-    "Tune": tune,
-    "Headroom": headroom,
+    "Bench: ceilings, plane, search": bench_tuning,
     "Entities": entities,
     "Data: chunks, numbers, documents": data_chunks,
     "Data: a new project": data_new,

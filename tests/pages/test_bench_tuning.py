@@ -10,6 +10,7 @@ import pytest
 
 from pages import state
 from pages.components import jobs
+from pages.components.glossary import told
 from rag_core.cli import main
 from rag_core.project.ledger import looks
 from rag_core.project.project import open_project
@@ -89,12 +90,12 @@ def test_the_ceilings_stand_in_their_order_and_the_command_gives_the_same(bench,
     assert (
         main(["headroom", "--project", "made", "-p", '["AdaptiveGap"]', "--workspace", str(workspace), "--json"]) == 0
     )
-    told = json.loads(capsys.readouterr().out)
-    assert [told["fixed"], told["best_cut"], told["perfect_filter"]] == list(rows["F₁"][:3])
-    assert told["verdict"] in words(app)
+    said = json.loads(capsys.readouterr().out)
+    assert [said["fixed"], said["best_cut"], said["perfect_filter"]] == list(rows["F₁"][:3])
+    assert said["verdict"] in words(app)
     signals = table(app, "score", "AUC").set_index("score")
     assert signals["AUC"]["distance"] > 0.5
-    assert signals["AUC"]["gap size"] == {one["name"]: one["auc"] for one in told["signals"]}["gap size"]
+    assert signals["AUC"]["gap size"] == {one["name"]: one["auc"] for one in said["signals"]}["gap size"]
 
 
 @pytest.mark.parametrize("part", ["By question", "By distance", "Curves", "Bands"])
@@ -142,6 +143,14 @@ def test_the_front_of_the_plane_holds_no_setting_that_another_beats(bench):
     fixed = rows[rows["kind"] == "fixed k"]
     assert list(fixed["k"]) == list(range(1, len(fixed) + 1))
     assert fixed["SetR"].is_monotonic_increasing
+
+
+def test_every_column_with_a_measure_says_what_it_means(bench):
+    frame = next(one for one in bench("Plane").dataframe if "SetR" in one.value.columns)
+    config = json.loads(frame.proto.columns or "{}")
+    measures = list(filter(told, frame.value.columns))
+    assert {"SetP", "SetR", "SetF"} <= set(measures)
+    assert [name for name in measures if not config.get(name, {}).get("help")] == []
 
 
 # Every knob at once
@@ -225,9 +234,9 @@ def test_the_command_of_a_drawer_finds_the_same_and_counts_its_look(bench, works
     press(app, "bench.tune.take")
     assert not looks(open_project("made", workspace))
     assert main([*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)
     taken = a_of(app, workspace)
-    assert parse_pipeline(told["pipeline"]).stages == taken.stages
+    assert parse_pipeline(said["pipeline"]).stages == taken.stages
     assert looks(open_project("made", workspace))
 
 

@@ -60,17 +60,19 @@ LATE = ("scipy", "sklearn", "chromadb", "ranx", "ir_measures", "sqlalchemy", "al
 DRAW = """
 import sys
 from streamlit.testing.v1 import AppTest
-loaded = []
-import pages.components.cut_chart as chart
+loaded, drawn = [], []
+import pages.bench.component as chart
 show = chart.show
 def watched(*args, **named):
     loaded.extend(name for name in {late} if name in sys.modules)
+    drawn.append(1)
     return show(*args, **named)
 chart.show = watched
 app = AppTest.from_file("app.py", default_timeout=60)
-app.query_params["pipeline"] = '["QueryMust","AdaptiveGap"]'
+app.query_params["project"] = "recorded-combat"
 app.run()
 assert not app.exception
+assert drawn
 print("loaded before the chart:", " ".join(loaded))
 """
 
