@@ -91,3 +91,40 @@ def test_a_link_of_the_first_version_shows_the_same_two_chunks(page, app):
     open_bench(page, app, '/explore?set=recorded-combat&query=combat-1&pipeline=["QueryMust"]')
     assert figures(page)[-1] == "2"
     assert "project=recorded-combat" in page.url
+
+
+def test_every_knob_is_sought_on_dev_and_the_winner_becomes_a(page, own_app):
+    page.goto(f"{own_app}/?project=rulebook&zoom=all&a=demo-tuned&b=auto")
+    page.locator(".bench .question").first.wait_for()
+    settle(page)
+    tools = page.locator(".st-key-bench-tool")
+    tools.get_by_role("radio", name="Search every knob").or_(
+        tools.get_by_role("button", name="Search every knob")
+    ).click()
+    trials = page.get_by_role("spinbutton", name="Trials in all")
+    trials.fill("20")
+    trials.press("Enter")
+    page.get_by_role("button", name="Try 20 settings").click()
+    expect(page.get_by_text("20 finished trials")).to_be_visible(timeout=60_000)
+    before = figures(page, "all")
+    page.get_by_role("button", name="Take it as A").click()
+    page.wait_for_url(re.compile("a=~"))
+    until(page, lambda: figures(page, "all") != before)
+    expect(page.get_by_role("button", name=re.compile("Judge on .* held-out"))).to_be_enabled()
+
+
+def test_the_ceilings_stand_below_the_losses_and_axe_finds_nothing_serious(page, app):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.goto(f"{app}/?project=rulebook&zoom=all&lens=losses&a=demo-tuned&b=auto")
+    page.locator(".bench").wait_for()
+    settle(page)
+    tools = page.locator(".st-key-bench-tool")
+    tools.get_by_role("radio", name="Losses").or_(tools.get_by_role("button", name="Losses")).click()
+    expect(page.get_by_text("What is there to gain")).to_be_visible()
+    curves = page.get_by_role("radio", name="Curves").or_(page.get_by_role("button", name="Curves"))
+    curves.click()
+    page.locator("[class*=st-key-take-curves-of-distance-figure] .js-plotly-plot").wait_for()
+    settle(page)
+    found = Axe().run(page).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
