@@ -1,10 +1,8 @@
 """Tuning on the Bench: what is there to gain, the plane, every knob at once, a trained cut; through AppTest."""
 
-import importlib.util
 import json
 import shlex
 import time
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +15,8 @@ from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.records import dump_lists
 from rag_core.spec import parse_pipeline
+from tests import planted
 from tests.pages.walking import sane
-
-_spec = importlib.util.spec_from_file_location("planted", Path(__file__).parents[1] / "evaluate" / "planted.py")
-planted = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(planted)
 
 ADAPTIVE = state.encode(parse_pipeline({"name": "cut", "stages": [{"AdaptiveGap": {}}]}))
 
