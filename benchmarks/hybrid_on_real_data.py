@@ -23,7 +23,7 @@ from benchmarks.parts.real_lists import Corpus
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.search import CollectionIndex
-from rag_core.llm.simulated_hops import SimulatedHopJudge, labelled_titles
+from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run
 from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.measure.significance import bootstrap_interval, compare

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages import rail, state
 from pages.components import resources, say, who
-from rag_core.compare.compare_words import verdict_words
+from rag_core.compare.compare import verdict_words
 from rag_core.compare.gate import FAIL, INCONCLUSIVE, PASS, GateResult, GateRules
 from rag_core.compare.run_file import Run, changed_besides, compare_pipelines, dump_run, paired, read_run, summary_of
 from rag_core.errors import InputError, StoreError, WinnowError

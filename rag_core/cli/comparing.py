@@ -61,7 +61,7 @@ def compare(
     json: bool = Json,
 ) -> None:
     """Pipelines side by side, the first as baseline: table, the queries that differ most, slices, reasons."""
-    from rag_core.compare.compare_report import compare_json, side_by_side_json
+    from rag_core.compare.compare import compare_json, side_by_side_json
     from rag_core.measure.experiment import run_all
     from rag_core.measure.tally import measure_all
 
@@ -111,7 +111,7 @@ def attribute(
 ) -> None:
     """Where relevant chunks are lost, stage by stage, what each stage is good for, and whether order matters."""
     from rag_core.compare.attribution import attribute as attributed
-    from rag_core.compare.compare_report import attribution_json
+    from rag_core.compare.compare import attribution_json
     from rag_core.measure.experiment import unique_names
 
     session, cases, pipelines, least, stood = part.starts(works_on, pipeline or ["fixed-15"])

@@ -81,6 +81,6 @@ def evaluate(
 
 def _hop_judge(session: Any, cases: list[Any]) -> Any:
     """The simulated judge of hops, which knows the labelled titles."""
-    from rag_core.llm.simulated_hops import SimulatedHopJudge, labelled_titles
+    from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 
     return SimulatedHopJudge(labelled_titles(cases, session.source.chunks, session.min_grade))

@@ -41,8 +41,7 @@ def gate(
 
     The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
     """
-    from rag_core.compare.gate import GateRules
-    from rag_core.compare.gate_report import gate_json, gate_junit, gate_markdown
+    from rag_core.compare.gate import GateRules, gate_json, gate_junit, gate_markdown
     from rag_core.compare.run_file import dump_run
     from rag_core.files import write_whole
 

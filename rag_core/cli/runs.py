@@ -91,7 +91,7 @@ def compare_runs(
     json: bool = Json,
 ) -> None:
     """Two runs: the difference, or the sentence why there is none to tell."""
-    from rag_core.compare.compare_words import verdict_words
+    from rag_core.compare.compare import verdict_words
     from rag_core.compare.run_file import changed_besides, compare_pipelines, not_comparable
 
     runs = [find_run(one, workspace) for one in (first, second)]

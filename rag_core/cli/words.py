@@ -113,9 +113,7 @@ def measure(
     json: bool = Json,
 ) -> None:
     """The search with and without both rewrites on an eval set: means, and the paired difference with its interval."""
-    from rag_core.compare.compare import table
-    from rag_core.compare.compare_report import row_json
-    from rag_core.compare.compare_words import verdict_words
+    from rag_core.compare.compare import row_json, table, verdict_words
     from rag_core.compare.rewrites import MEASURES
     from rag_core.workbench import measure_words
 

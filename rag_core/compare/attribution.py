@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from rag_core.errors import SpecError
-from rag_core.measure.formulas import share
-from rag_core.measure.measures import SET_MEASURES
+from rag_core.measure.measures import SET_MEASURES, share
 from rag_core.measure.tally import Dropped, PipelineTally, Progress, QueryTally, labels_of, measure_all
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline, Stage

@@ -6,17 +6,281 @@ significance.py, why two kept lists differ in overlap.py, where relevant chunks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import islice
 from math import fsum
+from typing import Any
 
+from rag_core.compare import overlap
+from rag_core.compare.attribution import Attribution
+from rag_core.compare.overlap import jaccard, moves, rank_biased_overlap, replays, venn
 from rag_core.errors import InputError
 from rag_core.labelling import label_next
+from rag_core.labelling.pooling import NEAR, near_duplicates
 from rag_core.measure.economy import Economy, total
+from rag_core.measure.experiment import Outcome, kept_ids
+from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.measure.resampling import RESAMPLES, TIE, intervals
+from rag_core.measure.scores import QueryScores, score
 from rag_core.measure.significance import Comparison, Pair, compare_all, corrected
 from rag_core.measure.tally import PipelineTally, QueryTally
+from rag_core.text import words
+from rag_core.types import Chunk, Grades
+
+ALPHA = 0.05
+
+
+def verdict_words(found: Comparison) -> str:
+    """Which of the two is better, by how much, and whether that may be chance."""
+    if found.delta is None:
+        return f"No query is scored for both {found.a} and {found.b}, so nothing can be said."
+    counts = f"{found.wins} wins, {found.ties} ties, {found.losses} losses"
+    if not found.wins and not found.losses:
+        where = "the one query" if found.queries == 1 else f"all {found.queries} queries"
+        return f"{found.b} and {found.a} have the same {found.measure} on {where}."
+    way = "higher" if found.delta >= 0 else "lower"
+    start = f"{found.b} is {abs(found.delta):.3f} {way} in {found.measure} than {found.a} ({counts})"
+    if found.low is None or found.high is None or found.p is None:
+        return f"{start}; one query says nothing about others."
+    p = found.p if found.p_corrected is None else found.p_corrected
+    shown = "p below 0.001" if p < 0.001 else f"p {p:.3f}"
+    chance = "more than chance would explain" if p <= ALPHA else "which may be chance"
+    return f"{start}, {chance}: interval {found.low:+.3f} to {found.high:+.3f}, {shown}."
+
+
+def detectable_words(found: Comparison) -> str:
+    """How small a true difference the queries would have shown between the two: the minimum detectable effect.
+
+    Empty where no query differs: then there is nothing to add to the verdict.
+    """
+    if found.detectable is None:
+        few = "1 scored query is" if found.queries == 1 else f"{found.queries} scored queries are"
+        return f"{few} too few to say what difference between {found.b} and {found.a} could be found."
+    if not found.wins and not found.losses:
+        return ""
+    if not found.detectable:
+        return (
+            f"All {found.queries} queries show the same difference between {found.b} and {found.a}, so they do not say "
+            "how small a one could be found."
+        )
+    if found.detectable > 1:  # every measure lies between 0 and 1
+        return (
+            f"With these {found.queries} queries no difference in {found.measure} between {found.b} and {found.a}, "
+            "however large, would be found four times in five; it needs more queries."
+        )
+    return (
+        f"With these {found.queries} queries a true difference of {found.detectable:.3f} in {found.measure} between "
+        f"{found.b} and {found.a} would be found four times in five; smaller ones need more queries."
+    )
+
+
+def compared_words(found: Comparison) -> list[str]:
+    """The sentences about two pipelines: the verdict, and how small a difference could be found."""
+    return [words for words in (verdict_words(found), detectable_words(found)) if words]
+
+
+def unjudged_words(name: str, unjudged: float | None) -> str:
+    """How much of what a pipeline kept nobody has judged; empty where all of it is."""
+    if not unjudged:
+        return ""
+    return f"{unjudged:.0%} of what {name} kept has no label and counts as irrelevant."
+
+
+OVERLAP = 0.5  # of the shorter text's words that two windows must share, end to start
+LEAST_WORDS = 8  # in a row: shorter runs (headings, list marks) make no unit
+
+Units = Mapping[str, str]
+"""Chunk id → id of the first chunk of its unit; a chunk that is not in it is a unit of its own."""
+
+
+def units_of(chunks: Iterable[Chunk], near: float = NEAR, overlap: float = OVERLAP) -> dict[str, str]:
+    """The units among these chunks, the best first; each later chunk joins the first unit whose first chunk it repeats
+    or overlaps. A chain of windows is therefore not one unit from end to end. Chunks without text stay alone.
+    """
+    distinct = list({chunk.id: chunk for chunk in chunks if chunk.text.strip()}.values())
+    texts = [chunk.text for chunk in distinct]
+    read = [words(text) for text in texts]
+    first = {place: group[0] for group in near_duplicates(texts, near) for place in group}
+    found: dict[str, str] = {}
+    heads: list[int] = []
+    for place, chunk in enumerate(distinct):
+        head = found.get(distinct[first[place]].id) if first[place] != place else None
+        if head is None:
+            twin = next((one for one in heads if shared_run(read[one], read[place]) >= overlap), None)
+            head = distinct[twin].id if twin is not None else chunk.id
+            if twin is None:
+                heads.append(place)
+        found[chunk.id] = head
+    return found
+
+
+def shared_run(one: Sequence[str], other: Sequence[str]) -> float:
+    """Share of the shorter text that is the end of one and the start of the other, or stands whole in it; 0 to 1."""
+    short, long = sorted((list(one), list(other)), key=len)
+    if len(short) < LEAST_WORDS:
+        return 0.0
+    if _inside(short, long):
+        return 1.0
+    run = max(_tail(short, long), _tail(long, short))
+    return run / len(short) if run >= LEAST_WORDS else 0.0
+
+
+def _inside(short: list[str], long: list[str]) -> bool:
+    """Whether all words of the short text stand in a row in the long one."""
+    return f" {' '.join(short)} " in f" {' '.join(long)} "
+
+
+def _tail(front: list[str], back: list[str]) -> int:
+    """The longest end of `front` that `back` starts with, in words."""
+    starts = (at for at in range(max(0, len(front) - len(back)), len(front)) if front[at] == back[0])
+    return next((len(front) - at for at in starts if front[at:] == back[: len(front) - at]), 0)
+
+
+def query_units(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """The units among what any of these pipelines kept of one query and what is labelled, in the order of ranks."""
+    hits = [hit for outcome in outcomes for hit in outcome.result.hits]
+    grades = outcomes[0].case.grades
+    hits += [drop.hit for outcome in outcomes for drop in outcome.result.drops if drop.hit.chunk.id in grades]
+    return units_of(hit.chunk for hit in sorted(hits, key=lambda hit: hit.rank))
+
+
+def unit_scores(
+    outcome: Outcome, units: Units, min_grade: int = 1, measures: Sequence[Measure] = DEFAULT_MEASURES
+) -> QueryScores:
+    """The outcome scored by units: a unit is kept where one of its chunks is, and has the best grade among them."""
+    kept = list(dict.fromkeys(units.get(chunk, chunk) for chunk in kept_ids(outcome.result)))
+    grades = unit_grades(outcome.case.grades, units)
+    given = outcome.case.relevant_total
+    if given is not None:
+        known = sum(grade >= min_grade for grade in outcome.case.grades.values())
+        given = max(0, given - known) + sum(grade >= min_grade for grade in grades.values())
+    return score(kept, grades, given, min_grade, measures, fallback=outcome.scores.fallback)
+
+
+def unit_grades(grades: Grades, units: Units) -> dict[str, int]:
+    """The best grade of each unit's chunks."""
+    found: dict[str, int] = {}
+    for chunk, grade in grades.items():
+        unit = units.get(chunk, chunk)
+        found[unit] = max(grade, found.get(unit, grade))
+    return found
+
+
+def compare_json(
+    tallies: Sequence[PipelineTally],
+    measure: str = "SetF",
+    seed: int = 0,
+    order: str = "regressions",
+    most: int = 20,
+) -> dict[str, Any]:
+    """The table against the first pipeline, the queries that differ most, slices, and what to label next."""
+    shown = list(dict.fromkeys(("SetP", "SetR", "SetF", measure)))
+    base, *others = tallies
+    rows = table(tallies, shown, seed=seed)
+    compared = [row.cells[measure].against for row in rows]
+    return {
+        "baseline": base.name,
+        "measure": measure,
+        "seed": seed,
+        "table": [row_json(row) for row in rows],
+        "sentences": [sentence for one in compared if one is not None for sentence in compared_words(one)]
+        + [words for row in rows if (words := unjudged_words(row.name, row.unjudged))],
+        "contrasts": {
+            other.name: [asdict(one) for one in contrasts(base, other, measure, order)[:most]] for other in others
+        },
+        "slices": [
+            {
+                "tag": one.tag,
+                "queries": one.queries,
+                "pipelines": {name: _cell(cell) for name, cell in one.cells.items()},
+            }
+            for one in slices(tallies, measure, seed=seed)
+        ],
+        "to_decide": {other.name: _open(base, other) for other in others},
+    }
+
+
+def row_json(row: Any) -> dict[str, Any]:
+    """One row of the table in JSON's own types: cells with their difference, economy and counts."""
+    counts = ("kept_mean", "unjudged", "queries_total", "queries_scored", "queries_empty", "queries_fallback")
+    return {
+        "name": row.name,
+        "measures": {name: _cell(cell) for name, cell in row.cells.items()},
+        "economy": row.economy.to_json(),
+        **{name: getattr(row, name) for name in counts},
+    }
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {**asdict(cell.estimate), "against": None if cell.against is None else cell.against.to_json()}
+
+
+def _open(base: PipelineTally, other: PipelineTally) -> dict[str, Any]:
+    """Whether the labels settle which is better, and the twelve labels that would do most to settle it."""
+    found = to_decide(base, other)
+    labels = [{"gain": gain, "query": query, "chunk": chunk} for gain, query, chunk in found.ranked()[:12]]
+    return {"settled": found.settled, "bounds": list(found.bounds), "label_next": labels}
+
+
+def side_by_side_json(outcomes: Sequence[Outcome], names: Sequence[str], min_grade: int) -> dict[str, Any]:
+    """One query through every pipeline, each against the first: ranks, overlap, and the reason of every difference."""
+    base, *others = outcomes
+    units = query_units(outcomes)
+    return {
+        "id": base.case.query.id,
+        "query": base.case.query.text,
+        "venn": [
+            {"kept_by": list(owners), "chunks": count}
+            for owners, count in venn(
+                {name: kept_ids(outcome.result) for name, outcome in zip(names, outcomes, strict=True)}
+            ).items()
+        ],
+        "pipelines": [
+            {
+                "name": name,
+                "values": dict(outcome.scores.values),
+                "units": dict(unit_scores(outcome, units, min_grade).values),
+            }
+            for name, outcome in zip(names, outcomes, strict=True)
+        ],
+        "against": [
+            _queries_against(base, other, (names[0], name)) for other, name in zip(others, names[1:], strict=True)
+        ],
+    }
+
+
+def _queries_against(base: Outcome, other: Outcome, names: tuple[str, str]) -> dict[str, Any]:
+    kept = (kept_ids(base.result), kept_ids(other.result))
+    found = overlap.differences(base, other, names)
+    return {
+        "name": names[1],
+        "jaccard": jaccard(*kept),
+        "rbo": rank_biased_overlap(*kept),
+        "moves": [{**asdict(move), "shift": move.shift} for move in moves(base, other)],
+        "differences": [
+            {**asdict(one), "replays": replays(one, other if one.missing_from == names[1] else base)} for one in found
+        ],
+    }
+
+
+def attribution_json(name: str, found: Attribution) -> dict[str, Any]:
+    """Where one pipeline loses relevant chunks, and what each stage is good for."""
+    return {
+        "name": name,
+        "waterfall": [{"step": step, "chunks": count} for step, count in found.waterfall.steps()],
+        "stages": [asdict(stage) for stage in found.stages],
+        "swaps": [asdict(swap) for swap in found.swaps],
+        "SetF": found.set_f,
+        "unfiltered": found.unfiltered,
+        "perfect_filter": found.perfect_filter,
+        "together": found.together,
+        "shared": found.shared,
+        "limited_by": found.limited_by,
+        "verdict": found.verdict(),
+        "queries": found.queries,
+    }
+
 
 Told = Callable[[int, int], None]
 """Called with how many parts of how many are done; one that raises ends the work."""

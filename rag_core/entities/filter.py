@@ -15,17 +15,49 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
-from rag_core.entities.ability import AbilityStrategy
 from rag_core.entities.alias import AliasStrategy
+from rag_core.entities.found import Found, ItemIndex, item_matches
 from rag_core.entities.match import Match, Settings, Strategy, Tunable
 from rag_core.entities.operative import OperativeStrategy
-from rag_core.entities.reading import read
+from rag_core.entities.reading import key, read
 from rag_core.entities.structure import Structure, parse_structure
 from rag_core.entities.team_name import TeamNameStrategy
 from rag_core.entities.tokens import Saving, structure_tokens
-from rag_core.entities.vocabulary import vocabulary
+from rag_core.entities.vocabulary import Item, vocabulary
 from rag_core.errors import InputError
 from rag_core.text import fold
+
+ENOUGH = 2  # words of a longer name
+
+
+class AbilityStrategy:
+    """Finds abilities by name; it looks only at those that share a word with the query."""
+
+    name = "ability"
+
+    def __init__(self, abilities: Sequence[Item]) -> None:
+        self._index = ItemIndex([item for item in abilities if item.kept], lambda item: (item.kept, _needed(item)))
+
+    def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
+        """The abilities the query names, each with every team that owns it."""
+        reading, present = read(query_lower), frozenset(map(key, query_words))
+        found = ((item, judge_ability(item, present)) for item in self._index.candidates(present))
+        return [match for item, why in found if why for match in item_matches(self.name, item, why, reading)]
+
+
+def _needed(item: Item) -> int:
+    return min(ENOUGH, len(set(item.kept)))
+
+
+def judge_ability(item: Item, present: frozenset[str]) -> Found | None:
+    """What of the ability's name is in the query, or None where that is not enough."""
+    kept = frozenset(item.kept)
+    shared = kept & present
+    if len(shared) < _needed(item):
+        return None
+    left_out = f" (left out as stop words: {', '.join(item.stopped)})" if item.stopped else ""
+    return Found(shared, f"{len(shared)} of {len(kept)} words{left_out}")
+
 
 REMEMBERED = 512  # queries
 THRESHOLDS = 64

@@ -18,7 +18,7 @@ from rag_core.judged.bench import Bench
 from rag_core.labelling.grading import Graded, grading_prompt, read_grade
 from rag_core.llm import AnswerStore, Limits, Progress, RecordedJudge, answer_all
 from rag_core.llm import preview as look_ahead
-from rag_core.llm.simulated_grades import SimulatedGrader
+from rag_core.llm.simulated import SimulatedGrader
 from rag_core.types import Chunk, Query
 
 Pair = tuple[Query, Chunk]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 
 from rag_core.errors import InputError
 from rag_core.llm.judging import Answer, Price, Prompt
-from rag_core.types import Chunk
+from rag_core.types import Case, Chunk
 
 Labels = Mapping[str, Mapping[str, int]]
 """Query id → chunk id → grade."""
@@ -111,3 +111,83 @@ def drawn(seed: int, query_id: str, chunk_id: str) -> float:
     """A number from 0 to below 1 that only the seed, the query and the chunk decide."""
     digest = hashlib.sha256(f"{seed}\x00{query_id}\x00{chunk_id}".encode()).digest()
     return int.from_bytes(digest[:8]) / 2**64
+
+
+GRADES = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class SimulatedGrader(Simulated):
+    """Says the labelled grade, 0 where there is none; an error is another grade, drawn per query and chunk."""
+
+    labels: Labels = field(repr=False)
+    error_rate: float = 0.0  # share of chunks it always grades wrongly
+    flip_rate: float = 0.0  # share of chunks on which one run says something else than the others
+    seed: int = 0
+    run: int = 1
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.error_rate <= 1 and 0 <= self.flip_rate <= 1):
+            raise InputError("the simulated grader's error and flip rates are expected to be 0 to 1")
+
+    @property
+    def name(self) -> str:
+        """Always says that it is simulated."""
+        return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
+
+    def _answer(self, prompt: Prompt) -> Answer:
+        (chunk,) = prompt.chunks  # a call of a grader asks about one chunk
+        grade = self.labels.get(prompt.query.id, {}).get(chunk.id, 0)
+        for what, rate in (("error", self.error_rate), (f"run {self.run}", self.flip_rate)):
+            if drawn(self.seed, f"{what} {prompt.query.id}", chunk.id) < rate:
+                others = [one for one in GRADES if one != grade]
+                grade = others[int(drawn(self.seed, f"{what} which {prompt.query.id}", chunk.id) * len(others))]
+        return Answer(
+            text=json.dumps({"reason": "simulated from the labels", "grade": grade}),
+            finish_reason="stop",
+            prompt_tokens=prompt.tokens,
+            completion_tokens=prompt.answer_tokens,
+            cost=self.price.of(prompt.tokens, prompt.answer_tokens) if self.price else None,
+        )
+
+
+@dataclass(frozen=True)
+class SimulatedHopJudge(Simulated):
+    """Names the labelled titles that the chunks shown do not have; it can answer once there are none."""
+
+    titles: Mapping[str, Sequence[str]] = field(repr=False)  # query id, or its text → titles an answer needs
+    price: Price | None = None
+
+    @property
+    def name(self) -> str:
+        """Always says that it is simulated."""
+        return "simulated hop judge that knows the labelled titles"
+
+    def _answer(self, prompt: Prompt) -> Answer:
+        needed = self.titles.get(prompt.query.id) or self.titles.get(prompt.query.text) or ()
+        shown = {chunk.title for chunk in prompt.chunks}
+        missing = [title for title in needed if title not in shown]
+        reasoning = (
+            f"{len(needed) - len(missing)} of {len(needed)} labelled titles are there" if needed else "no labels"
+        )
+        said = {"can_answer": not missing, "reasoning": reasoning, "missing_query": ", ".join(map(_quoted, missing))}
+        return Answer(text=json.dumps(said, ensure_ascii=False), finish_reason="stop")
+
+
+def _quoted(title: str) -> str:
+    return f'"{title}"' if '"' not in title else title
+
+
+def labelled_titles(cases: Iterable[Case], chunks: Iterable[Chunk], min_grade: int = 1) -> dict[str, list[str]]:
+    """Query id and query text → the titles of its chunks with at least that grade, the best grades first.
+
+    Where a query has chunks of the highest grade in its labels, only those are needed.
+    """
+    by_id = {chunk.id: chunk.title for chunk in chunks}
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        best = max(case.grades.values(), default=0)
+        needed = [one for one, grade in case.grades.items() if grade >= max(best, min_grade) and one in by_id]
+        found[case.query.id] = found[case.query.text] = list(dict.fromkeys(by_id[one] for one in needed))
+    return found

@@ -25,8 +25,7 @@ from math import fsum
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.measure.formulas import JudgedList
-from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
+from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, JudgedList, Measure
 from rag_core.types import Grades
 
 

@@ -2,13 +2,170 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rag_core.compare.run_file import Run
+from rag_core.compare.compare import Estimate, compared_words, estimate, resamples_for
+from rag_core.compare.run_file import Run, RunPipeline
 from rag_core.files import read_text
+from rag_core.measure.significance import TIE, Comparison, compare, corrected
 from rag_core.report import figures
-from rag_core.report.content import content_of
+
+MEASURES = ("SetP", "SetR", "SetF", "nDCG@15")
+MOST_QUERIES = 40  # of the contrasts, told in full; the rest are in the run file
+MOST_CHUNKS = 20  # kept chunks listed of a query and pipeline
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pipeline of the table of means."""
+
+    name: str
+    estimates: dict[str, Estimate]
+    against: Comparison | None
+    means: Any
+    tokens: int
+    unjudged: float | None
+
+
+@dataclass(frozen=True)
+class Fall:
+    """Where the relevant chunks of one pipeline went."""
+
+    name: str
+    steps: tuple[tuple[str, int], ...]  # (what, count): all relevant, lost in retrieval, lost per stage, kept
+
+
+@dataclass(frozen=True)
+class Side:
+    """One pipeline on one query."""
+
+    name: str
+    value: float | None
+    kept: tuple[tuple[str, str, str], ...]  # (id, title, label in words)
+    more: int  # kept chunks that are not listed
+    lost: tuple[tuple[str, str, str, str], ...]  # (id, title, label, "stage: reason")
+
+
+@dataclass(frozen=True)
+class Told:
+    """One query, told in full."""
+
+    id: str
+    query: str
+    spread: float
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything the page shows."""
+
+    run: Run
+    measures: tuple[str, ...]
+    rows: tuple[Row, ...]
+    differences: tuple[tuple[Comparison, tuple[float, ...]], ...]
+    falls: tuple[Fall, ...]
+    queries: tuple[Told, ...]
+    left_out: int
+    specs: tuple[tuple[str, str], ...]
+    sentences: tuple[str, ...]
+    notes: tuple[tuple[str, str, str], ...]  # (at, author, note)
+
+
+def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
+    """The content of a run's report; the first pipeline is the baseline."""
+    base, *others = run.pipelines
+    seed = int(run.document["seed"])
+    measures = tuple(name for name in MEASURES if any(name in query["values"] for query in base.queries))
+    compared = corrected([_against(base, one, seed) for one in others])
+    told = _contrasts(run)
+    return Content(
+        run,
+        measures,
+        tuple(_row(one, measures, seed, found) for one, found in zip(run.pipelines, [None, *compared], strict=True)),
+        tuple((found, _differences(base, one)) for one, found in zip(others, compared, strict=True)),
+        tuple(_fall(one) for one in run.pipelines),
+        tuple(told[:MOST_QUERIES]),
+        max(0, len(told) - MOST_QUERIES),
+        tuple((one.name, json.dumps(list(one.spec), indent=2, ensure_ascii=False)) for one in run.pipelines),
+        tuple(sentence for one in compared for sentence in compared_words(one)),
+        tuple(notes),
+    )
+
+
+def _against(base: RunPipeline, other: RunPipeline, seed: int) -> Comparison:
+    count = resamples_for(len(base.queries))
+    names = (base.name, other.name)
+    return compare(base.values("SetF"), other.values("SetF"), names=names, measure="SetF", seed=seed, resamples=count)
+
+
+def _row(one: RunPipeline, measures: Sequence[str], seed: int, against: Comparison | None) -> Row:
+    economies = [query.get("economy") or {} for query in one.queries]
+    tokens = sum(part.get(name, 0) for part in economies for name in ("relevant", "irrelevant", "unjudged"))
+    judged = one.means.get("judged")
+    estimates = {name: estimate(one.values(name), seed) for name in measures}
+    return Row(one.name, estimates, against, one.means, tokens, None if judged is None else 1 - judged)
+
+
+def _differences(base: RunPipeline, other: RunPipeline) -> tuple[float, ...]:
+    """Per-query differences in SetF, the worst first."""
+    pairs = zip(base.values("SetF"), other.values("SetF"), strict=True)
+    found = (after - before for before, after in pairs if before is not None and after is not None)
+    return tuple(sorted(0.0 if abs(one) <= TIE else one for one in found))
+
+
+def _fall(one: RunPipeline) -> Fall:
+    """The waterfall of a pipeline over its scored queries."""
+    scored = [query for query in one.queries if query.get("scored")]
+    relevant = sum(query.get("relevant_total", 0) for query in scored)
+    retrieved = sum(query.get("retrieved", 0) for query in scored)
+    lost: dict[str, int] = {}
+    for query in scored:
+        for stage, counts in query.get("dropped", {}).items():
+            lost[stage] = lost.get(stage, 0) + counts[0]
+    kept = retrieved - sum(lost.values())
+    steps = [("relevant", relevant), ("lost in retrieval", relevant - retrieved)]
+    return Fall(one.name, (*steps, *((f"lost at {stage}", count) for stage, count in lost.items()), ("kept", kept)))
+
+
+def _contrasts(run: Run) -> list[Told]:
+    """Every query, those first on which the pipelines differ most."""
+    found = []
+    for at, query in enumerate(run.document["queries"]):
+        values = [one.queries[at]["values"].get("SetF") for one in run.pipelines]
+        known = [value for value in values if value is not None]
+        spread = max(known) - min(known) if known else 0.0
+        sides = tuple(_side(run, one, at) for one in run.pipelines)
+        found.append(Told(query["id"], query["query"], spread, sides))
+    return sorted(found, key=lambda one: -one.spread)
+
+
+def _side(run: Run, one: RunPipeline, at: int) -> Side:
+    query = one.queries[at]
+    titles, grades = run.document["chunks"], run.document["labels"].get(query["id"], {})
+    least = run.document["min_grade"]
+    kept = tuple((chunk, titles.get(chunk, ""), label_words(grades.get(chunk), least)) for chunk in query["kept"])
+    lost = tuple(
+        (
+            reason["id"],
+            titles.get(reason["id"], ""),
+            label_words(grades.get(reason["id"]), least),
+            f"{reason['stage']}: {reason['reason']}",
+        )
+        for reason in query.get("reasons", ())
+    )
+    value = query["values"].get("SetF")
+    return Side(one.name, value, kept[:MOST_CHUNKS], max(0, len(kept) - MOST_CHUNKS), lost[:MOST_CHUNKS])
+
+
+def label_words(grade: int | None, least: int) -> str:
+    """A label in a word: shape and word, never colour alone."""
+    return "? unjudged" if grade is None else "● relevant" if grade >= least else "○ irrelevant"
+
 
 TEMPLATE = Path(__file__).with_name("page.html")
 

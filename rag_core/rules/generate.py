@@ -6,7 +6,9 @@ proposals.py like any other proposal, and nothing here stores a rule.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +16,95 @@ from typing import Any, Protocol
 
 from rag_core.errors import Cancelled, InputError
 from rag_core.files import parse_json
-from rag_core.rules.journal import Journal, key_of
 from rag_core.rules.proposals import Checked, Refusal, check_proposals
-from rag_core.rules.schema import rule_schema
 from rag_core.rules.templates import Family, propose
 from rag_core.types import Case, Chunk
+
+
+def rule_schema() -> dict[str, Any]:
+    """The JSON Schema of one query_must rule."""
+    term = {"type": ["string", "number"], "minLength": 1, "description": "a word, a phrase or a number, read as text"}
+    group = {"type": "array", "items": {"$ref": "#/$defs/term"}, "minItems": 1}
+    limits = {"min": {"type": "number"}, "max": {"type": "number"}}
+    label: dict[str, Any] = {
+        "type": "object",
+        "properties": {"label": {"$ref": "#/$defs/group"}, **limits},
+        "required": ["label"],
+    }
+    groups = {"type": "array", "items": {"$ref": "#/$defs/group"}, "minItems": 1}
+    summed: dict[str, Any] = {"type": "object", "properties": {"sum_of": groups, **limits}, "required": ["sum_of"]}
+    named = {
+        "type": "object",
+        "properties": {"one_of": {"$ref": "#/$defs/group"}, "among": {"$ref": "#/$defs/group"}},
+        "required": ["one_of", "among"],
+        "additionalProperties": False,
+    }
+    for element in (label, summed):
+        element.update(additionalProperties=False, anyOf=[{"required": ["min"]}, {"required": ["max"]}])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "query_must",
+        "description": "what a query must hold for the chunk to be returned; every key present must be satisfied",
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": False,
+        "properties": {
+            "contain_one_of": {**groups, "description": "at least one term of every group"},
+            "contain_all_of": {"$ref": "#/$defs/group", "description": "every term"},
+            "contain": {"$ref": "#/$defs/term"},
+            "number_in": {
+                "type": "array",
+                "items": {"$ref": "#/$defs/number"},
+                "minItems": 1,
+                "description": "a number the query gives for a label (or a sum, one number per label) in a range",
+            },
+            "when_named": {
+                "type": "array",
+                "items": named,
+                "minItems": 1,
+                "description": "one of one_of, but only where the query holds any of among",
+            },
+        },
+        "$defs": {"term": term, "group": group, "number": {"oneOf": [label, summed]}},
+    }
+
+
+def key_of(model: str, messages: Sequence[Mapping[str, str]]) -> str:
+    """What an answer depends on, as a hash."""
+    return hashlib.sha256(json.dumps([model, list(messages)]).encode()).hexdigest()
+
+
+class Journal:
+    """The answers of a file, and more as they come; `answers` is key → (text, finish reason)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.answers: dict[str, tuple[str, str]] = dict(self._read())
+
+    def add(self, key: str, text: str, finish_reason: str) -> None:
+        """Keep an answer; on disk when this returns."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        entry = json.dumps({"key": key, "finish_reason": finish_reason, "text": text})
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(entry + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.answers[key] = (text, finish_reason)
+
+    def _read(self) -> list[tuple[str, tuple[str, str]]]:
+        if not self._path.is_file():
+            return []
+        data = self._path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            with self._path.open("r+b") as file:
+                file.truncate(len(whole))
+        try:
+            entries = [json.loads(line) for line in whole.splitlines()]
+            return [(entry["key"], (str(entry["text"]), str(entry["finish_reason"]))) for entry in entries]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{self._path} is no journal of answers, expected the file an earlier run wrote") from None
+
 
 BATCH = 8
 SHOWN_TEXT = 600  # characters of a chunk's text that the model sees

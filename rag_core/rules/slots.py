@@ -10,23 +10,240 @@ The effect on labelled questions is in slot_check.py; storing is the collection'
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from rag_core.rules.forms import abbreviations, counted_forms, initials, phrase_forms, spellings
 from rag_core.rules.match import decide
 from rag_core.rules.model import Group, NumberIn, Rule, WhenNamed
 from rag_core.rules.parsing import MAX_TERMS, read_rule
-from rag_core.rules.titles import CODE, JOINERS, NUMBER, Title, Unit, read_title
-from rag_core.text import FILLERS, STOP_WORDS, words
+from rag_core.text import FILLERS, STOP_WORDS, Token, tokenize, words
 from rag_core.types import Chunk
+
+NUMBER, CODE = "#", "@"
+"""How a unit that is a number (or a range), and one that is a code, reads in a title's shape."""
+
+JOINERS = ("and", "or")
+_OUTLINE = re.compile(r"^\s*(?:[IVXLC]+|[A-Z]|\d+)(?:\.(?:[IVXLC]+|[A-Z]|\d+))*[.)]\s+(?=\S)")
+_BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+_SEGMENT = re.compile(r":|\||[>›»]|\s[-–—/]\s|\t|;")
+_ROMAN = re.compile(r"(?=[IVXLC]{2,})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+
+
+class Unit(NamedTuple):
+    """A word (with what a hyphen joins to it), a number, a range or a code of a title.
+
+    `gap` is the mark before it: "" a space, "," a comma, "-" what parts segments (a colon, a dash between spaces).
+    """
+
+    text: str
+    kind: str  # word | number | code
+    gap: str
+    low: float | None = None
+    high: float | None = None  # of a range: the same as `low` for one number, None for "19+"
+
+    @property
+    def mask(self) -> str:
+        """The unit in a shape: numbers and codes are alike."""
+        return {"number": NUMBER, "code": CODE}.get(self.kind, self.text)
+
+    @property
+    def content(self) -> bool:
+        """Whether it is a word that tells something."""
+        return self.kind == "word" and len(self.text) > 1 and self.text not in STOP_WORDS and self.text not in FILLERS
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A title's units, and apart from them what stands in its brackets, each bracket with units of its own."""
+
+    text: str
+    units: tuple[Unit, ...]
+    brackets: tuple[tuple[Unit, ...], ...]
+    numbered: bool = False  # whether a "#" stands before one of its numbers
+
+
+def read_title(text: str) -> Title:
+    """The title in units."""
+    brackets = [found for pair in _BRACKETS.findall(text) if (found := " ".join(pair).strip())]
+    core = _BRACKETS.sub(" ", text).strip() or text
+    core = _OUTLINE.sub("", core, count=1)
+    within = tuple(units for bracket in brackets if (units := units_of(bracket)))
+    return Title(text, units_of(core), within, bool(re.search(r"#\s*\d", core)))
+
+
+def units_of(text: str) -> tuple[Unit, ...]:
+    """A text in units."""
+    tokens = tokenize(text)
+    shouting = text.upper() == text
+    found: list[Unit] = []
+    at = 0
+    while at < len(tokens):
+        gap = _gap(text[tokens[at - 1].end : tokens[at].start]) if at else ""
+        unit, at = _unit(text, tokens, at, gap, shouting)
+        found.append(unit)
+    return tuple(found)
+
+
+def _unit(text: str, tokens: tuple[Token, ...], at: int, gap: str, shouting: bool) -> tuple[Unit, int]:
+    """The unit that begins at a token, and the place after it."""
+    token = tokens[at]
+    if token.value is not None and not token.ordinal:
+        return _number(text, tokens, at, gap)
+    if token.ordinal:
+        return Unit(token.text, "number", gap, token.value, token.value), at + 1
+    raw = text[token.start : token.end]
+    roman = not shouting and bool(_ROMAN.fullmatch(raw))
+    if any(character.isdigit() for character in token.text) or roman or (len(raw) == 1 and raw.isupper()):
+        return Unit(token.text, "code", gap), at + 1
+    words = [token.text]
+    while at + 1 < len(tokens) and text[tokens[at].end : tokens[at + 1].start] in ("-", "‐", "‑"):
+        at += 1
+        words.append(tokens[at].text)
+    return Unit(" ".join(words), "word", gap), at + 1
+
+
+def _number(text: str, tokens: tuple[Token, ...], at: int, gap: str) -> tuple[Unit, int]:
+    """A number, or the range it begins: "6-10", "6 to 10", "19+"."""
+    token, low = tokens[at], tokens[at].value
+    for width in (1, 2):
+        end = at + width
+        if end >= len(tokens) or tokens[end].value is None or tokens[end].ordinal:
+            continue
+        between = text[token.end : tokens[end].start].strip().casefold()
+        if between in ("-", "–", "‐", "‑", "to") and (width == 2) == (between == "to"):
+            return Unit(f"{token.text}-{tokens[end].text}", "number", gap, low, tokens[end].value), end + 1
+    if text[token.end :].startswith("+"):
+        return Unit(f"{token.text}+", "number", gap, low, None), at + 1
+    return Unit(token.text, "number", gap, low, low), at + 1
+
+
+def _gap(between: str) -> str:
+    if _SEGMENT.search(between):
+        return "-"
+    return "," if "," in between else ""
+
+
+SHORTEST = 3  # letters of a word that has a plural
+_PAIRS = """
+man/men woman/women child/children person/people mouse/mice louse/lice goose/geese tooth/teeth foot/feet ox/oxen
+die/dice index/indices vertex/vertices matrix/matrices appendix/appendices criterion/criteria phenomenon/phenomena
+analysis/analyses axis/axes basis/bases crisis/crises fungus/fungi
+"""
+_IRREGULAR = {single: many for single, many in (pair.split("/") for pair in _PAIRS.split())}
+_COMPOUNDED = ("man", "woman", "foot", "tooth", "mouse", "child")  # "lizardman", "eyetooth"
+_NOT_MEN = ("human", "roman", "german", "shaman", "talisman", "ottoman")
+_VES = ("thief", "elf", "wolf", "warf", "loaf", "leaf", "half", "calf", "knife", "life", "wife")
+_SINGULAR = {many: single for single, many in _IRREGULAR.items()}
+_COUNTED = """
+one/first two/second three/third four/fourth five/fifth six/sixth seven/seventh eight/eighth nine/ninth ten/tenth
+eleven/eleventh twelve/twelfth thirteen/thirteenth fourteen/fourteenth fifteen/fifteenth sixteen/sixteenth
+seventeen/seventeenth eighteen/eighteenth nineteen/nineteenth twenty/twentieth
+"""
+_NUMBERS = [pair.split("/") for pair in _COUNTED.split()]  # of 1, 2, …: as a cardinal, as an ordinal
+_SHORT = {
+    "level": ("lvl", "lv"),
+    "version": ("ver",),
+    "chapter": ("ch", "chap"),
+    "section": ("sec",),
+    "volume": ("vol",),
+    "number": ("no", "nr"),
+    "page": ("pg",),
+    "temperature": ("temp",),
+    "figure": ("fig",),
+}
+_SPELLINGS = (("our", "or"), ("ise", "ize"), ("yse", "yze"), ("isation", "ization"), ("tre", "ter"), ("grey", "gray"))
+
+
+def plural(word: str) -> str:
+    """The regular or known plural of an English noun."""
+    for single, many in _IRREGULAR.items():
+        compound = single in _COMPOUNDED and word.endswith(single) and not word.endswith(_NOT_MEN)
+        if word == single or compound:
+            return word[: len(word) - len(single)] + many
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    if word.endswith(_VES):
+        return word.removesuffix("e")[:-1] + "ves"
+    return word[:-1] + "ies" if re.search(r"[^aeiou]y$", word) else word + "s"
+
+
+def word_forms(word: str, known: Callable[[str], bool] = lambda _: True) -> tuple[str, ...]:
+    """The word, then what it is the plural or the singular of; of several possible ones those that `known` knows."""
+    if len(word) < SHORTEST or not word.isalpha():
+        return (word,)
+    singles = list(_singulars(word))
+    some = [single for single in singles if known(single)]
+    found = [word, *(some or singles[:1])]
+    if not singles or not some:
+        found.append(plural(word))
+    return tuple(dict.fromkeys(found))
+
+
+def _singulars(word: str) -> Iterator[str]:
+    """What the word may be the plural of, the likeliest first."""
+    irregular = next((many for many in _SINGULAR if word == many or (many == "men" and word.endswith("men"))), None)
+    if irregular is not None:
+        yield word[: len(word) - len(irregular)] + _SINGULAR[irregular]
+        return
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")) or len(word) <= SHORTEST:
+        return
+    if word.endswith("ies"):
+        yield word[:-3] + "y"
+    if word.endswith("ves"):
+        yield word[:-3] + "f"
+        yield word[:-3] + "fe"
+    if word.endswith(("ses", "xes", "zes", "ches", "shes")):
+        yield word[:-2]
+    yield word[:-1]
+
+
+def phrase_forms(words: Sequence[str], known: Callable[[str], bool] = lambda _: True) -> tuple[str, ...]:
+    """A phrase with its last word in each of its forms."""
+    return tuple(" ".join([*words[:-1], last]) for last in word_forms(words[-1], known)) if words else ()
+
+
+def spellings(phrase: str) -> tuple[str, ...]:
+    """The phrase, and as it is spelt on the other side of the Atlantic: "armor class" and "armour class"."""
+    found = [phrase]
+    for british, american in _SPELLINGS:
+        for one, other in ((british, american), (american, british)):
+            found.append(re.sub(rf"(?<=\w\w\w){one}\b" if len(one) < 4 else rf"\b{one}\b", other, phrase))
+    return tuple(dict.fromkeys(found))
+
+
+def counted_forms(label: str, number: int) -> tuple[str, ...]:
+    """How else a question counts by a label of one word: "5th", "fifth level", "level five".
+
+    In "the 3rd and fifth level" the first has no label beside it, so "3rd" stands alone, and "third" with its "and".
+    """
+    if not 0 < number <= 99 or " " in label or len(label) < SHORTEST:
+        return ()
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    found = [f"{number}{ending}"]
+    if number <= len(_NUMBERS):
+        cardinal, ordinal = _NUMBERS[number - 1]
+        found += [f"{ordinal} {label}", f"{ordinal} and", f"{ordinal} or", f"{label} {cardinal}"]
+    return tuple(found)
+
+
+def abbreviations(label: str) -> tuple[str, ...]:
+    """The usual short forms of a label: "lvl" for level."""
+    return _SHORT.get(label, ())
+
+
+def initials(words: Iterable[str]) -> str:
+    """The acronym of a label of two or more words: "ac" for armor class; empty for others."""
+    plain = [word for word in words if word.isalpha()]
+    return "".join(word[0] for word in plain) if len(plain) > 1 and min(map(len, plain)) > 1 else ""
+
 
 POLICIES = ("strict", "named")
 LEAST = 3  # members of a family, and values of a slot of words

@@ -21,8 +21,7 @@ from rag_core.errors import StoreError
 from rag_core.settings import DatabaseSettings, database_settings
 from rag_core.store import postgres, sqlite
 from rag_core.store.migrate import migrate, refuse_unknown, revision
-from rag_core.store.place import refuse_network_folder
-from rag_core.store.sqlite import BACKUPS, FILE
+from rag_core.store.sqlite import BACKUPS, FILE, refuse_network_folder
 
 BUSY_SECONDS = 30.0
 

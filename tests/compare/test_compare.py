@@ -8,7 +8,9 @@ from ir_measures import SetP, SetR, nDCG
 from scipy import stats
 
 from rag_core.compare.compare import (
+    compared_words,
     contrasts,
+    detectable_words,
     differences,
     estimate,
     matrix,
@@ -16,8 +18,9 @@ from rag_core.compare.compare import (
     slices,
     table,
     to_decide,
+    unjudged_words,
+    verdict_words,
 )
-from rag_core.compare.compare_words import compared_words, detectable_words, unjudged_words, verdict_words
 from rag_core.errors import InputError
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust

@@ -6,8 +6,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_core.compare.gate import FAIL, INCONCLUSIVE, PASS, GateResult, GateRules, Regression, judge, overall, worse_p
-from rag_core.compare.gate_report import gate_json, gate_junit, gate_markdown
+from rag_core.compare.gate import (
+    FAIL,
+    INCONCLUSIVE,
+    PASS,
+    GateResult,
+    GateRules,
+    Regression,
+    gate_json,
+    gate_junit,
+    gate_markdown,
+    judge,
+    overall,
+    worse_p,
+)
 from rag_core.compare.run_file import FORMAT, VERSION, read_run
 from rag_core.errors import InputError
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rag_core.compare.units import query_units, shared_run, unit_scores, units_of
+from rag_core.compare.compare import query_units, shared_run, unit_scores, units_of
 from rag_core.filters.cutoff import TopK
 from rag_core.measure.experiment import run_all
 from rag_core.stage import Pipeline

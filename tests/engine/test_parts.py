@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.engine.cluster import Here, opened, scheduler_address
-from rag_core.engine.jobs import cut_along
-from rag_core.engine.parts import FOLDER, in_parts, pieces
+from rag_core.engine.jobs import FOLDER, cut_along, in_parts, pieces
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.tune.grid import parse_grid
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_core.index.integers import MOST_LEFT, MOST_RIGHT, product
+from rag_core.index.scan import MOST_LEFT, MOST_RIGHT, product
 
 
 @settings(max_examples=40, deadline=None)

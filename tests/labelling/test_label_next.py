@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.labelling.label_next import Comparison, open_query, with_chances
-from rag_core.measure.formulas import f_measure
+from rag_core.measure.measures import f_measure
 from rag_core.measure.scores import score
 
 IDS = [f"c{i}" for i in range(9)]

@@ -9,8 +9,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from rag_core.errors import EndpointError
-from rag_core.llm import Client, Endpoint, Key, RetryBudget, transport
+from rag_core.llm import Client, Endpoint, Key, RetryBudget
 from rag_core.llm import client as client_module
+from rag_core.llm import client as transport
 
 KEY = "sk-canary-0123456789abcdefXYZ9"
 PATH = "/v1/embeddings"

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pytest_httpserver import HTTPServer
 
 from rag_core.llm import Client, Endpoint
+from rag_core.llm.client import BoundedTransport
 from rag_core.llm.secret import Key
-from rag_core.llm.transport import BoundedTransport
 from tests.conftest import run_apart
 
 ANSWER = {"choices": [{"finish_reason": "stop", "message": {"content": "yes"}}]}

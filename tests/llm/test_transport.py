@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-from rag_core.llm import transport
+from rag_core.llm import client as transport
 
 
 def test_first_calls_that_come_at_once_share_one_loop(monkeypatch):

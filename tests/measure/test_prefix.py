@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from rag_core.errors import SpecError
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
-from rag_core.measure.experiment import run, run_all, stream
-from rag_core.measure.prefix import same_step, tree_of
+from rag_core.measure.experiment import run, run_all, same_step, stream, tree_of
 from rag_core.measure.tally import measure_all
 from rag_core.retrieve.dense import Dense
 from rag_core.stage import Filter, Judgement, Pipeline, resource

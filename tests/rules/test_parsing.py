@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import RuleError
+from rag_core.rules.generate import rule_schema
 from rag_core.rules.model import NumberIn, Rule, WhenNamed
 from rag_core.rules.parsing import parse_rule, read_rule
-from rag_core.rules.schema import rule_schema
 
 FULL = {
     "contain_one_of": [["cleric", "druid"], ["armor class 6", "ac 6"]],

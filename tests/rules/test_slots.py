@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 
 from rag_core.eval_sets.reading import SHIPPED, load_set
 from rag_core.rules import decide, parse_rule, read_rule
-from rag_core.rules.forms import counted_forms, plural, spellings, word_forms
 from rag_core.rules.model import NumberIn
 from rag_core.rules.slot_check import check, settled
-from rag_core.rules.slots import propose, repeated_titles, rules_to_store
-from rag_core.rules.titles import read_title
+from rag_core.rules.slots import (
+    counted_forms,
+    plural,
+    propose,
+    read_title,
+    repeated_titles,
+    rules_to_store,
+    spellings,
+    word_forms,
+)
 from rag_core.types import Case, Chunk, Query
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.errors import StoreError
-from rag_core.store.place import file_system, refuse_network_folder
+from rag_core.store.sqlite import file_system, refuse_network_folder
 
 MOUNTS = """\
 21 1 254:0 / / rw,relatime - ext4 /dev/vda rw
