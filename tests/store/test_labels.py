@@ -99,6 +99,15 @@ def test_eval_sets_and_queries_do_not_mix(labels, event):
     assert labels.eval_sets() == ["demo", "other"]
 
 
+def test_resets_from_one_session_take_its_next_numbers(labels, event):
+    labels.append([event(0, grade=3), event(1, grade=2, query_id="q2")])
+    assert labels.undo_all("demo", "reset-1", "tab-9") == 2
+    labels.append([event(2, grade=1)])
+    assert labels.undo_all("demo", "reset-2", "tab-9") == 1
+    assert [event.seq for event in labels.history("demo") if event.session == "tab-9"] == [0, 1, 2]
+    assert labels.current("demo") == {}
+
+
 def test_undo_brings_the_older_label_back(labels, event):
     labels.append([event(0, grade=3), event(1, grade=0)])
     labels.append([undo_of(event(1, grade=0), "tab-1", 2)])
