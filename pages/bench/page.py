@@ -18,10 +18,10 @@ from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.project.deeds import SAVE_PIPELINE
-from rag_core.project.session import Session, must_search
+from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
-from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function, with_setting
+from rag_core.tune.steps import with_setting
 from rag_core.types import Case
 
 KEY = "bench"
@@ -227,7 +227,8 @@ def bench() -> None:
         if seen.case is not None and seen.case.query.id != now.question and not now.question.startswith("?"):
             state.change(question=seen.case.query.id)
         listed = sight.listed_stages(pipelines["A"], st.session_state.get(OFF, ()))
-        steps = _steps(session, pipelines["A"], seen)
+        grabbed = st.session_state.get(GRABBED)
+        steps = sight.steps_of(seen, grabbed)
         version = st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
         payload = sight.payload_of(
             seen,
@@ -240,7 +241,7 @@ def bench() -> None:
             selected=st.session_state.get(SELECTED, ""),
             notice=st.session_state.pop(NOTICE, ""),
             acks=st.session_state.get(ACKS, {}),
-            grabbed=st.session_state.get(GRABBED),
+            grabbed=grabbed,
         )
         component.show(payload, KEY, _happened)
         state.write_address()
@@ -260,37 +261,6 @@ def _looked(session: Session, pipelines: Mapping[str, Pipeline], question: str, 
         session.capture(pipeline, session.dev, progress)
     place.empty()
     return sight.look(session, pipelines, question)
-
-
-def _steps(
-    session: Session, pipeline: Pipeline, seen: sight.Sight
-) -> dict[tuple[int, str], tuple[Knob, StepFunction | None]]:
-    """Every cheap knob of A with its step function; of a dear one only while it is held."""
-    if "A" not in seen.outcomes:
-        return {}
-    ready = session.ready(pipeline)
-    every = session.captures(pipeline, seen.dev) if seen.dev else None
-    alone = session.captures(pipeline, [seen.case]) if seen.case is not None else None
-    whole = every or alone
-    assert whole is not None
-    # a refill behind a filter, or a hop, asks the source anew: no captured list says what it would bring
-    known = not (session.live and must_search(pipeline))
-    found: dict[tuple[int, str], tuple[Knob, StepFunction | None]] = {}
-    for knob in cheap_knobs(whole, ready, searched=session.live):
-        grabbed = st.session_state.get(GRABBED) == (knob.stage, knob.setting)
-        function = None
-        if known and (not knob.dear or grabbed):
-            try:
-                function = step_function(whole, ready, knob.stage, knob.setting, knob.positions)
-                if alone is not None and seen.case is not None:
-                    one = step_function(
-                        alone, ready, knob.stage, knob.setting, knob.positions, question=seen.case.query.id
-                    )
-                    function = replace(function, rows=one.rows, kept=one.kept, one=one.one)
-            except InputError:
-                continue
-        found[knob.stage, knob.setting] = (knob, function)
-    return found
 
 
 # What a person did

@@ -18,12 +18,12 @@ from rag_core.errors import InputError
 from rag_core.filters.cut import Cut
 from rag_core.measure.experiment import Outcome
 from rag_core.measure.tally import labels_of
-from rag_core.project.session import Figures, Session
+from rag_core.project.session import Figures, Session, must_search
 from rag_core.project.split import Split
 from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline, Stage
 from rag_core.text import counted
-from rag_core.tune.steps import Knob, StepFunction
+from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function
 from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
 
 LOSSES, ONE = "losses", "one"
@@ -92,10 +92,58 @@ def walked(session: Session) -> list[Case]:
     return [case for case in session.cases if case.query.id in shown] or list(session.cases)
 
 
+Steps = Mapping[tuple[int, str], tuple[Knob, StepFunction | None]]
+"""By (place in A, setting): the knob with its step function, None where it is dear and not in the hand."""
+
+
+def steps_of(sight: Sight, grabbed: tuple[int, str] | None = None) -> Steps:
+    """Every cheap knob of A with its step function; of a dear one only while it is grabbed."""
+    if "A" not in sight.outcomes:
+        return {}
+    session, pipeline = sight.session, sight.pipelines["A"]
+    ready = session.ready(pipeline)
+    every = session.captures(pipeline, sight.dev) if sight.dev else None
+    alone = session.captures(pipeline, [sight.case]) if sight.case is not None else None
+    whole = every or alone
+    assert whole is not None
+    # a refill behind a filter, or a hop, asks the source anew: no captured list says what it would bring
+    known = not (session.live and must_search(pipeline))
+    steps: dict[tuple[int, str], tuple[Knob, StepFunction | None]] = {}
+    for knob in cheap_knobs(whole, ready, searched=session.live):
+        function = None
+        if known and (not knob.dear or grabbed == (knob.stage, knob.setting)):
+            try:
+                function = step_function(whole, ready, knob.stage, knob.setting, knob.positions)
+                if alone is not None and sight.case is not None:
+                    one = step_function(
+                        alone, ready, knob.stage, knob.setting, knob.positions, question=sight.case.query.id
+                    )
+                    function = replace(function, rows=one.rows, kept=one.kept, one=one.one)
+            except InputError:
+                continue
+        steps[knob.stage, knob.setting] = (knob, function)
+    return _over_the_same_rows(steps)
+
+
+def _over_the_same_rows(steps: Steps) -> Steps:
+    """The functions with one list of rows: a stage that brings chunks brings others at other values of its knobs."""
+    rows = tuple(dict.fromkeys(id_ for _, function in steps.values() if function is not None for id_ in function.rows))
+    place = {id_: at for at, id_ in enumerate(rows)}
+
+    def over_rows(function: StepFunction) -> StepFunction:
+        if function.rows == rows:
+            return function
+        kept = np.zeros((len(rows), len(function.positions)), dtype=bool)
+        np.logical_or.at(kept, [place[id_] for id_ in function.rows], function.kept)
+        return replace(function, rows=rows, kept=kept)
+
+    return {key: (knob, function and over_rows(function)) for key, (knob, function) in steps.items()}
+
+
 def payload_of(
     sight: Sight,
     stages: Sequence[Listed],
-    steps: Mapping[tuple[int, str], tuple[Knob, StepFunction | None]],
+    steps: Steps,
     *,
     version: int,
     zoom: str,
@@ -142,7 +190,7 @@ def payload_of(
 def _stages(
     sight: Sight,
     listed: Sequence[Listed],
-    steps: Mapping[tuple[int, str], tuple[Knob, StepFunction | None]],
+    steps: Steps,
 ) -> list[wire.Stage]:
     """The list on the left. `place` counts the stages that are on: that is a knob's place in the pipeline."""
     outcome = sight.outcomes.get("A")
@@ -327,9 +375,7 @@ def _losses(sight: Sight, index: Sequence[int], zoom: str) -> tuple[wire.Loss, .
 # Rows and the curve beside them
 
 
-def _rows_and_curve(
-    sight: Sight, steps: Mapping[tuple[int, str], tuple[Knob, StepFunction | None]]
-) -> tuple[tuple[wire.Row, ...], wire.Curve]:
+def _rows_and_curve(sight: Sight, steps: Steps) -> tuple[tuple[wire.Row, ...], wire.Curve]:
     a, b = sight.outcomes["A"], sight.outcomes.get("B")
     kind = score_kind(sight)
     in_a, in_b = listed(a), listed(b) if b is not None else {}

@@ -457,8 +457,8 @@ def _measured(captures: Captures, lengths: _Lengths, sight: int | None) -> _Resu
     figures[:3, ~lists.scored] = np.nan
     if sight is None:
         return figures, (), np.zeros((0, len(open_)), dtype=bool)
-    rows = _rows(captures, sight)
-    place_of = _places(lengths, sight)
+    place_of, rows = _places(lengths, sight), _rows(captures, sight)
+    rows += tuple(sorted(place_of.keys() - set(rows)))  # what stages in front added to the list
     places = np.array([place_of.get(row, _ALL) for row in rows], dtype=np.int64)
     kept = np.zeros((len(rows), len(open_)), dtype=bool)
     kept[:, open_] = places[:, None] < lengths.kept[sight]

@@ -1,6 +1,6 @@
 // The chunks of the question in sight: A's list, lines between equal chunks, B's list.
 
-import { attribute, digits, el, knobValue, labelMark, svg, write } from "./dom.js";
+import { attribute, count, digits, el, knobValue, labelMark, svg, write } from "./dom.js";
 import { knobOf } from "./read.js";
 import { makeWindow } from "./window.js";
 
@@ -43,9 +43,9 @@ export function makeRows(state) {
     figures = now;
     const knob = state.drag && knobOf(header, state.drag.stage, state.drag.setting)?.knob;
     dragged = knob ? `${knob.title} ${knobValue(state.drag.value, knob.digits)}` : "";
-    const kept = header.rows.filter((row) => now.kept(row)).length;
     const [a, b] = header.pipelines;
-    write(headA.name, `${a.name}, keeps ${now.moved ? kept : a.kept || kept}`);
+    // not the rows: a chunk that a stage would bring has none before the knob is let go
+    write(headA.name, `${a.name}, keeps ${now.moved && now.one ? count(now.one[3]) : a.kept}`);
     write(headB.name, b ? `${b.name}${b.kept ? `, keeps ${b.kept}` : ""}` : "");
     list.resize(Math.max(left.length, right.length));
     connect();
