@@ -89,7 +89,7 @@ def test_a_stage_that_is_off_keeps_its_place_and_its_settings():
     assert listed[1].stage == AdaptiveGap(gap_threshold=0.2)
 
 
-@settings(max_examples=180, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pipelines())
 def test_any_pipeline_goes_from_the_list_on_the_left_to_the_address_and_back(pipeline):
     listed = sight.listed_stages(pipeline, ())
