@@ -1,26 +1,27 @@
-"""A threshold is moved → the chart is painted: the product against stock Streamlit + Plotly and Dash, same charts.
+"""A threshold is dragged and let go → it is painted: the Bench against Dash and stock Streamlit + Plotly, in one run.
 
-Server-driven: a key on the focused slider until the chart shows the new threshold, plus two animation frames. Drag
-preview: a pointer move on the chart's own limit until the line has moved, plus two frames; Dash is its peer there with
-its slider in drag mode, key by key. All apps run in one browser, their steps interleaved; figures are medians, ratios
-medians of per-round ratios. Data: the recorded list combat-1, 15 chunks.
+500 questions × 200 candidates. *Dragged*: a pointer move on the held slider until the number on the screen has moved,
+with both lines of figures, plus two animation frames. *Let go*: the pointer's release until the server's answer is
+painted, plus two frames; at both zooms. The peers have a slider and two Plotly charts with the same figures, computed
+in arrays; their step is a key on the slider, Dash's in drag mode. All run in one browser, their steps interleaved.
+Figures are medians, ratios medians of per-round ratios.
 
-`--tune` compares Tune's marker instead: dragging it over 500 queries × 200 candidates, all of them computed in the
-browser, against a threshold slider of Dash (drag mode) and of stock Streamlit + Plotly with the same curve and the same
-500 bars. Options: --tune, --rounds N.
+Run: python -m benchmarks.interaction [--rounds 25]
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 from contextlib import ExitStack
+from typing import Any
 
 from benchmarks.peers import many_lists
-from benchmarks.peers.serving import APPS, MANY, App, chromium, served
+from benchmarks.peers.serving import MANY, App, chromium, served
 
-ROUNDS = 25
+ROUNDS, WARM = 25, 3
+SLIDER = ".bench input[data-setting=gap_threshold]"
+GOALS = "goals: dragged <= 0.10 of Dash, let go <= 0.85 of Dash"
 WATCH = """
 ([selector, attribute, kind]) => {
   const deep = (root) => {
@@ -48,146 +49,86 @@ WATCH = """
 """
 
 
-def step(page, app: App, number: int) -> list[float]:
-    """One key on the slider; milliseconds until the page holds the new chart, and until it is painted."""
+def step(page: Any, app: App, number: int) -> list[float]:
+    """One key on a peer's slider; milliseconds until the page holds the new chart, and until it is painted."""
     page.evaluate(WATCH, [app.mark, app.attribute, "keydown"])
     page.keyboard.press("ArrowRight" if number % 10 < 5 else "ArrowLeft")
-    return page.evaluate("() => window.painted")
+    return list(page.evaluate("() => window.painted"))
 
 
-def drag(page, app: App, y: float, x: float) -> list[float]:
-    """One pointer move while the limit is held; milliseconds as in `step`."""
-    page.evaluate(WATCH, [app.mark, app.attribute, "pointermove"])
-    page.mouse.move(x, y)
-    return page.evaluate("() => window.painted")
-
-
-def dragged(page, app: App, rounds: int) -> list[list[float]]:
-    grip = page.locator("g.limit[data-limit=gap_threshold] .grip").bounding_box()
-    x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-    page.mouse.move(x, y)
+def drag_and_let_go(page: Any, app: App, number: int) -> tuple[list[float], list[float]]:
+    """One move of the held slider, then its release; milliseconds of each, as in `step`."""
+    box = page.locator(SLIDER).bounding_box()
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.5, height)
     page.mouse.down()
-    times = [drag(page, app, y + 4 * (1 + number % 12), x) for number in range(rounds)]
+    page.wait_for_timeout(60)  # the press itself is painted
+    page.evaluate(WATCH, [SLIDER, "aria-valuetext", "pointermove"])
+    page.mouse.move(box["x"] + box["width"] * (0.15 + 0.05 * (number % 6)), height)
+    moved = list(page.evaluate("() => window.painted"))
+    page.wait_for_timeout(500)  # at zoom All the grab has brought the figures of every question by then
+    page.evaluate(WATCH, [app.mark, app.attribute, "pointerup"])
     page.mouse.up()
-    return times
+    return moved, list(page.evaluate("() => window.painted"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tune", action="store_true", help="Tune's marker on 500 queries × 200 candidates")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    options = parser.parse_args()
-    (tune if options.tune else explore)(options.rounds)
-
-
-def tune(rounds: int) -> None:
-    """Tune's marker and the peers' sliders, step by step in turn."""
+    rounds = parser.parse_args().rounds
+    bench, *peers = MANY
     with ExitStack() as stack:
         browser = stack.enter_context(chromium())
-        pages = {}
-        for app in MANY:
-            url, _ = stack.enter_context(served(app, many_lists.write_set if app is MANY[0] else None))
-            page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
-            page.goto(url + app.path)
-            if app is MANY[0]:
-                open_many(page)
-            page.locator(app.chart).first.wait_for(timeout=120_000)
-            page.wait_for_timeout(3_000)
-            if app is not MANY[0]:
-                sliders = page if "Dash" in app.name else page.get_by_test_id("stSidebar")
-                sliders.get_by_role("slider").first.focus()
-            pages[app.name] = page
-        times: dict[str, list[list[float]]] = {app.name: [] for app in MANY}
-        hold(pages[MANY[0].name])
-        for number in range(rounds + 3):
-            for app in MANY:
-                page = pages[app.name]
-                page.wait_for_timeout(400)
-                taken = pull(page, app, number) if app is MANY[0] else step(page, app, number)
-                if number >= 3:
-                    times[app.name].append(taken)
-        pages[MANY[0].name].mouse.up()
-    print(f"data: {many_lists.QUERIES} queries × {many_lists.LENGTH} candidates; {rounds} steps each, interleaved")
-    for name, taken in times.items():
-        show(f"marker  {name}", taken, times[MANY[0].name], taken)
-    print("the last column of a row is Tune's time over that row's; goal: <= 0.25 of Dash, painted")
 
-
-def open_many(page) -> None:
-    """The large eval set, with every chunk of every list looked at."""
-    page.get_by_role("combobox", name=re.compile("Eval set")).click()
-    page.get_by_role("option", name="Many lists").click()
-    page.get_by_role("status").filter(has_text=f"macro over {many_lists.QUERIES - 1} dev").wait_for(timeout=120_000)
-    page.get_by_label("Max results").fill(str(many_lists.MOST))
-    page.get_by_label("Max results").press("Enter")
-    page.wait_for_timeout(5_000)
-
-
-def hold(page) -> None:
-    """Take the marker."""
-    page.locator(".plane .area").scroll_into_view_if_needed()
-    page.mouse.move(*pixel(page, 0))
-    page.mouse.down()
-
-
-def pull(page, app: App, number: int) -> list[float]:
-    """One pointer move of the held marker."""
-    x, y = pixel(page, number + 1)
-    return drag(page, app, y, x)
-
-
-def pixel(page, number: int) -> tuple[float, float]:
-    """A place on the plane, another for every number."""
-    box = page.locator(".plane .area").bounding_box()
-    share = 0.15 + 0.06 * (number % 11)
-    return box["x"] + box["width"] * (0.3 + 0.03 * (number % 7)), box["y"] + box["height"] * (1 - share)
-
-
-def explore(rounds: int) -> None:
-    """Explore's threshold by key, and its drag preview."""
-    with ExitStack() as stack:
-        browser = stack.enter_context(chromium())
-        pages = {}
-        for app in APPS:
-            url, _ = stack.enter_context(served(app))
+        def opened(url: str, sign: str) -> Any:
             page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-            page.goto(url + app.path)
-            page.locator(app.chart).first.wait_for(timeout=60_000)
+            page.goto(url)
+            page.locator(sign).first.wait_for(timeout=180_000)
             page.wait_for_timeout(3_000)
-            sliders = page.get_by_test_id("stSidebar") if "Dash" not in app.name else page
+            return page
+
+        url, _ = stack.enter_context(served(bench, many_lists.write_set))
+        zooms = {
+            zoom: opened(f"{url}{bench.path}&zoom={zoom}", f".bench .{row}")
+            for zoom, row in (("one", "row"), ("all", "question"))
+        }
+        pages = {}
+        for app in peers:
+            url, _ = stack.enter_context(served(app))
+            page = pages[app.name] = opened(url, app.chart)
+            sliders = page if "Dash" in app.name else page.get_by_test_id("stSidebar")
             sliders.get_by_role("slider").first.focus()
-            pages[app.name] = page
-        times: dict[str, list[list[float]]] = {app.name: [] for app in APPS}
-        for number in range(rounds + 3):
-            for app in APPS:
+        times: dict[str, list[list[float]]] = {}
+        for number in range(rounds + WARM):
+            taken = {}
+            for zoom, page in zooms.items():
+                page.wait_for_timeout(400)
+                moved, let_go = drag_and_let_go(page, bench, number)
+                taken |= {f"dragged, zoom {zoom}": moved, f"let go, zoom {zoom}": let_go}
+            for app in peers:
                 pages[app.name].wait_for_timeout(400)
-                taken = step(pages[app.name], app, number)
-                if number >= 3:
-                    times[app.name].append(taken)
-        preview = dragged(pages["winnow"], APPS[0], rounds)
-    report(times, preview, rounds)
+                taken[app.name] = step(pages[app.name], app, number)
+            if number >= WARM:
+                for name, pair in taken.items():
+                    times.setdefault(name, []).append(pair)
+    print(f"data: {many_lists.QUERIES} questions × {many_lists.LENGTH} candidates; {rounds} steps each, interleaved")
+    for name, taken_times in times.items():
+        show(name, taken_times, {app.name: times[app.name] for app in peers})
+    print(GOALS)
 
 
-def report(times: dict[str, list[list[float]]], preview: list[list[float]], rounds: int) -> None:
-    print(
-        f"data: recorded list combat-1, 15 chunks; {rounds} steps each, interleaved; painted = in the page + two frames"
-    )
-    for name, taken in times.items():
-        show(f"server-driven  {name}", taken, times["winnow"], taken)
-    show("drag preview   winnow, of Dash", preview, preview, times["Dash"])
-    print("goals: server-driven <= 0.50 of stock, <= 0.90 of Dash; drag preview <= 0.25 of Dash")
-
-
-def show(name: str, taken: list[list[float]], own: list[list[float]], peer: list[list[float]]) -> None:
-    """Medians of one row, and the product's time over the peer's."""
+def show(name: str, taken: list[list[float]], peers: dict[str, list[list[float]]]) -> None:
+    """Medians of one row, and its painted time over that of each peer."""
     figures = []
     for column, what in enumerate(("in the page", "painted")):
         values = sorted(pair[column] for pair in taken)
-        ratio = statistics.median(a[column] / b[column] for a, b in zip(own, peer, strict=True))
-        figures.append(
-            f"{what} {statistics.median(values):6.1f} ms (p95 {values[int(0.95 * len(values))]:6.1f}), {ratio:.2f}"
-        )
-    print(f"{name:42s} {'  '.join(figures)}")
+        figures.append(f"{what} {statistics.median(values):6.1f} ms (p95 {values[int(0.95 * len(values))]:6.1f})")
+    ratios = [
+        f"{statistics.median(own[1] / other[1] for own, other in zip(taken, times, strict=True)):.2f} of {peer}"
+        for peer, times in peers.items()
+        if peer != name
+    ]
+    print(f"{name:26s} {'  '.join(figures)}   {', '.join(ratios)}")
 
 
 if __name__ == "__main__":

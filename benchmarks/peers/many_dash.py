@@ -1,4 +1,4 @@
-"""The peer of Tune's marker in Dash, updated while the slider is dragged. Usage: many_dash.py PORT"""
+"""The peer of the Bench in Dash: a slider, two charts, updated while it is dragged. Usage: many_dash.py PORT"""
 
 import sys
 from pathlib import Path

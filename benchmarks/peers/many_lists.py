@@ -1,4 +1,4 @@
-"""The data of the comparison of Tune's marker: 500 queries × 200 candidates, as an eval set and as a Plotly figure."""
+"""The data of a dragged threshold: 500 queries × 200 candidates, as an eval set and as a Plotly figure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REFERENCE = scores(0.1)
 
 
 def figure(gap_threshold: float) -> go.Figure:
-    """The curve over thresholds with its marker, and the change of every query, sorted: as Tune shows them."""
+    """The curve over thresholds with its marker, and the change of every query, sorted: as the Bench has them."""
     change = np.sort(scores(gap_threshold) - REFERENCE)
     drawn = make_subplots(1, 2)
     drawn.add_scatter(x=[x for x, _ in CURVE], y=[y for _, y in CURVE], mode="lines", row=1, col=1)

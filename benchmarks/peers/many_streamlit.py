@@ -1,4 +1,4 @@
-"""The peer of Tune's marker: what a person writes with stock Streamlit and Plotly for the same charts and slider."""
+"""The peer of the Bench: what a person writes with stock Streamlit and Plotly for the same figures and slider."""
 
 import sys
 from pathlib import Path

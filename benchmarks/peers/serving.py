@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).resolve().parent
@@ -64,15 +66,16 @@ APPS = (
 )
 
 
+CUT = '[{"AdaptiveGap":{"gap_threshold":0.1,"distance_offset":0.3,"min_results":2,"max_results":200}}]'
 MANY = (
     App(
-        "winnow Tune",
+        "Bench",
         [*STREAMLIT, str(ROOT / "app.py"), *QUIET, "--server.port"],
-        "/tune",
+        f"/?set=many&pipelines={quote(json.dumps(['fixed-15', CUT]))}",
         "/_stcore/health",
-        ".plane .marker",
-        ".plane .marker",
-        "aria-valuenow",
+        ".bench .stage",
+        ".bench",
+        "data-version",
     ),
     App(
         "stock Streamlit + Plotly",
@@ -91,7 +94,7 @@ MANY = (
         ".annotation-text",
     ),
 )
-"""The comparison of Tune's marker on 500 queries × 200 candidates."""
+"""The comparison of a dragged threshold on 500 questions × 200 candidates."""
 
 
 def free_port() -> int:

@@ -259,7 +259,7 @@ def pack(payload: Payload) -> bytes:
     return b"".join((struct.pack("<I", len(header)), header, *arrays))
 
 
-MOST_CELLS = 100_000
+MOST_CELLS = 20_000
 """More questions × positions than this travel for the knob in the hand alone; the browser asks when one is grabbed."""
 
 

@@ -30,8 +30,8 @@ from rag_core.tune.objectives import OBJECTIVES, Row
 
 KIND = "bench.search"
 WORDS = {
-    "SetF": "F₁", "SetP": "Precision", "SetR": "Recall", "kept_mean": "fewer chunks", "kept_tokens": "fewer tokens",
-    "latency_ms": "less time", "cost": "less cost of model calls",
+    "SetF": "F₁", "SetP": "Precision", "SetR": "Recall", "kept_mean": "chunks kept", "kept_tokens": "tokens kept",
+    "latency_ms": "latency, ms", "cost": "cost of model calls",
 }  # fmt: skip
 SAMPLERS = {"tpe": "TPE", "random": "random", "grid": "whole grid", "nsga2": "NSGA-II"}
 MOST_TRIALS, MOST_POINTS = 5000, 2000
@@ -204,7 +204,8 @@ def _draw(session: Session, sought: Sought) -> None:
     sign = -1 if OBJECTIVES[found.objectives[0]] == "maximize" else 1
     rows = [found.baseline, *sorted(found.front, key=lambda row: sign * row.values[found.objectives[0]])]
     settings = list(dict.fromkeys(name for row in rows[1:] for name in row.settings))
-    columns: dict[str, Sequence[Any]] = {"row": [row.name for row in rows]}
+    names = [f"best fixed k = {rows[0].settings['k']}", *(row.name for row in rows[1:])]
+    columns: dict[str, Sequence[Any]] = {"row": names}
     columns |= {WORDS[name]: [row.values[name] for row in rows] for name in found.objectives}
     columns |= {name: [_shown(row.settings.get(name)) for row in rows] for name in settings}
     config = {WORDS[name]: st.column_config.NumberColumn(format="%.4g") for name in found.objectives}
@@ -213,7 +214,7 @@ def _draw(session: Session, sought: Sought) -> None:
     if len(rows) == 1:
         st.markdown("No trial keeps the recall that is asked: ask for less, or try more.")
         return
-    by_name = {row.name: row for row in rows}
+    by_name = dict(zip(names, rows, strict=True))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             "Row", list(by_name), index=1, key="bench.search.row", width=260,
@@ -225,7 +226,7 @@ def _draw(session: Session, sought: Sought) -> None:
         )  # fmt: skip
     first = found.objectives[0]
     if first.startswith("Set") and rows[1].values[first] <= found.baseline.values[first] + 1e-9:
-        st.markdown(f"By {WORDS[first]} nothing tried beats {found.baseline.name} on these questions.")
+        st.markdown(f"By {WORDS[first]} nothing tried beats the {names[0]} on these questions.")
 
 
 def _values(row: Row) -> str:
@@ -245,7 +246,7 @@ def _figure(sought: Sought) -> Any:
     groups = (
         (rest, "tried", GREY, "circle", 6),
         (found.front, "no other beats it", BLUE, "circle", 9),
-        ((found.baseline,), found.baseline.name, ORANGE, "square", 13),
+        ((found.baseline,), "best fixed k", ORANGE, "square", 13),
     )
     drawn = go.Figure()
     for rows, name, shade, symbol, size in groups:

@@ -103,7 +103,10 @@ def steps_of(sight: Sight, grabbed: tuple[int, str] | None = None) -> Steps:
     session, pipeline = sight.session, sight.pipelines["A"]
     ready = session.ready(pipeline)
     every = session.captures(pipeline, sight.dev) if sight.dev else None
-    alone = session.captures(pipeline, [sight.case]) if sight.case is not None else None
+    query = None if sight.case is None else sight.case.query.id
+    among = query if any(case.query.id == query for case in sight.dev) else None
+    # an example, a held-out question or one of a person's own: no figure over dev holds it
+    alone = session.captures(pipeline, [sight.case]) if sight.case is not None and among is None else None
     whole = every or alone
     assert whole is not None
     # a refill behind a filter, or a hop, asks the source anew: no captured list says what it would bring
@@ -113,11 +116,9 @@ def steps_of(sight: Sight, grabbed: tuple[int, str] | None = None) -> Steps:
         function = None
         if known and (not knob.dear or grabbed == (knob.stage, knob.setting)):
             try:
-                function = step_function(whole, ready, knob.stage, knob.setting, knob.positions)
-                if alone is not None and sight.case is not None:
-                    one = step_function(
-                        alone, ready, knob.stage, knob.setting, knob.positions, question=sight.case.query.id
-                    )
+                function = step_function(whole, ready, knob.stage, knob.setting, knob.positions, question=among)
+                if alone is not None:
+                    one = step_function(alone, ready, knob.stage, knob.setting, knob.positions, question=query)
                     function = replace(function, rows=one.rows, kept=one.kept, one=one.one)
             except InputError:
                 continue
@@ -487,7 +488,8 @@ def _curve_of_cut(
         lines.append(
             wire.CutLine(place, "distance_offset", "score", "offset", base=first, decides=made.gap_index is None)
         )
-    kept = [hit for hit in judged if hit.key in {one.key for one in after.hits}]
+    left = {one.key for one in after.hits}
+    kept = [hit for hit in judged if hit.key in left]
     cut_after = at.get(kept[-1].chunk.id) if kept and len(kept) < len(judged) else None
     word = ""
     if cut_after is not None:

@@ -44,6 +44,11 @@ class Captured:
     read_at: Whole | None = None  # (q, k) where each hit stood in front of a refill's rules, far behind the end
 
     @cached_property
+    def scales(self) -> dict[object, Floats]:
+        """Values of thresholds between which something changes, by what they depend on: kept by steps.py."""
+        return {}
+
+    @cached_property
     def lists(self) -> Lists:
         """The lists as the adaptive cut sees them."""
         return lists_of(self.starts, self.cases, self.min_grade)
@@ -125,7 +130,7 @@ class Captured:
         first = {start.metric: start for start in reversed(self.starts)}
         return tuple(replace(start, hits=()) for start in self.starts if first[start.metric] is start)
 
-    def refuse(self, cut: AdaptiveGap) -> None:
+    def refuse(self, cut: Stage) -> None:
         """Raise what the plain stage raises on these lists: hits without a distance, defaults for another metric."""
         for start in (*self.metrics, *self.bare):
             _named(cut, start)

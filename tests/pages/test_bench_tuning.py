@@ -161,7 +161,7 @@ def test_a_search_is_a_job_on_dev_and_its_winner_becomes_a(bench, workspace, wor
     app = search(bench("Search every knob"), 12)
     assert "12 finished trials" in words(app)
     rows = table(app, "row", "F₁")
-    assert rows["row"][0].startswith("fixed k ")
+    assert rows["row"][0].startswith("best fixed k")
     assert not looks(open_project("made", workspace))
     assert not (workspace / "held-out-looks.jsonl").exists()
     press(app, "bench.search.take")

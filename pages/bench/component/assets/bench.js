@@ -87,6 +87,7 @@ function receive(state, header) {
   for (const part of Object.values(state.parts)) part.receive?.(header);
   fit(state);
   paint(state);
+  state.host.dataset.version = header.version;
 }
 
 /** The knob that a chart shows before one was touched: the first dashed line's, else the last stage's first. */
