@@ -232,7 +232,7 @@ def reset(
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """Take away what was done to a shipped project: pipelines, split, looks; with --labels the labels given here.
+    """Take away what was done to a shipped project, but for its looks; with --labels the labels given here too.
 
     Example: winnow project reset demo --labels
     """

@@ -12,9 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rag_core.project.project import Project
-
-FILE = "looks.jsonl"
+from rag_core.project.project import LEDGER_FILE, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Look:
 
 def looks(project: Project) -> list[Look]:
     """All looks at this project's held-out questions, oldest first; a line cut short by a crash is passed over."""
-    path = project.state / FILE
+    path = project.state / LEDGER_FILE
     if not path.is_file():
         return []
     rows = []
@@ -55,7 +53,7 @@ def look(project: Project, seen: Look) -> int:
     before = looks(project)
     if seen.key not in {one.key for one in before}:
         stamped = asdict(seen) | {"at": seen.at or datetime.now(UTC).isoformat(timespec="seconds")}
-        _append(project.state / FILE, json.dumps(stamped, ensure_ascii=False) + "\n")
+        _append(project.state / LEDGER_FILE, json.dumps(stamped, ensure_ascii=False) + "\n")
     return len({one.key for one in looks(project) if one.split == seen.split})
 
 

@@ -33,6 +33,7 @@ FILE = "project.yaml"
 FORMAT = 1
 OVERLAYS = "projects"
 SIDES_FILE = "split.json"
+LEDGER_FILE = "looks.jsonl"
 ALIASES = {"demo": "rulebook"}
 COLLECTION, LISTS, CALLABLE, NOTHING = "collection", "lists", "callable", "none"
 KINDS = (COLLECTION, LISTS, CALLABLE, NOTHING)
@@ -321,12 +322,19 @@ def add_questions(project: Project, questions: Iterable[Query]) -> int:
 
 
 def reset_overlay(project: Project) -> bool:
-    """Take away what people did to a shipped project, its labels apart (those are events: see LabelStore.undo_all)."""
+    """Take away what people did to a shipped project; whether there was anything.
+
+    What stays: its labels (events: LabelStore.undo_all takes them back) and the ledger of held-out looks, since
+    who has looked has looked.
+    """
     if not project.shipped:
         raise InputError(
             f"project {project.name} is your own, expected a shipped one: only those go back to a beginning"
         )
-    if not project.state.is_dir():
-        return False
-    shutil.rmtree(project.state)
-    return True
+    done = [path for path in project.state.iterdir() if path.name != LEDGER_FILE] if project.state.is_dir() else []
+    for path in done:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return bool(done)

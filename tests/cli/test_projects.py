@@ -173,3 +173,13 @@ def test_rules_and_labels_of_a_project(place, said):
     exported = said("labels", "export", "--project", "combat", "--out", place / "out.jsonl")
     assert (exported["eval_set"], exported["labels"]) == ("combat", 1)
     assert "--project" in said("labels", "agreement", code=2)
+
+
+def test_a_reset_forgets_pipelines_and_no_look(said):
+    said("judge", "fixed-15", "query-must", "--project", "recorded-combat")
+    seen = said("held-out", "show", "recorded-combat")["looks"]
+    said("held-out", "reset", "recorded-combat")
+    assert said("project", "reset", "recorded-combat")["reset"] is True
+    again = said("held-out", "show", "recorded-combat")["looks"]
+    assert seen
+    assert [(one["pipeline"], one["at"]) for one in again] == [(one["pipeline"], one["at"]) for one in seen]
