@@ -75,6 +75,8 @@ MAY = {
         "journal",
         "tune",
         "corpus",
+        "judged",
+        "llm",
     },
     "resources": BASE | {"stage", "spec", "entities", "llm"},
 }

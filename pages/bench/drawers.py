@@ -10,7 +10,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages import state
-from pages.bench import entities, sight, tuning
+from pages.bench import entities, judge, sight, trials, tuning
 from pages.bench.sight import Listed
 from pages.components import inert_text, say
 from pages.components.inert_text import Block, Run, marked
@@ -149,10 +149,12 @@ def _rules(entry: Listed, session: Session) -> None:
 DRAWERS: Mapping[str, Sequence[Callable[[Listed, Session], None]]] = {
     "rules": (_rules,),
     "entities": (entities.drawer,),
+    "judge": (judge.drawer,),
 }
 """Drawer → what it shows below the form."""
 SECTIONS: Mapping[str, tuple[str, Callable[[Listed, Session], None]]] = {
-    "entities": ("Structure, aliases and labels", entities.section)
+    "entities": ("Structure, aliases and labels", entities.section),
+    "judge": ("Judges on trial", trials.section),
 }
 """Drawer → its switch and what that opens below the Bench."""
 

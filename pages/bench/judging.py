@@ -9,6 +9,8 @@ import streamlit as st
 from pages import state
 from pages.components import say, who
 from rag_core.errors import WinnowError
+from rag_core.llm import SimulatedJudge
+from rag_core.project.asking import judged_places
 from rag_core.project.deeds import JUDGE_HELD_OUT
 from rag_core.project.ledger import looks
 from rag_core.project.session import Session
@@ -31,12 +33,17 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     verdict: Verdict | None = st.session_state.get(KEY)
     of = (fingerprint(a), fingerprint(b), session.project.name)
     current = verdict is not None and st.session_state.get(f"{KEY}.of") == of
+    answering = session.judge
+    simulated = False
+    if isinstance(answering, SimulatedJudge) and any(map(judged_places, (a, b))):
+        simulated = True
+        looked = f"{answering.origin}: no verdict"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.judge"):
         st.button(
             f"Judge on {held_out:,} held-out {'question' if held_out == 1 else 'questions'}",
             icon=":material/gavel:",
             type="secondary" if current else "primary",
-            disabled=not held_out,
+            disabled=simulated or not held_out,
             help="Estimate, interval and a word, on questions nothing was chosen on. Every look is written down.",
             on_click=_judge,
             args=(session, a, b),

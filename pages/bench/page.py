@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages import rail, state
-from pages.bench import component, drawers, figures, judging, paying, plane, reading, searching, sight
+from pages.bench import component, drawers, figures, judge, judging, paying, plane, reading, searching, sight
 from pages.bench.component import Event
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
@@ -50,7 +50,7 @@ def draw() -> None:
     if state.follow_older_link():
         st.rerun()
     try:
-        session = state.session()
+        session = judge.session()
     except WinnowError:
         return  # the rail has said why
     try:
@@ -213,7 +213,7 @@ def bench() -> None:
     """Compute what is in sight and draw it; a change of the page around it asks for a whole run."""
     if st.session_state.pop(WHOLE, False):
         st.rerun()
-    session, now = state.session(), state.current()
+    session, now = judge.session(), state.current()
     place = st.empty()
     with session.steady():
         try:
@@ -270,7 +270,7 @@ def _happened() -> None:
     """Take in what the browser sent, in order; the fragment runs after."""
     acks = st.session_state.get(ACKS, {})
     events = component.read_events(KEY, acks)
-    session = state.session()
+    session = judge.session()
     for event in events:
         try:
             ACTIONS[event.kind](session, event)

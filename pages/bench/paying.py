@@ -13,6 +13,7 @@ from pages.bench.sight import Listed
 from pages.components import jobs
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.llm import LLMFilter
 from rag_core.project.levers import CUT, JUDGE, LEAST, RULES, SEARCH, Levers, levers
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
@@ -68,11 +69,24 @@ def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put
             label = "Open search" if lever.name == SEARCH else f"Open {KINDS[lever.name].removeprefix('a perfect ')}"
             st.button(label, icon=ICONS[lever.name], type="tertiary", key=f"lever.{lever.name}", on_click=_open,
                       args=(place,))  # fmt: skip
+        elif lever.name == JUDGE:
+            st.button("Try a judge", icon=ICONS[JUDGE], type="tertiary", key="lever.judge", on_click=_add_judge,
+                      args=(list(stages), put))  # fmt: skip
     if found.questions:  # a list without a cut keeps too much even where no cut beats the best fixed k
         st.button("Find the best cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_best_cut,
                   args=(session, list(stages), put), disabled=jobs.running(),
                   help="Of every cut there is and every fixed k, on the dev questions; it is shown before it is taken.",
                   )  # fmt: skip
+
+
+def _add_judge(stages: list[Listed], put: Put) -> None:
+    """An LLM filter at the end of A, its drawer open: it says who answers, and what that would take."""
+    try:
+        put([*stages, Listed(LLMFilter())])
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
+        return
+    _open(len(stages))
 
 
 def _best_cut(session: Session, stages: list[Listed], put: Put) -> None:

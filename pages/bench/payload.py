@@ -90,6 +90,7 @@ class Stage:
     meaning: str = ""
     did: str = ""  # what it did, for the question or in the mean: "−6"
     note: str = ""  # its settings in a few words: "hybrid, 200 candidates"
+    simulated: bool = False  # whether a simulated judge stands in for a model: drawn hatched
     on: bool = True
     switchable: bool = True
     up: bool = True

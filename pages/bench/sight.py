@@ -16,6 +16,7 @@ from pages.bench import payload as wire
 from rag_core.compare.attribution import waterfall
 from rag_core.errors import InputError
 from rag_core.filters.cut import Cut
+from rag_core.llm import RecordedJudge, SimulatedJudge
 from rag_core.measure.experiment import Outcome
 from rag_core.measure.tally import labels_of
 from rag_core.project.session import Figures, Session, must_search
@@ -27,6 +28,7 @@ from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function
 from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
 
 LOSSES, ONE = "losses", "one"
+JUDGED = "judge"  # the drawer of a stage that asks a model about chunks
 SHOWN = 40
 """Rows of a list that are drawn at least; of a deeper one what is kept, relevant or cut is drawn too."""
 MOST_ROWS = 120
@@ -219,6 +221,7 @@ def _stages(
                 meaning=stage.meaning,
                 did=did,
                 note=_note(stage, sight.session),
+                simulated=stage.drawer == JUDGED and isinstance(sight.session.judge, SimulatedJudge),
                 on=entry.on,
                 switchable=stage.kind != "source",
                 up=not front and index > 0 and listed[index - 1].stage.kind not in ("source", "rewrite"),
@@ -235,6 +238,9 @@ def _note(stage: Stage, session: Session) -> str:
     """The settings that matter first and are no numbers to be dragged; of rules, that there are none."""
     if stage.drawer == "rules" and all(chunk.query_must is None for chunk in session.source.chunks):
         return "no chunk carries a rule"
+    judge = session.judge
+    if stage.drawer == JUDGED and isinstance(judge, SimulatedJudge | RecordedJudge):
+        return judge.origin if isinstance(judge, SimulatedJudge) else judge.name
     settings = stage.settings()
     words = [
         f"{settings[one.name]}"
@@ -293,7 +299,7 @@ def _line_of_all(sight: Sight) -> wire.Line:
         better, worse, same = wire.count_changes(a.f[:, None], b.f)[:, 0].tolist()
         counts = (better, worse, same)
     kind = "dev question" if len(sight.dev) == 1 else "dev questions"
-    note = "" if a.scored else "no label yet: nothing is scored"
+    note = _left_alone(sight) if a.scored else "no label yet: nothing is scored"
     return wire.Line(
         f"ALL {len(sight.dev):,} {kind}",
         len(sight.dev),
@@ -303,6 +309,16 @@ def _line_of_all(sight: Sight) -> wire.Line:
         counts,
         note,
     )
+
+
+def _left_alone(sight: Sight) -> str:
+    """On how many dev questions A's model decided nothing, so that their nearest chunks stay; '' where it asks none."""
+    pipeline = sight.pipelines["A"]
+    if not any(stage.drawer == JUDGED for stage in pipeline.stages):
+        return ""
+    (tally,) = sight.session.measure([pipeline], list(sight.dev))
+    alone = tally.summary.queries_fallback
+    return f"no decision on {alone:,} of {len(sight.dev):,}" if alone else ""
 
 
 def _line_of_one(sight: Sight) -> wire.Line | None:

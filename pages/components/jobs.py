@@ -43,6 +43,7 @@ class Job:
     first: str = FIRST
     done: int = 0
     total: int = 0
+    note: str = ""  # what else is known of how far it is: spend, failures
     report: Any = None
     problem: str = ""
     stopped: str = ""
@@ -51,10 +52,14 @@ class Job:
     over: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
 
+    def reached(self, done: int, total: int, note: str = "") -> None:
+        """Take note of how far the work is."""
+        self.counting_since = self.counting_since or perf_counter()
+        self.done, self.total, self.note = done, total, note
+
     def progress(self, done: int, total: int) -> None:
         """Take note of how far the work is; raises Cancelled where a person wants it stopped."""
-        self.counting_since = self.counting_since or perf_counter()
-        self.done, self.total = done, total
+        self.reached(done, total)
         if self.stop.is_set() and done < total:
             raise Cancelled(f"stopped after {done:,} of {total:,} {self.unit}; do it again, it resumes")
 
@@ -153,4 +158,5 @@ def _how_far(job: Job) -> str:
         return job.first
     rate = job.done / max(perf_counter() - job.counting_since, 0.5)
     left = (job.total - job.done) / rate if rate else 0
-    return f"{job.verb} {job.done:,} of {job.total:,} {job.unit} · {rate:,.0f} a second · {left:,.0f} s left"
+    note = f" · {job.note}" if job.note else ""
+    return f"{job.verb} {job.done:,} of {job.total:,} {job.unit} · {rate:,.0f} a second · {left:,.0f} s left{note}"

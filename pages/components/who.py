@@ -75,8 +75,11 @@ def check(kind: Kind, about: str = "") -> None:
 
 
 def check_models(pipelines: Iterable[Stage]) -> None:
-    """Nothing, or the InputError where running these may ask the environment's model, which this person may not."""
-    paid = model_settings() is not None and any(needs_of(one) & {"judge", "hop_judge"} for one in pipelines)
+    """Nothing, or the InputError where running these may ask the environment's model, which this person may not.
+
+    Hops ask as they run; the judge of an LLM filter is asked by a button of its own (pages/bench/judge.py).
+    """
+    paid = model_settings() is not None and any("hop_judge" in needs_of(one) for one in pipelines)
     if paid and (refused := refusal(ASK_MODEL)):
         raise InputError(refused)
 

@@ -38,6 +38,7 @@ def take_along(
             key=f"take.{key}",
             height=min(38 + 35 * max(rows, 1), TALL),
             column_config=glossary.explained(columns, config),
+            placeholder="–",
             alt=alt or f"{name}: {rows} rows with {', '.join(columns)}",
         )
         st.download_button("CSV", lambda: to_csv(columns), f"{key}.csv", "text/csv", icon=":material/download:",

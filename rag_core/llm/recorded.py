@@ -72,6 +72,11 @@ class AnswerStore:
         """How many answers are stored."""
         return int(self._run("SELECT count(*) FROM answer")[0][0])
 
+    def state(self) -> str:
+        """What changes when an answer is stored or forgotten; a look at the file, since pages ask at every run."""
+        files = [self.path, self.path.with_name(f"{self.path.name}-wal")]
+        return " ".join(f"{one.stat().st_mtime_ns} {one.stat().st_size}" for one in files if one.is_file())
+
     def clear(self) -> int:
         """Forget all answers; how many there were."""
         before = self.count()

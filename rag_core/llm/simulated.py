@@ -22,6 +22,7 @@ Labels = Mapping[str, Mapping[str, int]]
 """Query id → chunk id → grade."""
 
 DEPTHS = (0, 1, 3, 5)
+NEEDS = "label some of its chunks, or choose an endpoint"
 
 
 class Simulated(ABC):
@@ -65,6 +66,11 @@ class SimulatedJudge(Simulated):
         """Always says that it is simulated."""
         return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
 
+    @property
+    def origin(self) -> str:
+        """What is said wherever it has a part in what is seen."""
+        return f"simulated: drawn from the labels, {self.error_rate:.0%} wrong"
+
     def ask(
         self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
@@ -83,6 +89,8 @@ class SimulatedJudge(Simulated):
         return self._answer(prompt)
 
     def _answer(self, prompt: Prompt) -> Answer:
+        if not self.labels.get(prompt.query.id):
+            return Answer(error=f"the simulated judge answers from labels and this question has none: {NEEDS}")
         decisions = [
             {"id": number, "action": self.action(prompt.query.id, chunk)}
             for number, chunk in enumerate(prompt.chunks, 1)

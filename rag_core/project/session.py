@@ -11,13 +11,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum
 from pathlib import Path
 from statistics import median
 from threading import RLock, local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cachetools import LRUCache
@@ -53,6 +54,9 @@ from rag_core.tune.variants import Captures
 from rag_core.tune.view import Floats
 from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.wording import word_resources
+
+if TYPE_CHECKING:
+    from rag_core.llm import Judge
 
 DEEP = 200
 """How deep a question is searched at least, so that a knob can move without searching again."""
@@ -134,11 +138,21 @@ class Figures:
         return {**means, "kept": float(kept.mean()) if len(kept) else None}
 
 
+@dataclass
+class _Held:
+    """What is open, with the state it is of: shared by a session and those that judge otherwise."""
+
+    opened: tuple[str, Opened] | None = None
+    cases: tuple[str, EvalSet] | None = None
+    split: tuple[tuple[Case, ...], str, Split] | None = None
+    asked: int = 0
+
+
 class Session:
     """One project at work. Cheap to make; safe for several threads, which wait for each other where handles open."""
 
     def __init__(
-        self, project: Project, *, judge: Any = None, approximate: bool = False, min_grade: int | None = None
+        self, project: Project, *, judge: Judge | None = None, approximate: bool = False, min_grade: int | None = None
     ) -> None:
         self.project = project
         self.workspace = project.workspace
@@ -147,12 +161,10 @@ class Session:
         self.approximate = approximate
         self._min_grade = min_grade
         self.cache = ListCache(project.workspace)
-        self.asked = 0  # searches made by this session: what a test counts
+        self._judge_state = ""
         self._lock = RLock()
         self._stands = local()
-        self._opened: tuple[str, Opened] | None = None
-        self._cases: tuple[str, EvalSet] | None = None
-        self._split: tuple[tuple[Case, ...], str, Split] | None = None
+        self._held = _Held()
         self._lists: LRUCache[tuple[str, ...], dict[str, CapturedList]] = LRUCache(6)
         self._joined: LRUCache[tuple[Any, ...], dict[str, Candidates]] = LRUCache(6)
         self._tallies: LRUCache[tuple[Any, ...], PipelineTally] = LRUCache(64)
@@ -160,7 +172,21 @@ class Session:
         self._captures: LRUCache[tuple[Any, ...], Captures] = LRUCache(8)
         self._made: LRUCache[tuple[Any, ...], Any] = LRUCache(64)
 
+    def judged_by(self, judge: Judge | None, state: str) -> Session:
+        """The same project at work with another judge of the LLM filter; handles and lists are shared.
+
+        `state` names who answers and what is stored: another one, and no figure of before counts.
+        """
+        other = copy(self)
+        other.judge, other._judge_state = judge, state
+        return other
+
     # What there is
+
+    @property
+    def asked(self) -> int:
+        """Searches made: what a test counts."""
+        return self._held.asked
 
     @property
     def min_grade(self) -> int:
@@ -188,11 +214,11 @@ class Session:
         """The source as it stands now, opened again only where it changed; a WinnowError says why it cannot be."""
         with self._lock:
             state = self._source_state()
-            if self._opened is None or self._opened[0] != state:
-                if self._opened is not None:
-                    getattr(self._opened[1].index, "close", lambda: None)()
-                self._opened = (state, self._open(state))
-            return self._opened[1]
+            if self._held.opened is None or self._held.opened[0] != state:
+                if self._held.opened is not None:
+                    getattr(self._held.opened[1].index, "close", lambda: None)()
+                self._held.opened = (state, self._open(state))
+            return self._held.opened[1]
 
     @contextmanager
     def steady(self) -> Iterator[None]:
@@ -264,9 +290,9 @@ class Session:
         """The questions with today's labels: those of the set, and over them those given in the workspace."""
         with self._lock:
             state = f"{self._labels_state()} {self._source_state()}"
-            if self._cases is None or self._cases[0] != state:
-                self._cases = (state, self._with_labels())
-            return self._cases[1]
+            if self._held.cases is None or self._held.cases[0] != state:
+                self._held.cases = (state, self._with_labels())
+            return self._held.cases[1]
 
     def _with_labels(self) -> EvalSet:
         own = replace(self.project, name=self.project.name).eval_set  # a fresh value reads the files anew
@@ -322,13 +348,13 @@ class Session:
         """Which questions are dev and which are held out; decided once for each question."""
         cases = self.cases
         with self._lock:
-            if self._split is not None and self._split[0] is cases:  # asked ten times for one change on the Bench
-                return self._split[2]
+            if self._held.split is not None and self._held.split[0] is cases:  # asked ten times for one change on the Bench
+                return self._held.split[2]
             queries = [case.query for case in cases]
             about = repr([(query.id, query.text, query.metadata.get("split")) for query in queries])
-            same = self._split is not None and self._split[1] == about
-            split = self._split[2] if same and self._split is not None else split_of(self.project, queries)
-            self._split = (cases, about, split)
+            same = self._held.split is not None and self._held.split[1] == about
+            split = self._held.split[2] if same and self._held.split is not None else split_of(self.project, queries)
+            self._held.split = (cases, about, split)
             return split
 
     @property
@@ -438,7 +464,7 @@ class Session:
 
     def _state(self) -> tuple[str, ...]:
         structure = self._as_it_stands("structure", self._look_at_structure)
-        return (self._labels_state(), self._source_state(), self.split.fingerprint, structure)
+        return (self._labels_state(), self._source_state(), self.split.fingerprint, structure, self._judge_state)
 
     def _look_at_structure(self) -> str:
         """What changes when the workspace's structure of entities does."""
@@ -513,7 +539,7 @@ class Session:
                         raise Cancelled(
                             f"stopped after {done - 1} of {len(missing)} questions; run it again, it resumes"
                         )
-                    self.asked += 1
+                    self._held.asked += 1
                     searched = ready(Candidates(case.query))
                     if not kept:
                         source = self._learn(searched)
@@ -536,7 +562,7 @@ class Session:
             overlay = self._rule_overlay()
             ruled = tuple(replace(one, query_must=overlay.get(one.id, one.query_must)) for one in new)
             source = Opened(source.index, (*source.chunks, *ruled), source.revision)
-            self._opened = (source.revision, source)
+            self._held.opened = (source.revision, source)
         return source
 
     def ask_again(self) -> None:
@@ -571,9 +597,9 @@ class Session:
     def close(self) -> None:
         """Let go of the source; the next use opens it again."""
         with self._lock:
-            if self._opened is not None:
-                getattr(self._opened[1].index, "close", lambda: None)()
-                self._opened = None
+            if self._held.opened is not None:
+                getattr(self._held.opened[1].index, "close", lambda: None)()
+                self._held.opened = None
 
     def stream(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.measure.significance import Comparison, compare
+from rag_core.project.asking import check_verdict
 from rag_core.project.ledger import Look, look, looks
 from rag_core.project.session import Progress, Session
 from rag_core.spec import fingerprint
@@ -88,6 +89,7 @@ def judge(
     cases = session.held_out
     if not cases:
         raise InputError(f"project {session.project.name} holds no question out, expected some to judge on")
+    check_verdict(session, (a, b), cases)
     first, second = session.measure([a, b], cases, progress)
     pairs = [
         (one.query_id, one.scores.values["SetF"], two.scores.values["SetF"])

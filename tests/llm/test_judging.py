@@ -305,7 +305,12 @@ def decided(judge, chunks=CHUNKS):
 def test_a_simulated_judge_without_error_answers_the_labels():
     assert decided(SimulatedJudge(LABELS), CHUNKS[:4]) == ["DISCARD", "KEEP", "KEEP", "KEEP"]
     assert decided(SimulatedJudge(LABELS, min_grade=2), CHUNKS[:4]) == ["DISCARD", "DISCARD", "KEEP", "KEEP"]
-    assert decided(SimulatedJudge({}), CHUNKS[:2]) == ["DISCARD", "DISCARD"]
+
+
+def test_a_question_without_labels_is_refused_by_a_simulated_judge():
+    (answer,) = ask(SimulatedJudge({}), Ask("", chunks=CHUNKS[:2]))
+    assert answer.text is None
+    assert "label some of its chunks" in answer.error
 
 
 def test_its_depth_is_for_relevant_chunks_with_references():

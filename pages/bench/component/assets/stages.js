@@ -58,6 +58,7 @@ function makeCard(state, stage, index) {
       attribute(button, "aria-label", `${word} ${now.title}`);
     }
     node.classList.toggle("off", !now.on);
+    node.classList.toggle("simulated", now.simulated);
     knobs.forEach((knob, place) => knob.receive(header, now.knobs[place]));
   }
 
