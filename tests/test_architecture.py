@@ -133,7 +133,7 @@ def test_nothing_unpickles():
 
 OLD_PAGES = {
     *(f"components/{name}.py" for name in (
-        "hop_judging", "llm_controls", "reading", "search_controls", "search_view", "trace",
+        "hop_judging", "reading", "search_controls", "search_view", "trace",
         "tuning", "tuning_learned", "tuning_points", "tuning_search", "view",
     )),
     "start.py",

@@ -163,7 +163,7 @@ def drawer(entry: Listed, session: Session) -> None:
         _said(pipeline, place, case, session)
     if settings is not None:
         _ask(pipeline, place, case, session)
-    jobs.show()
+    jobs.show(KIND)
     _ended()
 
 

@@ -87,7 +87,7 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
             help="On the dev questions only. What was tried stays in the study: more trials go on from there.",
         )  # fmt: skip
         st.markdown(f":small[:gray[study {plan.study}]]")
-    jobs.show()
+    jobs.show(KIND)
     with st.expander("As a command; other processes may share the study"):
         st.code(plan.command(), language=None, wrap_lines=True)
     if not jobs.running():

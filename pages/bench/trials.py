@@ -21,12 +21,12 @@ from pages.bench.sight import Listed
 from pages.components import say
 from pages.widgets.take_along import BLUE, GREY, ORANGE, label, take_along
 from rag_core.errors import WinnowError
-from rag_core.evaluate.llm_filter import is_silent
 from rag_core.filters.llm import LLMFilter, variant_names
 from rag_core.judged import asking, comparing, repeating, simulating
 from rag_core.judged.bench import Bench
 from rag_core.judged.depths import Depth, depths
 from rag_core.judged.entrants import Entrant, endpoint_judge, entrants, simulated_judge
+from rag_core.judged.figures import is_silent
 from rag_core.project.asking import bench_of
 from rag_core.project.session import Session
 from rag_core.spec import fingerprint, shipped_names
@@ -38,17 +38,18 @@ NOT_CHEAP = ("query-must-refill", "unfiltered")  # refill reads a store; unfilte
 RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 COST = f"cost, {CURRENCY}"
 THREE = "%.3f"
+REPEATABILITY = "The share of decisions on which all runs agree."
+FLIPS = "Decisions that change where the same candidates stand in reverse order."
+BIAS = "Every candidate stands once in either half: a difference is the order’s doing, not the candidates’."
+FALLBACK = "The share of questions on which a call failed: their nearest chunks stay."
 
 HELP = f"""
 **Agreement, kappa.** How often the decisions match the labels; kappa takes chance out. A chunk without a label counts
 as irrelevant. **False drops** are relevant chunks thrown away, **false keeps** irrelevant ones left in.
 
-**Fallback.** The share of questions on which a call failed: their nearest chunks stay.
+**Fallback.** {FALLBACK}
 
 **rerank off.** The nearest `max_chunks` of the same list, without a judge. **Cost** is of all questions, in {CURRENCY}.
-
-**Repeatability.** The share of decisions on which all runs agree. **Order flips**: decisions that change where the same
-candidates stand in reverse order; *kept early* and *kept late* differ by the order alone.
 """
 
 
@@ -283,15 +284,15 @@ def repeat(bench: Bench, pipeline: Pipeline, place: int, session: Session) -> No
         f"repeat {place} {times} {rival.label} {stored(every)}", pipeline, lambda: _steadiness(bench, rival, every)
     )
     with st.container(horizontal=True):
-        for name, value, note in (
-            ("repeatability", row["repeatability"], f"over {row['runs']} runs"),
-            ("order flips", row["flip_rate"], f"{row['flips']} of {row['checked']}"),
-            ("kept early", row["kept_early"], "in a prompt’s first half"),
-            ("kept late", row["kept_late"], "in its second half"),
-            ("fallback", row["fallback_rate"], "of all lists"),
+        for name, value, note, meaning in (
+            ("repeatability", row["repeatability"], f"over {row['runs']} runs", REPEATABILITY),
+            ("order flips", row["flip_rate"], f"{row['flips']} of {row['checked']}", FLIPS),
+            ("kept early", row["kept_early"], "in a prompt’s first half", BIAS),
+            ("kept late", row["kept_late"], "in its second half", BIAS),
+            ("fallback", row["fallback_rate"], "of all lists", FALLBACK),
         ):
             said = "–" if value is None else f"{value:.0%}"
-            st.metric(name, said, note, delta_color="off", delta_arrow="off", border=True)
+            st.metric(name, said, note, delta_color="off", delta_arrow="off", border=True, help=meaning)
 
 
 def _steadiness(bench: Bench, rival: Entrant, every: list[Entrant]) -> Mapping[str, Any]:

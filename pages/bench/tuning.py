@@ -57,7 +57,7 @@ def show(index: int, stages: Sequence[Listed], session: Session) -> None:
     )
     with st.expander("As a command"):
         st.code(_command(session, pipeline, stage.name, *AIMS[str(aim)]), language=None, wrap_lines=True)
-    jobs.show()
+    jobs.show(KIND)
     job = jobs.current(KIND)
     if job is None or not job.over.is_set():
         return

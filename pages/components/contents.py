@@ -11,7 +11,6 @@ import streamlit as st
 from pages import rail, state
 
 OLDER = {
-    "llm_filter": ("LLM filter", ":material/forum:"),
 }
 FIRST = "bench"
 """The place at the root address."""

@@ -122,9 +122,12 @@ def put_away() -> None:
         _kept().pop("job", None)
 
 
-def show() -> None:
-    """The running job with a bar and a button that stops it; the page is drawn anew when it ends."""
-    if running():
+def show(kind: str = "") -> None:
+    """The running job with a bar and a button that stops it; the page is drawn anew when it ends.
+
+    Where several kinds may be shown on one page each names its own: a bar stands on a page once.
+    """
+    if running() and kind in ("", _kept()["job"].kind):
         _bar()
 
 

@@ -10,7 +10,7 @@ VIEWS = {
     "labels": ("/labels?project=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
     "questions": ("/questions", "[data-testid=stDataFrame]"),
     "history": ("/settings?view=history", ":text('No question is kept yet.'), [data-testid=stDataFrame]"),
-    "llm_filter": ("/llm_filter", ":text('The page needs one capture'), [data-testid=stDataFrame]"),
+    "judge": ('/?project=recorded-combat&pipeline=["LLMFilter"]', ".bench .row"),
     "ship": ("/ship?project=recorded-combat", "[data-testid=stDataFrame]"),
     "settings": ("/settings", "[data-testid=stDataFrame]"),
 }
@@ -37,6 +37,10 @@ def test_axe_finds_nothing_serious(page, app, name, scheme):
     if name == "bench":
         page.locator(".bench .row").first.click()
         page.get_by_text("Metadata", exact=True).wait_for()
+    if name == "judge":
+        page.locator(".bench .stage .drawer").last.click()
+        page.get_by_text("Judges on trial", exact=True).click()
+        page.get_by_text("thrown away").wait_for()
     settle(page)
     found = Axe().run(page).response["violations"]
     told = [

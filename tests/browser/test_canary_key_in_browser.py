@@ -7,6 +7,7 @@ console, what the browser keeps, the server's log, and every file of the workspa
 import json
 import re
 import sqlite3
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -94,21 +95,20 @@ def everything_was_looked_at(seen):
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("faults", [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every")])
-def test_the_llm_filter_page_never_holds_the_key(page, world, faults):
+def test_the_judge_of_the_bench_never_holds_the_key(page, world, faults):
     endpoint, url, workspace = world
     seen = Seen(page)
-    page.goto(f"{url}/llm_filter")
-    choose(page, "Eval set", "Own lists")
-    page.get_by_label("Queries", exact=True).fill("2")
-    page.keyboard.press("Enter")
-    choose(page, "Endpoints", "environment")
+    page.goto(f"{url}/?project=own&pipeline={quote(FILTER)}")
+    page.locator(".bench .stage .drawer").last.click()
+    page.get_by_text("Judges on trial", exact=True).click()
     for _ in during(endpoint, workspace, faults):
-        for view in ("Decisions", "Compare"):
+        for view in ("Decisions", "Prompts and judges"):
             show(page, view)
             seen.look()
-        asking(page, endpoint, page.get_by_role("button", name=re.compile("^Ask 2 questions")))
+        asking(page, endpoint, page.get_by_role("button", name=re.compile("^Make 1 call")).first)
         expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
         seen.look()
+        page.get_by_role("button", name="Test connection").click()
         show(page, "Decisions")
         seen.look()
     assert everything_was_looked_at(seen)
@@ -131,9 +131,3 @@ def show(page, view):
     page.get_by_role("radio", name=view, exact=True).or_(
         page.get_by_role("button", name=view, exact=True)
     ).first.click()
-
-
-def choose(page, label, option):
-    page.get_by_role("combobox", name=re.compile(label)).click()
-    page.get_by_role("option", name=re.compile(option)).click()
-    page.keyboard.press("Escape")

@@ -202,7 +202,9 @@ def bench_tuning(page, world):
 
 
 def entities(page, world):
-    open_place(page, world.link("entities"), "[data-testid=stMetric]")
+    in_drawer(page, world, '["EntityFilter"]', "Structure, aliases and labels")
+    page.locator("[data-testid=stMetric]").first.wait_for()
+    page.get_by_role("button", name=re.compile("Open a file")).click()
     page.locator("input[type=file]").first.set_input_files(world.folder / "structure.json")
     settle(page)
     fill(page, "Query", " ".join(world.texts)[:9000])
@@ -294,13 +296,20 @@ def ship(page, world):
     yield
 
 
-def llm_filter(page, world):
-    open_place(page, world.link("llm_filter"), "[data-testid=stSidebar]")
-    page.get_by_role("combobox", name=re.compile("Eval set")).click()
-    page.get_by_role("option", name=world.texts[0][:12]).first.click()
+def in_drawer(page, world, pipeline, section):
+    """The Bench with the drawer of the pipeline's only stage open, and the section that it opens below."""
+    open_place(page, world.link("", project=RECORDED, pipeline=pipeline), ROW)
+    page.locator(".bench .stage .drawer").last.click()
+    page.get_by_text(section, exact=True).click()
     settle(page)
+
+
+def judge(page, world):
+    in_drawer(page, world, '[{"LLMFilter":{"min_relevance_threshold":-1}}]', "Judges on trial")
     yield
-    for name in ("Decisions", "Repeat", "How good?", "Depth", "Answer"):
+    page.get_by_label("Decides wrongly, %").fill("60")  # so that relevant chunks are thrown away and listed
+    page.keyboard.press("Enter")
+    for name in ("Decisions", "Prompts and judges", "Repeat", "How good?", "References"):
         view(page, name)
         yield
 
@@ -321,13 +330,13 @@ PLACES = {
     "Labels: import and export": label_exchange,
     "Data: families and rules": families,
     "Bench: ceilings, plane, search": bench_tuning,
-    "Entities": entities,
+    "Bench: entities": entities,
     "Data: chunks, numbers, documents": data_chunks,
     "Data: a new project": data_new,
     "Questions": questions,
     "History": history,
     "Ship": ship,
-    "LLM filter": llm_filter,
+    "Bench: a judge": judge,
     "Settings": status,
 }
 

@@ -11,7 +11,6 @@ import time
 import pytest
 
 import tests.small_rules as small_rules
-from pages.components.tuning_set import SET
 from pages.data.families import JOURNAL
 from rag_core.llm import client as client_module
 from rag_core.llm import ladder
@@ -20,7 +19,7 @@ from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_
 EVERY = [*FAULTS, *KEY_SENT_BACK]
 SOME = [fault for fault in EVERY if fault.startswith(("09", "22", "28", "29"))]  # those that hand the key back, and one
 BOTH = [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every", marks=pytest.mark.slow)]
-VIEWS = ("Decisions", "Repeat", "Answer", "Compare")
+VIEWS = ("Decisions", "Repeat", "Prompts and judges")
 
 
 @pytest.fixture
@@ -88,34 +87,31 @@ def forget_answers(workspace):
 
 
 @pytest.mark.parametrize("faults", BOTH)
-def test_the_llm_filter_page_never_shows_the_key(walk, open_app, workspace, faults):
+def test_the_judge_of_the_bench_never_shows_the_key(walk, open_app, workspace, faults):
     folder = workspace / "eval_sets" / "own"
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("version: 1\nname: own\ntitle: Own lists\n")
     (folder / "lists.jsonl").write_text("\n".join(json.dumps(recorded_question(number)) for number in range(2)))
-    app = open_app()
-    app.session_state[SET] = "own"
-    app.switch_page("pages/llm_filter.py").run()
-    app.multiselect(key="llm.rates").set_value([]).run()
-    app.multiselect(key="llm.variants").set_value(["reasons"]).run()
-    app.multiselect(key="llm.endpoints").set_value(["environment"]).run()
+    app = open_app(project="own", pipeline='[{"LLMFilter":{"variant":"reasons","min_relevance_threshold":-1}}]')
+    app.session_state["bench.drawer"] = 0
+    app.run()
+    app.toggle(key="bench.section").set_value(True).run()
     for _ in walk.through(faults):
         forget_answers(workspace)
         walk.look(app.run())
         run_and_look(walk, app)
+        walk.look(app.button(key="judge.test").click().run())
         for view in VIEWS:
-            walk.look(app.segmented_control(key="llm.view").set_value(view).run())
-            if view == "Answer":
-                walk.look(app.button(key="llm.answer").click().run())
+            walk.look(app.segmented_control(key="judge.view").set_value(view).run())
     assert walk.places() == set()
 
 
 def run_and_look(walk, app):
     """Start the run and look at the page, again and again, while it is under way."""
-    app.button(key="llm.variants.run").click().run()
+    app.button(key="judge.ask.run").click().run()
     for _ in range(300):
         walk.look(app.run())
-        if not any(one.key == "llm.cancel" for one in app.button):
+        if not any(one.key == "job.cancel" for one in app.button):
             return
         time.sleep(0.02)
     raise AssertionError("the run did not end")
