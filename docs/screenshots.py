@@ -17,6 +17,7 @@ VIEWS = {
     "bench-cut": ("/bench?project=rulebook&q=combat-strength&a=demo-tuned&b=auto", ".curves .dot"),
     "bench-all": ("/bench?project=rulebook&zoom=all&lens=differences&a=demo-tuned&b=auto", ".lists"),
     "bench-losses": ("/bench?project=rulebook&zoom=all&lens=losses&a=demo-tuned&b=auto", ".lists"),
+    "bench-judge": ('/bench?project=api-docs&pipeline=["LLMFilter"]', ".bench .row"),
     "data": ("/data?project=rulebook", TABLE),
     "data-families": ("/data?project=rulebook&section=Families", "[data-testid=stSelectbox] >> nth=1"),
     "questions": ("/questions?project=rulebook", TABLE),
@@ -49,6 +50,8 @@ def shoot(page: Page, url: str, name: str, path: Path) -> None:
     address, sign = VIEWS[name]
     page.goto(url + address)
     page.locator(sign).first.wait_for(timeout=120_000)
+    if name == "bench-judge":
+        page.locator(".bench .stage .drawer").last.click()
     page.wait_for_function(f"() => !document.querySelector({BUSY!r})", timeout=120_000)
     page.wait_for_timeout(2500)
     page.screenshot(path=path)

@@ -11,6 +11,8 @@ from werkzeug import Response
 
 from pages import state
 from rag_core.llm import ladder
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
 from tests.pages.walking import go, sane
 
@@ -29,14 +31,7 @@ def record(number):
         }
         for at, name in enumerate(NAMES, 1)
     ]  # fmt: skip
-    split = "dev" if number < 4 or number == QUERIES - 1 else "held-out"
-    return {
-        "id": f"q{number}",
-        "query": f"question {number}",
-        "metric": "cosine",
-        "candidates": candidates,
-        "metadata": {"split": split},
-    }
+    return {"id": f"q{number}", "query": f"question {number}", "metric": "cosine", "candidates": candidates}
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +83,13 @@ def bench(lists, open_app):
         return sane(app.run())
 
     return opened
+
+
+@pytest.fixture
+def sides(lists, workspace):
+    """How many questions are dev, and how many are held out: a call each."""
+    session = Session(open_project("own", workspace))
+    return len(session.dev), len(session.held_out)
 
 
 def press(app, key):
@@ -206,25 +208,25 @@ def test_an_endpoint_is_the_default_and_looking_asks_nobody(endpoint, bench, wor
     assert "1 call to make, 0 stored" in words(app)
 
 
-def test_a_run_is_previewed_then_paid_changes_the_figures_and_costs_nothing_again(endpoint, bench, words):
+def test_a_run_is_previewed_then_paid_changes_the_figures_and_costs_nothing_again(endpoint, bench, sides, words):
     app = trial(bench(), "Prompts and judges")
     assert "no question is answered yet" in words(app)
     app.segmented_control(key="judge.scope").set_value("dev").run()
-    assert "5 calls to make, 0 stored" in words(app)
+    assert f"{sides[0]} calls to make, 0 stored" in words(app)
     ask(app)
-    assert len(endpoint.calls) == 5
-    assert "0 calls to make, 5 stored: nothing to pay" in words(app)
+    assert len(endpoint.calls) == sides[0]
+    assert f"0 calls to make, {sides[0]} stored: nothing to pay" in words(app)
     row = frame(app, "SetF").set_index("filter").loc["terse"]
     assert row["SetP"] == 1.0
-    assert row["cost, USD"] == pytest.approx(5 * 0.11)
+    assert row["cost, USD"] == pytest.approx(sides[0] * 0.11)
     assert "1 of 1 call answered" in words(app)
     assert KEY not in words(app)
     again = bench()
-    assert len(endpoint.calls) == 5
+    assert len(endpoint.calls) == sides[0]
     assert "recorded answers of small" in words(again)
 
 
-def test_a_limit_stops_the_run_and_it_goes_on(endpoint, bench, words):
+def test_a_limit_stops_the_run_and_it_goes_on(endpoint, bench, sides, words):
     app = bench()
     app.segmented_control(key="judge.scope").set_value("dev").run()
     app.number_input(key="judge.ask.calls").set_value(2).run()
@@ -233,14 +235,14 @@ def test_a_limit_stops_the_run_and_it_goes_on(endpoint, bench, words):
     assert "the limit of 2 calls is reached" in words(app)
     app.number_input(key="judge.ask.calls").set_value(0).run()
     waited(press(app, "judge.ask.run"))
-    assert len(endpoint.calls) == 5
+    assert len(endpoint.calls) == sides[0]
 
 
-def test_a_verdict_waits_until_the_model_was_asked_about_every_held_out_question(endpoint, bench, words):
+def test_a_verdict_waits_until_the_model_was_asked_about_every_held_out_question(endpoint, bench, sides, words):
     app = bench()
     judge = next(one for one in app.button if one.label.startswith("Judge on"))
     sane(judge.click().run())
-    assert "2 calls about the 2 held-out questions were never made" in words(app)
+    assert f"{sides[1]} calls about the {sides[1]} held-out questions were never made" in words(app)
     ask(app, "held-out")
     judge = next(one for one in app.button if one.label.startswith("Judge on"))
     sane(judge.click().run())

@@ -10,10 +10,12 @@ import pytest
 from rag_core import workbench
 from rag_core.errors import InputError
 from rag_core.index.rules import apply_rules
+from rag_core.llm import SimulatedJudge
 from rag_core.measure.experiment import run_case
 from rag_core.project.project import Source, add_questions, init_project, open_project, project_names, save
 from rag_core.project.rules import apply, undo
 from rag_core.project.session import Session
+from rag_core.project.verdict import judge
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.spec import dump_stages, parse_pipeline, read_pipeline, shipped_names
@@ -238,3 +240,17 @@ def test_another_structure_of_the_workspace_is_another_state(tmp_path, monkeypat
     (session.workspace / "structure.json").write_text('{"entities": {"corpus.jsonl": {"members": ["Zyxwv"]}}}')
     assert session.figures(pipeline, cases).means["kept"] == 0
     assert [one.scores.kept for one in session.reports([pipeline], cases)[0].outcomes] == [0, 0]
+
+
+def test_another_judge_gives_other_figures_without_searching_again(demo):
+    pipeline = parse_pipeline(["Dense", {"LLMFilter": {"min_relevance_threshold": -1}}])
+    labels = {case.query.id: case.grades for case in demo.cases}
+    right = demo.judged_by(SimulatedJudge(labels, 0.0), "right")
+    wrong = demo.judged_by(SimulatedJudge(labels, 1.0), "wrong")
+    best = right.figures(pipeline, demo.dev).means["SetP"]
+    asked = demo.asked
+    assert best > wrong.figures(pipeline, demo.dev).means["SetP"]
+    assert right.figures(pipeline, demo.dev).means["SetP"] == best
+    assert demo.asked == asked
+    with pytest.raises(InputError, match="simulated"):
+        judge(right, pipeline, parse_pipeline(["Dense"]))
