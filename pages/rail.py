@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages import state
-from pages.components import choice, say
+from pages.components import say
 from rag_core.errors import WinnowError
 from rag_core.index.collection import list_collections
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, project_names, title_of_project
@@ -132,7 +132,6 @@ def show(page: str) -> None:
                 )
         if there(SETTINGS):
             st.page_link(SETTINGS.script, label="", icon=SETTINGS.icon, help=SETTINGS.question)
-        _older()
     if why:
         say.problem("This project cannot be opened.", why)
         st.button("Open the demo", on_click=state.change, kwargs={"project": state.DEFAULT_PROJECT})
@@ -159,20 +158,9 @@ def link(name: str, words: str) -> None:
 
 
 def _take() -> None:
-    """Choose a project, or begin a new one; the pages that are still to move into a place follow."""
+    """Choose a project, or begin a new one."""
     name = st.session_state["rail.project"]
     if name == NEW_PROJECT:
         state.begin()
     elif name:
         state.change(project=name)
-        choice.take(choice.EVAL_SET, name)
-        choice.take(choice.COLLECTION, "")
-
-
-def _older() -> None:
-    """The pages that have not moved into a place yet."""
-    from pages.components import contents  # the table of contents imports this module
-
-    with st.popover("More", icon=":material/more_horiz:"):
-        for page in contents.older():
-            st.page_link(page)

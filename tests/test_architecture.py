@@ -131,14 +131,6 @@ def test_nothing_unpickles():
             )
 
 
-OLD_PAGES = {
-    *(f"components/{name}.py" for name in (
-        "hop_judging", "reading", "search_controls", "search_view", "trace",
-        "tuning", "tuning_learned", "tuning_points", "tuning_search", "view",
-    )),
-    "start.py",
-}  # fmt: skip
-"""Pages of the first version that still know stages by name; each leaves this list with its page."""
 REGISTRIES = {"rag_core/spec.py", "rag_core/__init__.py"}
 """Where a name is looked up: the registry of stages, and the package's door."""
 
@@ -149,7 +141,7 @@ def test_no_stage_is_known_by_name_outside_its_class():
     known = []
     for path in files:
         where = path.relative_to(ROOT).as_posix()
-        if where in REGISTRIES or where.removeprefix("pages/") in OLD_PAGES:
+        if where in REGISTRIES:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = node.value if isinstance(node, ast.Constant) else None

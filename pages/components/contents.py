@@ -1,6 +1,4 @@
-"""The table of contents: the five places and settings of the rail, the pages that have not moved into them yet, and
-where the addresses lead that had a page once.
-"""
+"""The table of contents: the places and settings of the rail, and where the addresses lead that had a page once."""
 
 from __future__ import annotations
 
@@ -10,8 +8,6 @@ import streamlit as st
 
 from pages import rail, state
 
-OLDER = {
-}
 FIRST = "bench"
 """The place at the root address."""
 MOVED = {
@@ -43,20 +39,15 @@ SEEN = {
 """Old address → how the Bench is looked at there."""
 
 
-def older() -> list[st.Page]:
-    """The pages that have not moved into a place yet."""
-    return [st.Page(f"pages/{name}.py", title=title, icon=icon) for name, (title, icon) in OLDER.items()]
-
-
 def pages() -> list[st.Page]:
-    """Every page: the places that are there, settings, the older ones, and those that only lead on."""
+    """Every page: the places that are there, settings, and the addresses that only lead on."""
     places = {place.name: place for place in (*rail.PLACES, rail.SETTINGS) if rail.there(place)}
     moved = [
         st.Page(_moved(places[new], old), title=places[new].title, url_path=old)
         for old, new in MOVED.items()
-        if old not in OLDER and new in places
+        if new in places
     ]
-    return [*(place.page(default=place.name == FIRST) for place in places.values()), *older(), *moved]
+    return [*(place.page(default=place.name == FIRST) for place in places.values()), *moved]
 
 
 def _moved(place: rail.Place, old: str) -> Callable[[], None]:

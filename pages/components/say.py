@@ -22,6 +22,11 @@ def problem(sentence: str, detail: str = "", next_step: str = "") -> None:
             st.markdown(next_step)
 
 
+def quiet(text: str) -> None:
+    """A remark in our own words, smaller than the rest; a caption's grey is too faint to read in the light theme."""
+    st.markdown(f":small[{text}]")
+
+
 def remarks(title: str, lines: Sequence[str]) -> None:
     """Warnings of a run, counted in the title, folded away until asked for."""
     with st.expander(f":material/warning: {title}"):

@@ -13,7 +13,6 @@ from typing import Any
 import streamlit as st
 
 from pages.components import glossary, resources, say, who
-from pages.components.tuning_set import quiet
 from rag_core import wording
 from rag_core.compare.compare import Cell, TableRow, table
 from rag_core.compare.rewrites import MEASURES, SEARCHES, measure_rewrites
@@ -114,20 +113,22 @@ def _edit(name: str, one: Listed, draft: str, problem: str) -> None:
         placeholder=PLACEHOLDER[one.kind],
     )
     if draft != one.text and st.session_state[_key(name, one.kind, "base")] != one.text:
-        quiet(":material/warning: The file was changed since you began. Saving keeps your text; the collection’s own "
-              "list as it stands is kept beside it as .before.")  # fmt: skip
+        say.quiet(
+            ":material/warning: The file was changed since you began. Saving keeps your text; the collection’s own "
+            "list as it stands is kept beside it as .before."
+        )
     refused = st.session_state.pop(PROBLEM, "")
     if refused or problem:
         say.problem("This list cannot be saved as it is; your text is kept here.", refused or problem)
     if said := st.session_state.pop(SAID, ""):
-        quiet(f":material/check: {said}")
+        say.quiet(f":material/check: {said}")
     barred = who.refusal(CHANGE_WORDS)
     with st.container(horizontal=True):
         st.button("Save", type="primary", key="data.words.save", disabled=bool(barred),
                   on_click=_save, args=(name, one.kind))  # fmt: skip
         st.button("Discard changes", key="data.words.discard",
                   on_click=_discard, args=(name, one))  # fmt: skip
-    quiet(
+    say.quiet(
         barred
         or "Saving makes it this collection’s own list, which counts before the eval set’s and can be edited by hand."
     )
@@ -188,7 +189,7 @@ def _list(kind: str, text: str, taken: tuple[str, ...]) -> Keywords | Synonyms:
 
 def _synonyms(found: Synonyms | None) -> None:
     if found is None:
-        quiet("The table comes back when the text can be read.")
+        say.quiet("The table comes back when the text can be read.")
         return
     terms = found.terms
     st.dataframe(
@@ -223,7 +224,7 @@ def _try(typed: Typed, unsaved: bool) -> None:
     if not text:
         return
     if typed.keywords is None or typed.synonyms is None:
-        quiet(f"The {' and '.join(typed.problems)} list cannot be read; mend it first.")
+        say.quiet(f"The {' and '.join(typed.problems)} list cannot be read; mend it first.")
         return
     try:
         found = rewritten(text, typed.keywords, typed.synonyms)
@@ -247,7 +248,7 @@ def _effect(session: Session, lists: Mapping[str, Listed], drafts: Mapping[str, 
     """The same search without and with both rewrites over the project's dev questions, as long as both stand so."""
     cases = session.dev or list(session.cases)
     if not any(case.grades for case in cases):
-        quiet("Once questions have labels, what the lists are worth is measured here.")
+        say.quiet("Once questions have labels, what the lists are worth is measured here.")
         return
     st.markdown(f"**Measure on the {len(cases):,} dev questions**: the same search without and with both rewrites")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -261,7 +262,7 @@ def _effect(session: Session, lists: Mapping[str, Listed], drafts: Mapping[str, 
         )
         pressed = st.button("Measure", icon=":material/play_arrow:", key="data.words.measure")
     if any(drafts[kind] != one.text for kind, one in lists.items()):
-        quiet("Measured are the lists as they are saved; what you typed since counts once it is saved.")
+        say.quiet("Measured are the lists as they are saved; what you typed since counts once it is saved.")
     prints = session.fingerprints()
     key = (prints["source"], prints["labels"], search, *(one.text for one in lists.values()))
     if pressed:
@@ -313,8 +314,10 @@ def _figures(rows: list[TableRow]) -> None:
         column_config=glossary.explained(("difference", "wins", "ties", "losses")),
         alt="Per measure: mean as asked and rewritten, paired difference with interval, wins, ties and losses",
     )
-    quiet("Neither list is cut, so only ranks differ. Lists that were written with these very questions in view look "
-          "better here than on new ones.")  # fmt: skip
+    say.quiet(
+        "Neither list is cut, so only ranks differ. Lists that were written with these very questions in view look "
+        "better here than on new ones."
+    )
 
 
 def _cell(cell: Cell) -> str:

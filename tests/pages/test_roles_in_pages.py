@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.components import jobs
 from pages.labels.queue.intake import read_batch
 from rag_core.project.deeds import log
 from rag_core.store.database import open_store
@@ -167,6 +168,7 @@ def test_another_persons_work_is_stopped_by_admins(as_person, workspace, email, 
 TAKE = """
 import streamlit as st
 from pages.components import resources, who
+from pages.components import jobs
 from pages.labels.queue.intake import read_batch, take
 from rag_core.project.deeds import LABEL
 from rag_core.store.labels import LabelStore
@@ -213,10 +215,11 @@ who.check_models([parse_pipeline(["Dense", {!r}])])
 @pytest.mark.parametrize(
     ("email", "pipeline", "endpoint", "refused"),
     [
-        ("vera@example.org", "LLMFilter", True, True),
-        ("vera@example.org", "LLMFilter", False, False),
+        ("vera@example.org", "MultiHop", True, True),
+        ("vera@example.org", "MultiHop", False, False),
+        ("vera@example.org", "LLMFilter", True, False),  # its stored answers are read
         ("vera@example.org", "QueryMust", True, False),
-        ("bob@example.org", "LLMFilter", True, False),
+        ("bob@example.org", "MultiHop", True, False),
     ],
 )
 def test_a_link_makes_no_viewer_pay(as_person, monkeypatch, email, pipeline, endpoint, refused):
@@ -226,6 +229,20 @@ def test_a_link_makes_no_viewer_pay(as_person, monkeypatch, email, pipeline, end
     app.user = {"email": email}
     app.run()
     assert ["expected annotator to ask a model" in one.message for one in app.exception] == [True] * refused
+
+
+@pytest.mark.parametrize(("email", "asked"), [("vera@example.org", False), ("bob@example.org", True)])
+def test_asking_a_model_on_the_bench_is_a_deed(as_person, monkeypatch, email, asked):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_MODEL", "small")
+    app = as_person(email)
+    app.query_params.update({"project": "recorded-combat", "pipeline": '["LLMFilter"]'})
+    app.run()
+    app.session_state["bench.drawer"] = 0
+    app.run()
+    app.button(key="judge.ask.run").click().run()
+    assert not app.exception
+    assert (jobs.current("judge") is not None) == asked
 
 
 WRITERS = {
