@@ -50,10 +50,11 @@ def draw() -> None:
     if state.follow_older_link():
         st.rerun()
     try:
-        session = judge.session()
+        state.session()
     except WinnowError:
         return  # the rail has said why
     try:
+        session = judge.session()
         _ = session.split  # questions and labels are read here, so that what is wrong with them is said once
     except WinnowError as error:
         say.problem("The questions and labels of this project cannot be read.", str(error))

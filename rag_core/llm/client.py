@@ -20,7 +20,6 @@ from time import monotonic, perf_counter
 from typing import Any, Generic, TypeVar
 
 import httpx2
-from openai import DefaultAsyncHttpx2Client
 
 from rag_core.errors import EndpointError, WinnowError
 from rag_core.llm import answers, ladder
@@ -115,6 +114,8 @@ def _to(address: str, request: httpx2.Request, headers: dict[str, str], extensio
 def http_client(key: Key, addresses: Addresses) -> Any:
     """The client's HTTP layer with our rules; redirects are answers, not orders."""
     transport = BoundedTransport(key, addresses, MAX_ANSWER_BYTES)
+    from openai import DefaultAsyncHttpx2Client  # 0.43 s, which a page that asks no model does not wait for
+
     return DefaultAsyncHttpx2Client(follow_redirects=False, trust_env=False, transport=transport)
 
 
