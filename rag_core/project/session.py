@@ -348,12 +348,12 @@ class Session:
         """Which questions are dev and which are held out; decided once for each question."""
         cases = self.cases
         with self._lock:
-            if self._held.split is not None and self._held.split[0] is cases:  # asked ten times for one change on the Bench
-                return self._held.split[2]
+            held = self._held.split
+            if held is not None and held[0] is cases:  # asked ten times for one change on the Bench
+                return held[2]
             queries = [case.query for case in cases]
             about = repr([(query.id, query.text, query.metadata.get("split")) for query in queries])
-            same = self._held.split is not None and self._held.split[1] == about
-            split = self._held.split[2] if same and self._held.split is not None else split_of(self.project, queries)
+            split = held[2] if held is not None and held[1] == about else split_of(self.project, queries)
             self._held.split = (cases, about, split)
             return split
 

@@ -67,7 +67,6 @@ def test_a_project_that_is_not_made_after_all_leaves_the_one_before(page, own_ap
     page.get_by_role("option", name="The demo rulebook").click()
     expect(page.get_by_test_id("stMetric").filter(has_text="694")).to_be_visible()
     begin(page, own_app)
-    page.get_by_role("button", name="More").click()
     page.get_by_role("link", name="Label").click()
     expect(page.get_by_role("combobox", name="Project")).to_have_value("The demo rulebook")
 
