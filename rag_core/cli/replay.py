@@ -70,6 +70,9 @@ def replay(
     queries: Path | None = typer.Option(None, help="Of a TREC run: its questions, JSONL or `id TAB text`."),
     corpus: Path | None = typer.Option(None, help="Of a TREC run: the documents its ids name."),
     qrels: Path | None = typer.Option(None, help="Labels beside the lists: TREC qrels or BEIR tsv."),
+    trec_ties: bool = typer.Option(
+        False, "--trec-ties", help="Of a TREC run: equal scores by document id, last first, as trec_eval orders them."
+    ),
     rules: Path | None = typer.Option(None, help="query_must templates by title pattern, YAML."),
     min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
@@ -88,35 +91,47 @@ def replay(
     from rag_core.compare.snapshot import About
     from rag_core.measure.experiment import run_all
     from rag_core.measure.report import comparison_json
-    from rag_core.sources.trec_run import read_lists
+    from rag_core.sources.trec_run import is_run, read_lists, read_qrels, unanswered
 
     lists: dict[str, list[Any]] = {}
+    notices: list[str] = []
+    unasked: dict[str, Any] = {}  # labelled questions that a run has no line for
     for file in files:
-        cases = read_lists(file, queries, corpus)
+        cases = read_lists(file, queries, corpus, "trec" if trec_ties else "rank")
         if rules is not None:
             from rag_core.records import with_rules
             from rag_core.rules.templates import read_families
 
             cases = with_rules(cases, read_families(rules))
         if qrels is not None:
-            from rag_core.eval_sets.reading import read_qrels
             from rag_core.measure.experiment import with_labels
 
-            cases = with_labels(cases, read_qrels(qrels))
+            chunks = {hit.chunk.id for case in cases if case.candidates for hit in case.candidates.hits}
+            labels = read_qrels(qrels, {case.query.id for case in cases}, chunks)
+            cases = with_labels(cases, labels)
+            cases = with_labels(cases, labels)
+            missing = {case.query.id: case for case in unanswered(labels, cases, queries)}
+            unasked |= missing if is_run(file) else {}
+            if missing and len(files) == 1:
+                counted = "count 0" if is_run(file) else "are left out: recorded lists bring their questions"
+                ids = ", ".join(list(missing)[:10]) + (" …" if len(missing) > 10 else "")
+                notices.append(f"{file.name} lacks {len(missing)} labelled questions, which {counted}: {ids}")
         label = file.stem if file.stem not in lists else str(file)
         if label in lists:
             raise InputError(f"{file} is named twice, expected each file once")
         lists[label] = cases
+    listed = {case.query.id for cases in lists.values() for case in cases}
+    lacking = [case for query_id, case in unasked.items() if query_id not in listed]
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
-    notices: list[str] = []
     if len(files) == 1:
-        cases = chosen(cases, name, first)
+        cases = chosen(cases + lacking, name, first)
         reports = run_all(cases, pipelines, min_grade, measures_of(measure))
         facts = lists_stand_on(cases, pipelines)
     else:
         if keeping.wanted:
             raise InputError("got several files and --save-run or --run-out, expected one system in a run")
-        reports, notices, facts = _systems(lists, pipelines, name, first, min_grade, measures_of(measure))
+        reports, told, facts = _systems(lists, lacking, pipelines, name, first, min_grade, measures_of(measure))
+        notices += told
     if debug:
         show_traces(reports)
     keeping.keep(reports, About(keeping.run_name, eval_set_of(files[0]), seed), workspace)
@@ -125,6 +140,7 @@ def replay(
 
 def _systems(
     lists: dict[str, list[Any]],
+    lacking: list[Any],
     pipelines: list[Any],
     names: list[str] | None,
     first: int | None,
@@ -136,7 +152,7 @@ def _systems(
     from rag_core.compare.systems import joined
     from rag_core.measure.experiment import run
 
-    systems, told = joined(lists)
+    systems, told = joined(lists, lacking)
     reports = []
     for system in systems:
         cases = chosen(list(system.cases), names, first)

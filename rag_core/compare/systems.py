@@ -25,17 +25,18 @@ class System:
     missing: tuple[str, ...]
 
 
-def joined(lists: Mapping[str, Sequence[Case]]) -> tuple[list[System], list[str]]:
+def joined(lists: Mapping[str, Sequence[Case]], unanswered: Sequence[Case] = ()) -> tuple[list[System], list[str]]:
     """The systems over the union of their questions, in the first's order, and what a reader must know.
 
+    `unanswered` are labelled questions that may stand in none of the lists: they count too.
     An InputError where two ask different texts under one id.
     """
-    texts = _questions(lists)
+    texts = _questions({**lists, "the labels": unanswered})
     own = {name: {case.query.id: case for case in cases} for name, cases in lists.items()}
     rows: dict[str, list[Case]] = {name: [] for name in lists}
     conflicts = 0
     for query_id, first in texts.items():
-        asked = [by_id[query_id] for by_id in own.values() if query_id in by_id]
+        asked = [by_id[query_id] for by_id in own.values() if query_id in by_id] or [first]
         pool: dict[str, int] = {}
         for case in asked:
             for key, grade in _judged(case).items():

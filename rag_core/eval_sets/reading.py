@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from rag_core.errors import InputError, RecordError
 from rag_core.files import lines, parse_yaml, read_text
@@ -128,23 +127,6 @@ def read_queries(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> list[Cas
     if stray:
         raise RecordError(f"the labels beside {path} name query {stray[0]!r:.80}, which it does not hold")
     return list(cases.values())
-
-
-def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Labels of a file in BEIR form (tabs, with a header) or TREC form (`qid 0 docid rel`), told apart by their cells.
-
-    Ids in TREC files may hold %-escapes for white space. An InputError where the file is missing or a line is neither.
-    """
-    text = read_text(path)
-    if text.startswith("query-id\t"):
-        return read_qrels_tsv(path)
-    found: dict[str, dict[str, int]] = {}
-    for number, line in lines(text):
-        cells = line.split()
-        if len(cells) != 4 or not cells[3].lstrip("-").isdigit():
-            raise RecordError(f"{path} line {number} is no label, expected `query 0 chunk grade`")
-        found.setdefault(unquote(cells[0]), {})[unquote(cells[2])] = int(cells[3])
-    return found
 
 
 def read_qrels_tsv(path: Path) -> dict[str, dict[str, int]]:

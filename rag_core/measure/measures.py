@@ -84,13 +84,14 @@ def average_precision(judged: JudgedList, k: int | None) -> float:
 def ndcg(judged: JudgedList, k: int | None) -> float:
     """DCG / ideal DCG with the grade as gain and 1 / log2(rank + 1) as discount (Järvelin and Kekäläinen 2002).
 
-    The ideal order is that of every known label, kept or not; min_grade plays no part in gains (as in trec_eval ndcg).
+    The ideal order is that of every known label, kept or not; min_grade plays no part in gains, and a negative grade
+    gains nothing (both as in trec_eval ndcg).
     """
     return share(_dcg(judged.grades[:k]), _dcg(judged.ideal[:k]))
 
 
 def _dcg(grades: Sequence[int]) -> float:
-    return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1) if grade)
+    return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1) if grade > 0)
 
 
 FAMILIES = {

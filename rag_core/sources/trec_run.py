@@ -1,47 +1,55 @@
 """A TREC run (`query Q0 chunk rank score tag`) as recorded lists: texts come from a corpus, questions from a file.
 
-The order is that of the scores, highest first, equal ones by rank. Labels stand apart, in qrels.
+The order is that of the scores, highest first; equal ones by rank, or as trec_eval orders them. Labels stand apart, in
+qrels (`read_qrels`); the questions of theirs that a run lacks count 0 (`unanswered`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from ctypes import c_float
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rag_core.corpus.load import load
 from rag_core.errors import RecordError
 from rag_core.files import lines, read_text
 from rag_core.records import load_lists, parse_json_line
-from rag_core.store.exchange.trec import unescape_id
+from rag_core.store.exchange.cells import rows_of
+from rag_core.store.exchange.line import WHOLE_NUMBER
+from rag_core.store.exchange.trec import meant_id, without_comments
 from rag_core.types import Candidates, Case, Chunk, Hit, Order, Query
 
-COLUMNS = 6
+COLUMNS, NUMBERS = 6, (3, 4)
+Labels = dict[str, dict[str, int]]
+Row = tuple[float, int, str]  # score, rank, chunk id
+Ties = Literal["rank", "trec"]
 
 
-def read_lists(path: Path, queries: Path | None = None, corpus: Path | None = None) -> list[Case]:
+def read_lists(path: Path, queries: Path | None = None, corpus: Path | None = None, ties: Ties = "rank") -> list[Case]:
     """The cases of a file of lists: a TREC run where its first line is one, else recorded lists."""
-    return load_run(path, queries, corpus) if is_run(path) else load_lists(path)
+    return load_run(path, queries, corpus, ties) if is_run(path) else load_lists(path)
 
 
 def is_run(path: Path) -> bool:
     """Whether a file's first line has the six columns of a run."""
-    first = next((line for _, line in lines(read_text(path))), "")
+    first = next((line for _, line in without_comments(read_text(path), COLUMNS, NUMBERS)), "")
     return not first.lstrip().startswith("{") and len(first.split()) == COLUMNS
 
 
-def load_run(path: Path, queries: Path | None = None, corpus: Path | None = None) -> list[Case]:
+def load_run(path: Path, queries: Path | None = None, corpus: Path | None = None, ties: Ties = "rank") -> list[Case]:
     """The cases of a run, in the order of the queries file, else of the run; a RecordError names file and line.
 
-    Without a queries file a query's text is its id; without a corpus a chunk is its id alone.
+    Without a queries file a query's text is its id; without a corpus a chunk is its id alone. Chunks of one score stand
+    as their ranks say, or (`ties` trec) by id, last first, whatever the ranks say: what trec_eval measures.
     """
-    ranked = _read(path)
     texts = read_questions(queries) if queries is not None else {}
+    chunks = {chunk.id: chunk for chunk in load([corpus]).chunks} if corpus is not None else {}
+    ranked = _read(path, ties, texts, chunks)
     strange = next((one for one in ranked if queries is not None and one not in texts), None)
     if strange is not None:
         raise RecordError(f"{path} has query {strange[:80]!r}, which {queries} does not hold")
-    chunks = {chunk.id: chunk for chunk in load([corpus]).chunks} if corpus is not None else {}
     ids = [one for one in texts if one in ranked] or list(ranked)
     return [_case(Query(one, texts.get(one, one)), ranked[one], chunks) for one in ids]
 
@@ -63,21 +71,68 @@ def read_questions(path: Path) -> dict[str, str]:
     return found
 
 
-def _read(path: Path) -> dict[str, list[tuple[float, int, str]]]:
-    """Query id → (−score, rank, chunk id), in order."""
-    found: dict[str, dict[str, tuple[float, int, str]]] = {}
-    for number, line in lines(read_text(path)):
+def read_qrels(path: Path, queries: Container[str] = (), chunks: Container[str] = ()) -> Labels:
+    """Query id → chunk id → grade of a file in BEIR form (tabs, with a header) or TREC form (`query 0 chunk grade`).
+
+    Grades are whole numbers of any size; a negative one is not relevant. Ids of a TREC file are taken as they are where
+    `queries` or `chunks` hold them so, else with their escapes read.
+    """
+    text, found = read_text(path), Labels()
+    if text.startswith("query-id\t"):
+        expected = "query-id, corpus-id and a whole grade"
+        rows = [(number, cells) for number, cells in rows_of(text, str(path), "\t")][1:]
+    else:
+        expected = "`query 0 chunk grade`"
+        rows = []
+        for number, line in without_comments(text, 4, (3,)):
+            cells = line.split()
+            whole = len(cells) == 4
+            rows.append((number, [meant_id(cells[0], queries), meant_id(cells[2], chunks), cells[3]] if whole else []))
+    for number, cells in rows:
+        if len(cells) != 3 or not WHOLE_NUMBER.fullmatch(cells[2].strip()):
+            raise RecordError(f"{path} line {number} is no label, expected {expected}")
+        found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    return found
+
+
+def unanswered(labels: Labels, cases: Iterable[Case], queries: Path | None = None) -> list[Case]:
+    """The labelled questions that a run has no line for, each with an empty list: they count 0, as with trec_eval -c.
+
+    A file of questions says which ones were asked at all.
+    """
+    answered = {case.query.id for case in cases}
+    texts = read_questions(queries) if queries is not None else {one: one for one in labels}
+    missing = [Query(one, texts[one]) for one in labels if one in texts and one not in answered]
+    return [Case(query, labels[query.id], Candidates(query, (), recorded=True)) for query in missing]
+
+
+def _read(path: Path, ties: Ties, queries: Container[str], chunks: Container[str]) -> dict[str, list[Row]]:
+    """Query id → its rows, in order."""
+    found: dict[str, dict[str, Row]] = {}
+    written: dict[str, str] = {}  # chunk id → as it stands in the file
+    for number, line in without_comments(read_text(path), COLUMNS, NUMBERS):
         place, cells = f"{path} line {number}", line.split()
         if len(cells) != COLUMNS:
             raise RecordError(f"{place} has {len(cells)} columns, expected 6: query, Q0, chunk, rank, score, tag")
-        query, chunk = unescape_id(cells[0]), unescape_id(cells[2])
+        query, chunk = meant_id(cells[0], queries), meant_id(cells[2], chunks)
         rank, score = _number(cells[3], "rank", place), _number(cells[4], "score", place)
         if chunk in found.setdefault(query, {}):
             raise RecordError(f"{place} has chunk {chunk[:80]!r} of query {query[:80]!r} again, expected it once")
-        found[query][chunk] = (-score, int(rank), chunk)
+        found[query][chunk] = (score, int(rank), chunk)
+        written[chunk] = cells[2]
     if not found:
         raise RecordError(f"{path} holds no line, expected a run")
-    return {query: sorted(rows.values()) for query, rows in found.items()}
+
+    def by_rank(row: Row) -> tuple[float, int, str]:
+        return (-row[0], row[1], row[2])
+
+    def as_trec_eval(row: Row) -> tuple[float, str]:
+        # It holds scores in four bytes, so more of them are equal than the file shows.
+        return (c_float(row[0]).value, written[row[2]])
+
+    if ties == "trec":
+        return {query: sorted(rows.values(), key=as_trec_eval, reverse=True) for query, rows in found.items()}
+    return {query: sorted(rows.values(), key=by_rank) for query, rows in found.items()}
 
 
 def _number(cell: str, name: str, place: str) -> float:
@@ -90,9 +145,9 @@ def _number(cell: str, name: str, place: str) -> float:
     return value
 
 
-def _case(query: Query, rows: list[tuple[float, int, str]], chunks: Mapping[str, Any]) -> Case:
+def _case(query: Query, rows: list[Row], chunks: Mapping[str, Any]) -> Case:
     hits = tuple(
-        Hit(chunks.get(identity) or Chunk(identity), place, {"score": -score})
+        Hit(chunks.get(identity) or Chunk(identity), place, {"score": score})
         for place, (score, _, identity) in enumerate(rows, 1)
     )
     return Case(query, candidates=Candidates(query, hits, order=Order.DISTANCE, recorded=True))
