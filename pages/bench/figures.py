@@ -63,19 +63,22 @@ def measures(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     columns: dict[str, list[Any]] = {"measure": names}
     for tally in tallies:
         columns[tally.name] = [tally.summary.means.get(name) for name in names]
+    config: dict[str, Any] = {tally.name: st.column_config.NumberColumn(format=THREE) for tally in tallies}
+    places = dict(zip(pipelines, tallies, strict=True))
+    changes = {
+        side: {name: paired(places[side], places["B"], name) for name in names}
+        for side in ("A", "C")
+        if {side, "B"} <= places.keys()
+    }
+    for side, differences in changes.items():  # before the words: at 1440 pixels three pipelines leave room for no more
+        columns[f"{side} − B"] = [fmean(rows) if rows else None for rows in differences.values()]
+        config[f"{side} − B"] = st.column_config.NumberColumn(format=SIGNED, help="Mean over what both score.")
+    figure = (lambda: forest(changes["A"])) if "A" in changes else None  # drawn when the table is
     columns["what it counts"] = [MEANINGS[name] for name in names]
     bounds = [_bounds(tallies[0], name) for name in names]
     if any(bounds):
         columns[f"bounds of {tallies[0].name}"] = bounds
         st.caption("Bounds: where the kept chunks without a label were all irrelevant, and all relevant.")
-    config: dict[str, Any] = {tally.name: st.column_config.NumberColumn(format=THREE) for tally in tallies}
-    figure = None
-    if "A" in pipelines and "B" in pipelines:
-        places = dict(zip(pipelines, tallies, strict=True))
-        differences = {name: paired(places["A"], places["B"], name) for name in names}
-        columns["A − B"] = [fmean(rows) if rows else None for rows in differences.values()]
-        config["A − B"] = st.column_config.NumberColumn(format=SIGNED, help="Mean over the questions both score.")
-        figure = lambda: forest(differences)  # noqa: E731 (drawn when the table is)
     take_along("measures", columns, figure, "Per measure the mean of every pipeline and A − B", config)
     _stands_on(tallies, pipelines)
 

@@ -66,14 +66,14 @@ def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put
             st.page_link("pages/data/page.py", label="Rules", icon=ICONS[RULES],
                          query_params={**state.link(), "section": "Families"})  # fmt: skip
         elif place is not None and lever.name != CUT:
-            label = "Open search" if lever.name == SEARCH else f"Open {KINDS[lever.name].removeprefix('a perfect ')}"
+            label = "Search" if lever.name == SEARCH else KINDS[lever.name].removeprefix("a perfect ").capitalize()
             st.button(label, icon=ICONS[lever.name], type="tertiary", key=f"lever.{lever.name}", on_click=_open,
                       args=(place,))  # fmt: skip
         elif lever.name == JUDGE:
             st.button("Try a judge", icon=ICONS[JUDGE], type="tertiary", key="lever.judge", on_click=_add_judge,
                       args=(list(stages), put))  # fmt: skip
     if found.questions:  # a list without a cut keeps too much even where no cut beats the best fixed k
-        st.button("Find the best cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_best_cut,
+        st.button("Best cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_best_cut,
                   args=(session, list(stages), put), disabled=jobs.running(),
                   help="Of every cut there is and every fixed k, on the dev questions; it is shown before it is taken.",
                   )  # fmt: skip

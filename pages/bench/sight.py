@@ -234,9 +234,15 @@ def _stages(
     return rows
 
 
+def _has_idle_rules(sight: Sight) -> bool:
+    """Whether A has a stage of rules and no chunk carries one."""
+    ruled = any(stage.drawer == "rules" for stage in sight.pipelines["A"].stages)
+    return ruled and not sight.session.source.rules
+
+
 def _note(stage: Stage, session: Session) -> str:
     """The settings that matter first and are no numbers to be dragged; of rules, that there are none."""
-    if stage.drawer == "rules" and all(chunk.query_must is None for chunk in session.source.chunks):
+    if stage.drawer == "rules" and not session.source.rules:
         return "no chunk carries a rule"
     judge = session.judge
     if stage.drawer == JUDGED and isinstance(judge, SimulatedJudge | RecordedJudge):
@@ -300,6 +306,8 @@ def _line_of_all(sight: Sight) -> wire.Line:
         counts = (better, worse, same)
     kind = "dev question" if len(sight.dev) == 1 else "dev questions"
     note = _left_alone(sight) if a.scored else "no label yet: nothing is scored"
+    if not note and _has_idle_rules(sight):
+        note = "no chunk carries a rule: rules drop nothing"
     return wire.Line(
         f"ALL {len(sight.dev):,} {kind}",
         len(sight.dev),

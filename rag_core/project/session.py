@@ -90,6 +90,11 @@ class Opened:
         return {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
+    def rules(self) -> int:
+        """How many chunks carry a rule."""
+        return sum(chunk.query_must is not None for chunk in self.chunks)
+
+    @cached_property
     def fingerprint(self) -> str:
         """Ids, texts, metadata and model: all that a list may depend on besides the search; rules are not among it."""
         digest = hashlib.sha256(str(getattr(self.index, "fingerprint", "lists")).encode())

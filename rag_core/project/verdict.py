@@ -12,6 +12,7 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.measure.significance import Comparison, compare
+from rag_core.measure.tally import PipelineTally, labels_of
 from rag_core.project.asking import check_verdict
 from rag_core.project.ledger import Look, look, looks
 from rag_core.project.session import Progress, Session
@@ -40,9 +41,17 @@ class Verdict:
     worse: tuple[str, ...]  # ids of the questions on which A's F₁ is lower
     fingerprints: Mapping[str, str]
     split: str
+    idle: tuple[str, ...] = ()  # titles of A's filters that dropped nothing on any of these questions
 
     def to_text(self) -> str:
-        """The verdict as one sentence."""
+        """The verdict as one sentence, and another where a stage took no part in it."""
+        if not self.idle:
+            return self._said()
+        takes = "takes" if len(self.idle) == 1 else "take"
+        names = " and ".join(self.idle).capitalize()
+        return f"{self._said()} {names} dropped nothing on these questions and {takes} no part in this."
+
+    def _said(self) -> str:
         a, b = self.means["SetF"]
         if self.word == SAME:
             return f"{self.a} and {self.b} keep the same chunks on all {self.questions} held-out questions."
@@ -74,6 +83,7 @@ class Verdict:
             "worse": list(self.worse),
             "fingerprints": dict(self.fingerprints),
             "split": self.split,
+            "idle": list(self.idle),
             "sentence": self.to_text(),
         }
 
@@ -124,7 +134,15 @@ def judge(
         tuple(query for query, x, y in scored if x < y - 1e-9),
         prints,
         session.split.fingerprint,
+        idle_stages(first),
     )
+
+
+def idle_stages(tally: PipelineTally) -> tuple[str, ...]:
+    """The titles of a pipeline's filters that dropped nothing on any question it was measured on."""
+    busy = {name for row in tally.queries for name in row.dropped}
+    stages = zip(labels_of(tally.pipeline), tally.pipeline.stages, strict=True)
+    return tuple(stage.title for name, stage in stages if stage.kind == "filter" and name not in busy)
 
 
 def _word(found: Comparison, p: float | None, questions: int, same: bool) -> str:

@@ -7,6 +7,8 @@ from tests.browser.hands import settle
 VIEWS = {
     "bench": ("/", ".bench .row"),
     "bench, all": ("/?project=rulebook&zoom=all&lens=differences", ".bench .question"),
+    "data": ("/data?project=recorded-combat", "[data-testid=stDataFrame]"),
+    "families": ("/data?project=rulebook&section=Families", "[data-testid=stDataFrame]"),
     "labels": ("/labels?project=adaptive-short", ".label-queue .card .readable, .label-queue .card .many"),
     "questions": ("/questions", "[data-testid=stDataFrame]"),
     "history": ("/settings?view=history", ":text('No question is kept yet.'), [data-testid=stDataFrame]"),

@@ -128,3 +128,78 @@ def test_the_ceilings_stand_below_the_losses_and_axe_finds_nothing_serious(page,
     settle(page)
     found = Axe().run(page).response["violations"]
     assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def inside(page, locators):
+    """How many of these stand in the window from edge to edge."""
+    size = page.viewport_size
+    boxes = [one.bounding_box() for one in locators]
+    return sum(
+        box is not None and box["x"] >= 0 and box["y"] >= 0
+        and box["x"] + box["width"] <= size["width"] and box["y"] + box["height"] <= size["height"]
+        for box in boxes
+    )  # fmt: skip
+
+
+def test_stages_both_lines_and_the_lists_are_in_the_window(page, app):
+    open_bench(page, app, "/?project=rulebook&a=demo-tuned&b=fixed-15&c=adaptive-default")
+    parts = [
+        page.locator(".bench .stage"),
+        page.locator(".bench .line"),
+        page.locator(".st-key-bench-judge").first.get_by_role("button"),
+    ]
+    for part in parts:
+        at_rest(part.first)
+        assert inside(page, part.all()) == part.count() > 0
+    assert inside(page, page.locator(ROW).all()) >= 6
+    page.get_by_role("button", name="All", exact=True).click()
+    page.locator(".bench .question").first.wait_for()
+    settle(page)
+    assert inside(page, page.locator(".bench .line").all()) == 2
+    assert inside(page, page.locator(".bench .question").all()) >= 10
+    # what the third pipeline makes worse is in the first view: its counts, and its changes among the questions
+    assert re.search(r"▼\d", page.locator(".pipe-head").nth(2).inner_text())
+    shown = page.locator(".bench .question .pipe:nth-of-type(4) .delta").all_inner_texts()
+    assert len(shown) >= 10
+    page.get_by_role("button", name="Measures").or_(page.get_by_role("radio", name="Measures")).first.click()
+    table = page.get_by_test_id("stDataFrame").first
+    box = at_rest(table)
+    assert box["x"] + box["width"] <= 1440
+
+
+FOCUS = """() => { let node = document.activeElement;
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return node ? `${node.type ?? ''} ${node.dataset?.setting ?? ''}`.trim() : ''; }"""
+
+
+def test_by_keys_alone_a_knob_questions_a_label_and_the_sides(page, own_app):
+    open_bench(page, own_app, "/?project=rulebook&q=combat-1&a=demo-tuned&b=fixed-15")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(FOCUS) == "range max_results":
+            break
+    assert page.evaluate(FOCUS) == "range max_results"
+    before = figures(page, "all")
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    until(page, lambda: figures(page, "all") != before)
+    page.wait_for_url(re.compile("a=~"))
+    page.keyboard.press("]")
+    expect(page.locator(".line.one .line-note")).to_have_text(re.compile("^2 of"))
+    page.keyboard.press("[")
+    expect(page.locator(".line.one .line-note")).to_have_text(re.compile("^1 of"))
+    settle(page)
+    page.keyboard.press("j")
+    row = page.locator(ROW).first.get_attribute("data-id")
+    grade = page.locator(f"{ROW}[data-id='{row}'] .grade[aria-pressed=true]")
+    other = "2" if grade.all_inner_texts() != ["2"] else "0"
+    page.keyboard.press(other)
+    expect(grade).to_have_text(other)
+    a, b = page.locator(".side-head").all_inner_texts()
+    page.keyboard.press("x")
+    expect(page.locator(".side-head").last).to_contain_text(a.split()[1].rstrip(","))
+    assert b.split()[1].rstrip(",") in page.locator(".side-head").first.inner_text()
+    settle(page)
+    page.reload()
+    page.locator(ROW).first.wait_for()
+    expect(grade).to_have_text(other)

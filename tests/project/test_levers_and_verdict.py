@@ -10,7 +10,7 @@ from rag_core.project.levers import CUT, JUDGE, RULES, SEARCH, levers
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.project.verdict import BETTER, OPEN, SAME, TOO_FEW, judge
-from rag_core.spec import parse_pipeline
+from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline
 
 WORDS = ("Kettles", "Grinding", "Boilers cold", "A valve", "Hopper")
@@ -113,3 +113,14 @@ def test_without_a_held_out_label_it_is_one_sentence(project):
     with pytest.raises(InputError, match="held-out"):
         judge(session, first(1), first(2))
     assert looks(session.project) == []
+
+
+def test_a_stage_that_dropped_nothing_takes_no_part_in_the_verdict(tmp_path):
+    without = Session(open_project("skirmish-rules", tmp_path))
+    without.refresh()
+    verdict = judge(without, without.pipeline("query-must"), without.pipeline("fixed-15"))
+    assert verdict.idle == (stage_class("QueryMust").title,)
+    assert "dropped nothing" in verdict.to_text()
+    assert verdict.word == SAME
+    cut = parse_pipeline(["Dense", "QueryMust", {"TopK": {"k": 2}}])
+    assert judge(without, cut, without.pipeline("fixed-15")).idle == verdict.idle

@@ -15,16 +15,24 @@ export function makeMatrix(state) {
   function receive(header) {
     node.hidden = header.zoom !== "all";
     if (node.hidden) return;
-    const [a, b] = header.pipelines.map((pipe) => header.array(pipe.f));
+    const [a, b, c] = header.pipelines.map((pipe) => header.array(pipe.f));
     const delta = (index) => (a && b ? a[index] - b[index] : a ? a[index] : NaN);
     const group = (value) => (Number.isNaN(value) ? "" : value > 1e-9 ? "better" : value < -1e-9 ? "worse" : "same");
     order = header.questions.map((_, index) => index).filter((index) => !header.filter || group(delta(index)) === header.filter);
-    const sortable = (index) => (Number.isNaN(delta(index)) ? Infinity : delta(index));
+    // what C makes worse stands as high as what A does
+    const worst = (index) => (b && c && !(c[index] - b[index] >= delta(index)) ? c[index] - b[index] : delta(index));
+    const sortable = (index) => (Number.isNaN(worst(index)) ? Infinity : worst(index));
+    const tally = (pipe, place) => {
+      if (place !== 2 || !b) return null;
+      const groups = header.questions.map((_, index) => group(c[index] - b[index]));
+      const counted = (word) => groups.filter((one) => one === word).length;
+      return el("span", { class: "pipe-tally", title: `${counted("better")} better and ${counted("worse")} worse than B` }, ` ▲${counted("better")} ▼${counted("worse")}`);
+    };
     order.sort((one, other) => sortable(one) - sortable(other) || one - other);
     node.style.setProperty("--pipes", header.pipelines.length);
     node.classList.toggle("three", header.pipelines.length > 2);
     heads.replaceChildren(el("span", { class: "question-head" }, `${order.length} question${order.length === 1 ? "" : "s"}, worst change first`),
-      ...header.pipelines.map((pipe) => el("span", { class: "pipe-head", title: pipe.name }, el("b", {}, pipe.key), ` ${pipe.name}`)), el("span", { class: "delta-head" }, b ? "F₁ of A against B" : ""));
+      ...header.pipelines.map((pipe, place) => el("span", { class: "pipe-head", title: pipe.name }, el("b", {}, pipe.key), tally(pipe, place), ` ${pipe.name}`)), el("span", { class: "delta-head" }, b ? "F₁ of A against B" : ""));
     at = Math.min(at, Math.max(0, order.length - 1));
     empty.hidden = order.length > 0;
   }
@@ -39,7 +47,8 @@ export function makeMatrix(state) {
     const text = el("span", { class: "question-text" }), tags = el("span", { class: "tags" });
     const pipes = [0, 1, 2].map(() => {
       const f = el("span", { class: "cell-f" }), more = el("span", { class: "cell-more" });
-      return { f, more, node: el("span", { class: "pipe", role: "gridcell" }, f, el("i", { class: "cell-bar" }), more) };
+      const against = el("span", { class: "delta" });
+      return { f, more, against, node: el("span", { class: "pipe", role: "gridcell" }, f, el("i", { class: "cell-bar" }), against, more) };
     });
     const bar = el("span", { class: "bar-delta" }, el("i", {})), delta = el("span", { class: "delta" });
     const row = { text, tags, pipes, bar, delta, index: -1, node: null };
@@ -68,6 +77,9 @@ export function makeMatrix(state) {
       const moved = place === 0 && figures.moved;
       write(pipe.f, measure(f[place]));
       write(pipe.more, moved ? "" : `P ${measure(read(of.precision))}  R ${measure(read(of.recall))}  ${count(read(of.count))} kept`);
+      const against = place === 2 ? change(f[2], f[1]) : { way: "", text: "" };
+      write(pipe.against, against.text);
+      attribute(pipe.against, "data-way", against.way);
       pipe.node.style.setProperty("--f", Number.isNaN(f[place]) ? 0 : f[place]);
     });
     const moved = f.length > 1 ? change(f[0], f[1]) : { way: "", text: "" };
