@@ -26,7 +26,7 @@ ICONS = {
     CUT: ":material/content_cut:",
     JUDGE: ":material/gavel:",
 }
-KINDS = {SEARCH: "lost before any filter", RULES: "rules", CUT: "a perfect cut", JUDGE: "a perfect judge"}
+KINDS = {SEARCH: "search", RULES: "rules", CUT: "cut", JUDGE: "judge"}
 
 
 def show(session: Session, pipeline: Pipeline, stages: Sequence[Listed], put: Put) -> None:
@@ -44,14 +44,15 @@ def show(session: Session, pipeline: Pipeline, stages: Sequence[Listed], put: Pu
 def _line(found: Levers) -> str:
     if not found.questions:
         return ":material/flag: :gray[Which lever pays: no dev question has a relevant label yet.]"
+    # short: the line and its buttons share the window with ten rows and the verdict; the help has the sentences
     reach = " · ".join(
-        f"{KINDS[one.name]} {'at most ' if one.bound and one.name != SEARCH else ''}{one.gain:+.2f}"
-        if one.name != SEARCH
-        else f"{one.gain:.2f} {KINDS[SEARCH]}"
+        f"{KINDS[one.name]} {one.gain:.2f} lost"
+        if one.name == SEARCH
+        else f"{KINDS[one.name]} {'≤ ' if one.bound else ''}{one.gain:+.2f}"
         for one in found.levers
     )
-    base = f"best fixed k = {found.fixed_k}: F₁ {found.fixed:.2f} over {found.questions} dev questions"
-    return f":material/flag: **Which lever pays** :gray[from {base}:] {reach if found.best else 'none'}"
+    base = f"from F₁ {found.fixed:.2f} of the best fixed k = {found.fixed_k}:"
+    return f":material/flag: **Which lever pays** :gray[{base}] {reach if found.best else 'none'}"
 
 
 def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put) -> None:
@@ -66,9 +67,8 @@ def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put
             st.page_link("pages/data/page.py", label="Rules", icon=ICONS[RULES],
                          query_params={**state.link(), "section": "Families"})  # fmt: skip
         elif place is not None and lever.name != CUT:
-            label = "Search" if lever.name == SEARCH else KINDS[lever.name].removeprefix("a perfect ").capitalize()
-            st.button(label, icon=ICONS[lever.name], type="tertiary", key=f"lever.{lever.name}", on_click=_open,
-                      args=(place,))  # fmt: skip
+            st.button(KINDS[lever.name].capitalize(), icon=ICONS[lever.name], type="tertiary",
+                      key=f"lever.{lever.name}", on_click=_open, args=(place,))  # fmt: skip
         elif lever.name == JUDGE:
             st.button("Try a judge", icon=ICONS[JUDGE], type="tertiary", key="lever.judge", on_click=_add_judge,
                       args=(list(stages), put))  # fmt: skip
