@@ -23,6 +23,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -235,6 +236,8 @@ def pack(payload: Payload) -> bytes:
         return reference
 
     def plain(value: Any) -> Any:
+        if value is None or type(value) in (str, int, bool):
+            return value
         if isinstance(value, np.ndarray):
             kind = "bit" if value.dtype == bool else value.dtype.str[1:]
             if kind != "bit" and kind not in TYPES:
@@ -246,7 +249,8 @@ def pack(payload: Payload) -> bytes:
                     return {**put(places.reshape(value.shape), "u2"), "values": put(values, "f8")}
             return put(np.ascontiguousarray(value), kind)
         if is_dataclass(value):
-            return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+            cls: type = value.__class__
+            return {name: plain(getattr(value, name)) for name in _names(cls)}
         if isinstance(value, Mapping):
             return {str(name): plain(inner) for name, inner in value.items()}
         if isinstance(value, tuple | list):
@@ -258,6 +262,11 @@ def pack(payload: Payload) -> bytes:
     header = json.dumps(plain(_of_zoom(payload)), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     header += b" " * (-(4 + len(header)) % 8)
     return b"".join((struct.pack("<I", len(header)), header, *arrays))
+
+
+@cache
+def _names(cls: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(cls))
 
 
 MOST_CELLS = 20_000

@@ -242,14 +242,21 @@ def step_function(
     figures, rows, kept = result
     scored = np.isfinite(figures[2]).any(axis=1)
     means = np.full((4, len(values)), np.nan)
-    means[3] = exact_sum(figures[3]) / len(scored)
+    means[3] = figures[3].sum(axis=0) / len(scored)  # whole numbers: no sum of them rounds
     if scored.any():
         shares = figures[:3] if scored.all() else figures[:3, scored]
         means[:3] = exact_sum(shares) / scored.sum()
     one = np.zeros((4, 0)) if sight is None else figures[:, sight]
-    allowed = np.nan_to_num(figures[2:, :, ~np.isnan(figures[3]).all(axis=0)], nan=-1.0)
-    moved = int((allowed != allowed[:, :, :1]).any(axis=(0, 2)).sum())
-    return StepFunction(stage, setting, values, means, figures[2], rows, kept, one, moved)
+    return StepFunction(stage, setting, values, means, figures[2], rows, kept, one, _moved(figures))
+
+
+def _moved(figures: Floats) -> int:
+    """Questions on which the number kept or SetF is not the same at every position that is not refused."""
+    open_ = ~np.isnan(figures[3]).all(axis=0)
+    lengths, shares = (row if open_.all() else row[:, open_] for row in (figures[3], figures[2]))
+    still = (lengths == lengths[:, :1]).all(axis=1)
+    left = np.nan_to_num(shares[still], nan=-1.0)
+    return len(still) - int((left == left[:, :1]).all(axis=1).sum())
 
 
 _Result = tuple[Floats, tuple[str, ...], Bools]
