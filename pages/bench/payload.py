@@ -249,8 +249,7 @@ def pack(payload: Payload) -> bytes:
                     return {**put(places.reshape(value.shape), "u2"), "values": put(values, "f8")}
             return put(np.ascontiguousarray(value), kind)
         if is_dataclass(value):
-            cls: type = value.__class__
-            return {name: plain(getattr(value, name)) for name in _names(cls)}
+            return {name: plain(getattr(value, name)) for name in _names(value.__class__)}
         if isinstance(value, Mapping):
             return {str(name): plain(inner) for name, inner in value.items()}
         if isinstance(value, tuple | list):
@@ -265,7 +264,7 @@ def pack(payload: Payload) -> bytes:
 
 
 @cache
-def _names(cls: type) -> tuple[str, ...]:
+def _names(cls: Any) -> tuple[str, ...]:
     return tuple(one.name for one in fields(cls))
 
 
