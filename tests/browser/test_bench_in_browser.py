@@ -203,3 +203,23 @@ def test_by_keys_alone_a_knob_questions_a_label_and_the_sides(page, own_app):
     page.reload()
     page.locator(ROW).first.wait_for()
     expect(grade).to_have_text(other)
+
+
+def test_two_windows_label_the_same_pair_and_the_later_press_counts(page, own_app):
+    address = "/?project=recorded-combat&q=combat-1&a=query-must&b=unfiltered"
+    open_bench(page, own_app, address)
+    other = page.context.new_page()
+    open_bench(other, own_app, address)
+    row = page.locator(ROW).first.get_attribute("data-id")
+    grade = f"{ROW}[data-id='{row}'] .grade[aria-pressed=true]"
+    for window, key in ((page, "3"), (other, "1"), (page, "2"), (other, "1")):
+        window.locator(f"{ROW}[data-id='{row}']").focus()
+        window.keyboard.press(key)
+        expect(window.locator(grade)).to_have_text(key)
+        expect(window.locator(".bench.waiting")).to_have_count(0)
+    for window in (page, other):
+        window.reload()
+        window.locator(ROW).first.wait_for()
+        expect(window.locator(grade)).to_have_text("1")
+        assert window.get_by_test_id("stException").count() == 0
+    other.close()

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.hands import settle
 from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
 
 EVERY = [*FAULTS, *KEY_SENT_BACK]
@@ -90,6 +91,30 @@ def during(endpoint, workspace, faults):
 
 def everything_was_looked_at(seen):
     return {"requests", "web socket", "page", "address", "kept"} <= set(seen.texts)
+
+
+PLACES = ("data", "questions", "labels", "bench", "ship", "settings")
+
+
+def test_no_place_holds_the_key_of_the_environment(page, world):
+    _, url, workspace = world
+    seen = Seen(page)
+    for place in PLACES:
+        page.goto(f"{url}/{place}?project=own")
+        settle(page)
+        seen.look()
+    page.goto(f"{url}/?project=own&pipeline={quote(FILTER)}")
+    page.locator(".bench .stage .drawer").last.click()  # the judge's: it names the endpoint
+    settle(page)
+    seen.look()
+    for view in ("All", "One"):
+        page.get_by_role("button", name=view, exact=True).click()
+        settle(page)
+        show(page, "Share")
+        settle(page)
+        seen.look()
+    assert everything_was_looked_at(seen)
+    assert seen.places(workspace) == set()
 
 
 @pytest.mark.slow
