@@ -21,11 +21,11 @@ from rag_core.text import counted
 
 CHUNKS, NUMBERS, FAMILIES, WORDS, DOCUMENTS = "Chunks", "Numbers", "Families", "Words", "Documents"
 SHOWN = "data.project"
+# What of the session belongs to the project in sight.
 OF_A_PROJECT = (
     *(chunks.CHUNK, chunks.PAGE, families.CHOSEN, families.CHUNK, rules.CHUNK, rules.FAILED),
     *(source.PROBLEM, source.LOOKED, source.FOUND, documents.PROBLEM, documents.RECUT_PROBLEM),
 )
-"""What of the session belongs to the project in sight."""
 
 HELP = """
 **Chunk.** A piece of a document that a search can return: for Markdown the text under a header, for JSONL, CSV and

@@ -50,3 +50,15 @@ def test_questions_that_cannot_be_read_are_a_sentence_and_another_project_can_be
     other = next(one for one in app.selectbox if one.label == "Project")
     app = sane(other.set_value("recorded-combat").run(timeout=120))
     assert "not valid JSON" not in words(app)
+
+
+def test_no_script_holds_a_bare_value_which_streamlit_would_print():
+    found = []
+    for path in PAGES.glob("*/page.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body[1:]  # the first is the docstring
+        found += [
+            f"{path.parent.name}:{one.lineno}"
+            for one in body
+            if isinstance(one, ast.Expr) and not isinstance(one.value, ast.Call)
+        ]
+    assert found == []
