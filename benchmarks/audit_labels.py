@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts.real_lists import DATA, cranfield, vectors
-from rag_core.labelling.audit import Labelled, audit
+from rag_core.labelling.audit import LabelledPair, audit
 
 TOPS = (0.05, 0.1, 0.15, 0.2, 0.3)
 SHARE = 0.05
 
 
-def cranfield_labels(depth: int) -> list[Labelled]:
+def cranfield_labels(depth: int) -> list[LabelledPair]:
     """Every label of the pools: judged relevant or, as in that collection, not."""
     corpus = cranfield()
     ids, texts = list(corpus.documents), list(corpus.documents.values())
@@ -43,11 +43,11 @@ def cranfield_labels(depth: int) -> list[Labelled]:
         for rank, at in enumerate(order):
             if rank < depth or ids[at] in relevant:
                 grade = int(ids[at] in relevant)
-                labels.append(Labelled(name, ids[at], grade, texts[at], float(row[at]), corpus.queries[name]))
+                labels.append(LabelledPair(name, ids[at], grade, texts[at], float(row[at]), corpus.queries[name]))
     return labels
 
 
-def flipped(labels: list[Labelled], seed: int, reading: str) -> tuple[list[Labelled], set[int]]:
+def flipped(labels: list[LabelledPair], seed: int, reading: str) -> tuple[list[LabelledPair], set[int]]:
     """The labels with 5 % of each grade flipped, and the places of the wrong ones."""
     dice = random.Random(f"{reading} {seed}")
     sides = [[at for at, label in enumerate(labels) if label.grade == grade] for grade in (0, 1)]
@@ -59,7 +59,7 @@ def flipped(labels: list[Labelled], seed: int, reading: str) -> tuple[list[Label
     return [replace(one, grade=1 - one.grade) if at in wrong else one for at, one in enumerate(labels)], wrong
 
 
-def curves(labels: list[Labelled], wrong: set[int], seed: int) -> dict[str, list[float]]:
+def curves(labels: list[LabelledPair], wrong: set[int], seed: int) -> dict[str, list[float]]:
     """The share of the errors in the first 5, 10, 15, 20 and 30 %, of the audit and of lists by label alone."""
     place = {(label.query_id, label.chunk_id): at for at, label in enumerate(labels)}
     ranked = [place[one.label.query_id, one.label.chunk_id] for one in audit(labels)]
@@ -81,7 +81,7 @@ def curves(labels: list[Labelled], wrong: set[int], seed: int) -> dict[str, list
     return found
 
 
-def rate_of(labels: list[Labelled], wrong: set[int], grade: int) -> float:
+def rate_of(labels: list[LabelledPair], wrong: set[int], grade: int) -> float:
     """The share of errors among the labels stored as this grade: what checking them at random finds per label."""
     stored = [at for at, label in enumerate(labels) if label.grade == grade]
     return len(wrong & set(stored)) / len(stored)

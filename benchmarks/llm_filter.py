@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from rag_core.filters.llm import LLMFilter
-from rag_core.llm import AnswerStore, Endpoint, EndpointJudge, Limits, RecordedJudge, answer_all
+from rag_core.llm import AnswerStore, Endpoint, EndpointJudge, RecordedJudge, RunLimits, answer_all
 from rag_core.types import Candidates, Chunk, Hit, Query
 
 LATENCY = 0.3
@@ -86,7 +86,7 @@ def timed_run(prompts: list, endpoint: Endpoint, concurrency: int, path: Path) -
     seconds = []
     for _ in range(2):
         started = time.perf_counter()
-        done = answer_all(prompts, judge, Limits(concurrency=concurrency))
+        done = answer_all(prompts, judge, RunLimits(concurrency=concurrency))
         seconds.append(time.perf_counter() - started)
         assert done.failed == 0
     return seconds[0], seconds[1]

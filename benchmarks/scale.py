@@ -34,7 +34,7 @@ from benchmarks.parts.prepared import PreparedEmbedder
 from benchmarks.peers.chroma_server import GIGA, Server, client_of, serving, size_of
 from rag_core.index.embed import Vectors, normalise
 from rag_core.index.foreign import connect
-from rag_core.index.foreign_place import Place
+from rag_core.index.foreign_place import ForeignPlace
 from rag_core.index.handles import open_index
 from rag_core.retrieve.capture import capture_to_file
 from rag_core.sources.callable_source import CallableIndex
@@ -88,7 +88,11 @@ def connected(order: dict[str, Any]) -> dict[str, float]:
     workspace = Path(order["workspace"])
     began, worked = perf_counter(), process_time()
     done = connect(
-        Place(url=f"http://127.0.0.1:{order['port']}", allow_private=True), NAME, NAME, workspace, PreparedEmbedder.name
+        ForeignPlace(url=f"http://127.0.0.1:{order['port']}", allow_private=True),
+        NAME,
+        NAME,
+        workspace,
+        PreparedEmbedder.name,
     )
     taken, own = perf_counter() - began, process_time() - worked
     if done.chunks != order["chunks"]:

@@ -19,7 +19,7 @@ LISTED = 5  # positions of damaged rows
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     """One thing that was looked at."""
 
     name: str
@@ -27,7 +27,7 @@ class Check:
     detail: str
 
 
-def checks_of(workspace: Path) -> Iterator[Check]:
+def checks_of(workspace: Path) -> Iterator[HealthCheck]:
     """Every check in turn; one that raises is a failed check with the error's sentence."""
     looks: dict[str, Callable[[], str]] = {
         "python": lambda: sys.version.split()[0],
@@ -44,9 +44,9 @@ def checks_of(workspace: Path) -> Iterator[Check]:
     }
     for name, look in looks.items():
         try:
-            yield Check(name, True, look())
+            yield HealthCheck(name, True, look())
         except (WinnowError, OSError, ImportError) as error:
-            yield Check(name, False, " ".join(str(error).split()))
+            yield HealthCheck(name, False, " ".join(str(error).split()))
 
 
 def _packages() -> str:

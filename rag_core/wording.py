@@ -98,7 +98,7 @@ def save_list(workspace: Path, collection: str, kind: str, text: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class WordList:
     """One list of a collection as it stands: where it comes from, its text, and how many entries it has."""
 
     kind: str
@@ -109,18 +109,18 @@ class Listed:
     problem: str = ""
 
 
-def listed(workspace: Path, collection: str, kind: str) -> Listed:
+def listed(workspace: Path, collection: str, kind: str) -> WordList:
     """The list that a collection's questions are rewritten with; a file that cannot be read is listed with why."""
     own = own_file(workspace, collection, kind)
     path = word_file(workspace, collection, kind)
     if path is None:
-        return Listed(kind, "", None, "", 0)
+        return WordList(kind, "", None, "", 0)
     origin = {own.parent: "collection", workspace: "workspace"}.get(path.parent, f"eval set {path.parent.name}")
     try:
         text = read_text(path, limit=LARGEST)
-        return Listed(kind, origin, path, text, _entries(parse_list(kind, text)))
+        return WordList(kind, origin, path, text, _entries(parse_list(kind, text)))
     except InputError as error:
-        return Listed(kind, origin, path, _raw(path), 0, str(error))
+        return WordList(kind, origin, path, _raw(path), 0, str(error))
 
 
 def _entries(found: Keywords | Synonyms) -> int:

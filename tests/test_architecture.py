@@ -148,3 +148,14 @@ def test_no_stage_is_known_by_name_outside_its_class():
             if isinstance(name, str) and name in STAGES and not where.startswith(homes[name]):
                 known.append(f"{where}:{node.lineno} {name}")
     assert known == [], "ask the stage's class (title, is_cut, needs, kind, isinstance), not its name"
+
+
+def test_a_class_name_has_one_meaning():
+    """Files that an export carries say again, for a place without the workbench, what the rules' own classes say."""
+    homes = {}
+    for folder in ("rag_core", "pages"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef) and "carried" not in path.parts:
+                    homes.setdefault(node.name, set()).add(path.relative_to(ROOT).as_posix())
+    assert {name: sorted(places) for name, places in homes.items() if len(places) > 1} == {}

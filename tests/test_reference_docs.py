@@ -15,7 +15,7 @@ from rag_core.measure.measures import DEFAULT_MEASURES, FAMILIES, parse_measure
 from rag_core.measure.resampling import permutation_tests
 from rag_core.measure.scores import score, summarise
 from rag_core.tune.headroom import auc
-from rag_core.tune.judgement import Judgement
+from rag_core.tune.judgement import ChoiceJudgement
 from rag_core.tune.tune import Choice
 
 TEXT = (Path(__file__).parents[1] / "docs" / "measures.md").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def optimism(given):
     dev, held_out = decimals(given)
     choice = Choice.__new__(Choice)
     object.__setattr__(choice, "value", dev)
-    return Judgement(choice, "SetF", 10, held_out, None, 0.0, None, None, 1).optimism
+    return ChoiceJudgement(choice, "SetF", 10, held_out, None, 0.0, None, None, 1).optimism
 
 
 def greatest(name):

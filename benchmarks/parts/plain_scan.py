@@ -11,10 +11,10 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from rag_core.entities.alias import all_aliases
-from rag_core.entities.match import Settings
-from rag_core.entities.reading import Reading, key, read
+from rag_core.entities.match import EntitySettings
+from rag_core.entities.reading import StructureReading, key, read
 from rag_core.entities.structure import Structure
-from rag_core.entities.vocabulary import Item, Vocabulary, vocabulary
+from rag_core.entities.vocabulary import Vocabulary, VocabularyItem, vocabulary
 from rag_core.text import fold
 
 
@@ -30,8 +30,8 @@ class PlainMatch(NamedTuple):
 class PlainScan:
     """The four strategies without any index."""
 
-    def __init__(self, structure: Structure, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings()
+    def __init__(self, structure: Structure, settings: EntitySettings | None = None) -> None:
+        self._settings = settings or EntitySettings()
         self._words: Vocabulary = vocabulary(structure, self._settings)
         self._aliases = list(all_aliases(structure))
         self._alias_readings = [read(alias.phrase) for alias in self._aliases]
@@ -50,18 +50,18 @@ class PlainScan:
                 found |= {PlainMatch(team, "ability", item.name, 100.0) for team in item.teams}
         return found | self._alias_matches(reading) | self._team_matches(reading)
 
-    def _alias_matches(self, reading: Reading) -> set[PlainMatch]:
+    def _alias_matches(self, reading: StructureReading) -> set[PlainMatch]:
         found = set()
         for alias, phrase in zip(self._aliases, self._alias_readings, strict=True):
             score = self._phrase_score(phrase, reading, fuzzy=alias.kind != "initials")
             found |= {PlainMatch(team, "alias", alias.item, score) for team in alias.teams if score is not None}
         return found
 
-    def _team_matches(self, reading: Reading) -> set[PlainMatch]:
+    def _team_matches(self, reading: StructureReading) -> set[PlainMatch]:
         scores = ((team, self._phrase_score(phrase, reading, fuzzy=True)) for team, phrase in self._teams)
         return {PlainMatch(team, "team_name", team, score) for team, score in scores if score is not None}
 
-    def _phrase_score(self, phrase: Reading, reading: Reading, fuzzy: bool) -> float | None:
+    def _phrase_score(self, phrase: StructureReading, reading: StructureReading, fuzzy: bool) -> float | None:
         """The best score of a phrase in the query: 100 for the same words, else of its misspellings, else None."""
         length = len(phrase.words)
         runs = range(len(reading.words) - length + 1)
@@ -74,7 +74,7 @@ class PlainScan:
             scores += [self._run_score(reading, start, phrase) for start in runs]
         return max((score for score in scores if score is not None), default=None)
 
-    def _word_score(self, word: str, phrase: Reading) -> float | None:
+    def _word_score(self, word: str, phrase: StructureReading) -> float | None:
         name = " ".join(phrase.words)
         if not self._words.misspelt(word, self._settings):
             return None
@@ -83,7 +83,7 @@ class PlainScan:
             return score if len(phrase.words) == 1 and _one_letter(word, name) else None
         return score if len(word) >= 6 and score >= self._settings.threshold else None
 
-    def _run_score(self, reading: Reading, start: int, phrase: Reading) -> float | None:
+    def _run_score(self, reading: StructureReading, start: int, phrase: StructureReading) -> float | None:
         misspelt = 0
         for at, (name, name_key) in enumerate(zip(phrase.words, phrase.keys, strict=True), start):
             if reading.keys[at] == name_key:
@@ -106,7 +106,7 @@ def _in_order(keys: tuple[str, ...], query: tuple[str, ...]) -> bool:
     return any(query[start : start + len(keys)] == keys for start in range(len(query) - len(keys) + 1))
 
 
-def _member(item: Item, present: set[str], query: tuple[str, ...]) -> bool:
+def _member(item: VocabularyItem, present: set[str], query: tuple[str, ...]) -> bool:
     if not item.kept or (len(item.kept) == 1 and item.roles):
         return False
     if _in_order(item.keys, query):
@@ -119,6 +119,6 @@ def _member(item: Item, present: set[str], query: tuple[str, ...]) -> bool:
     return not item.roles and shared >= (1 if len(item.kept) <= 2 else 2)
 
 
-def _ability(item: Item, present: set[str]) -> bool:
+def _ability(item: VocabularyItem, present: set[str]) -> bool:
     kept = set(item.kept)
     return bool(kept) and len(kept & present) >= min(len(kept), 2)

@@ -11,9 +11,9 @@ import streamlit as st
 
 from pages import state
 from pages.bench import entities, judge, sight, trials, tuning
-from pages.bench.sight import Listed
+from pages.bench.sight import SeenList
 from pages.components import inert_text, say
-from pages.components.inert_text import Block, Run, marked
+from pages.components.inert_text import Block, TextRun, marked
 from pages.forms import stage_form
 from rag_core.errors import InputError
 from rag_core.project.session import Session
@@ -28,10 +28,10 @@ from rag_core.text import STOP_WORDS, tokenize
 ADD = -1
 """The drawer in which a stage is added."""
 SECTION = "bench.section"
-Put = Callable[[list[Listed]], None]
+Put = Callable[[list[SeenList]], None]
 
 
-def show(opened: int, stages: Sequence[Listed], session: Session, put: Put) -> None:
+def show(opened: int, stages: Sequence[SeenList], session: Session, put: Put) -> None:
     """The drawer of a stage, or the one that adds a stage, in the sidebar."""
     with st.sidebar:
         st.button("Close", icon=":material/close:", type="tertiary", key="drawer.close", on_click=close)
@@ -46,7 +46,7 @@ def close() -> None:
     st.session_state["bench.drawer"] = None
 
 
-def _form(index: int, stages: list[Listed], session: Session, put: Put) -> None:
+def _form(index: int, stages: list[SeenList], session: Session, put: Put) -> None:
     stage = stages[index].stage
     st.markdown(f"### {stage.title}\n:small[:gray[{stage.meaning}]]")
     if stage.kind == "source":
@@ -68,7 +68,7 @@ def _form(index: int, stages: list[Listed], session: Session, put: Put) -> None:
         st.toggle(SECTIONS[stage.drawer][0], key=SECTION, help="Opens below the Bench, at full width.")
 
 
-def section(opened: int, stages: Sequence[Listed], session: Session) -> None:
+def section(opened: int, stages: Sequence[SeenList], session: Session) -> None:
     """Below the Bench, what of the opened drawer needs width, once its switch is on."""
     if 0 <= opened < len(stages) and st.session_state.get(SECTION):
         of_drawer = SECTIONS.get(stages[opened].stage.drawer)
@@ -76,7 +76,7 @@ def section(opened: int, stages: Sequence[Listed], session: Session) -> None:
             of_drawer[1](stages[opened], session)
 
 
-def _another_source(index: int, stages: list[Listed], put: Put) -> None:
+def _another_source(index: int, stages: list[SeenList], put: Put) -> None:
     """How the questions are searched: one source in place of another, its settings kept where both have them."""
     stage = stages[index].stage
     names = [name for name in STAGES if stage_class(name).kind == "source"]
@@ -89,12 +89,12 @@ def _another_source(index: int, stages: list[Listed], put: Put) -> None:
     )
     if chosen and chosen != stage.name:
         held = {one.name for one in stage_class(chosen).declared()}
-        stages[index] = Listed(make_stage(chosen, {k: v for k, v in stage.settings().items() if k in held}))
+        stages[index] = SeenList(make_stage(chosen, {k: v for k, v in stage.settings().items() if k in held}))
         put(stages)
         st.rerun()
 
 
-def _add(stages: Sequence[Listed], put: Put) -> None:
+def _add(stages: Sequence[SeenList], put: Put) -> None:
     """Every stage there is, with what it does; it goes where the spec allows it, and can be moved then."""
     st.markdown("### Add a stage")
     for name in STAGES:
@@ -112,7 +112,7 @@ def _add(stages: Sequence[Listed], put: Put) -> None:
         )
 
 
-def _added(name: str, stages: list[Listed], put: Put) -> None:
+def _added(name: str, stages: list[SeenList], put: Put) -> None:
     stage = make_stage(name)
     front = sum(entry.stage.kind == "rewrite" for entry in stages)
     if stage.kind == "rewrite" or stage.kind == "source":
@@ -121,7 +121,7 @@ def _added(name: str, stages: list[Listed], put: Put) -> None:
         # In front of a last cut: what is dropped before it does not count against the number it keeps.
         cuts = [at for at, entry in enumerate(stages) if entry.stage.is_cut]
         place = cuts[-1] if cuts and not stage.is_cut else len(stages)
-    stages.insert(place, Listed(stage))
+    stages.insert(place, SeenList(stage))
     try:
         put(stages)
         st.session_state["bench.drawer"] = place
@@ -132,7 +132,7 @@ def _added(name: str, stages: list[Listed], put: Put) -> None:
 # What belongs to a stage beside its settings
 
 
-def _rules(entry: Listed, session: Session) -> None:
+def _rules(entry: SeenList, session: Session) -> None:
     """How many chunks carry rules, and where they are made."""
     chunks = session.source.chunks
     with_rule = [chunk for chunk in chunks if chunk.query_must is not None]
@@ -146,13 +146,13 @@ def _rules(entry: Listed, session: Session) -> None:
     st.page_link("pages/data/page.py", label="Families and their rules", icon=":material/rule:", query_params=families)
 
 
-DRAWERS: Mapping[str, Sequence[Callable[[Listed, Session], None]]] = {
+DRAWERS: Mapping[str, Sequence[Callable[[SeenList, Session], None]]] = {
     "rules": (_rules,),
     "entities": (entities.drawer,),
     "judge": (judge.drawer,),
 }
 """Drawer → what it shows below the form."""
-SECTIONS: Mapping[str, tuple[str, Callable[[Listed, Session], None]]] = {
+SECTIONS: Mapping[str, tuple[str, Callable[[SeenList, Session], None]]] = {
     "entities": ("Structure, aliases and labels", entities.section),
     "judge": ("Judges on trial", trials.section),
 }
@@ -174,15 +174,17 @@ def chunk(chunk_id: str, session: Session, pipelines: Mapping[str, Pipeline], qu
         return
     text, query = entry.hit.chunk.text, case.query.text
     rule = read_rule(entry.hit.chunk.query_must)
-    blocks = [Block("lead", (Run(entry.hit.chunk.title or chunk_id),))]
+    blocks = [Block("lead", (TextRun(entry.hit.chunk.title or chunk_id),))]
     if isinstance(rule, Rule):
         verdict = decide(rule, query, "token")
-        blocks.append(Block("note", (Run("Its rule: the query must hold"),)))
-        parts = tuple(Run(chip_text(part), "held" if part.satisfied else "missing") for part in verdict.parts)
+        blocks.append(Block("note", (TextRun("Its rule: the query must hold"),)))
+        parts = tuple(TextRun(chip_text(part), "held" if part.satisfied else "missing") for part in verdict.parts)
         blocks.append(Block("chips", parts))
     elif rule is not None:
-        blocks.append(Block("note", (Run(f"Its rule cannot be read, so it passes: {rule}"),)))
-    blocks.append(Block("box", marked(text, query_words(text, query))) if text else Block("note", (Run("No text."),)))
+        blocks.append(Block("note", (TextRun(f"Its rule cannot be read, so it passes: {rule}"),)))
+    blocks.append(
+        Block("box", marked(text, query_words(text, query))) if text else Block("note", (TextRun("No text."),))
+    )
     with st.container(border=True, key="bench.chunk"):
         inert_text.show(blocks, key="bench.chunk.text")
         for side, outcome in outcomes.items():

@@ -16,14 +16,14 @@ import streamlit as st
 
 from pages import state
 from pages.bench import sight
-from pages.bench.sight import Listed
+from pages.bench.sight import SeenList
 from pages.components import glossary, inert_text, say, who
-from pages.components.inert_text import Block, Run, marked
+from pages.components.inert_text import Block, TextRun, marked
 from rag_core.entities import Explanation, Structure, TeamFilter, load_structure
 from rag_core.entities.agreement import (
     Agreement,
     Change,
-    Labelled,
+    LabelledQuery,
     agreement,
     changes,
     labelled_from_text,
@@ -79,7 +79,7 @@ Added = tuple[tuple[str, tuple[str, ...]], ...]
 """Aliases added in this session, in order: (alias, entities)."""
 
 
-def drawer(entry: Listed, session: Session) -> None:
+def drawer(entry: SeenList, session: Session) -> None:
     """What the pipelines' structure does here: chunks that name its entities, the question in sight, its labels."""
     own = structure_path(session.workspace)
     st.markdown("**The workspace’s structure**" if own else "**The demo structure**: 48 invented teams")
@@ -102,7 +102,7 @@ def drawer(entry: Listed, session: Session) -> None:
         )
 
 
-def _named_by_chunks(entry: Listed, session: Session, finder: TeamFilter) -> None:
+def _named_by_chunks(entry: SeenList, session: Session, finder: TeamFilter) -> None:
     """How many chunks the stage can judge at all."""
     field = str(entry.stage.settings().get("field", ""))
     known = {team.casefold() for team in finder.teams}
@@ -116,14 +116,14 @@ def _named_by_chunks(entry: Listed, session: Session, finder: TeamFilter) -> Non
         st.text(f"No chunk names one of its entities under {field}, so this stage drops nothing.{foreign}")
 
 
-def _threshold(entry: Listed) -> float:
+def _threshold(entry: SeenList) -> float:
     return float(entry.stage.settings().get("threshold", TEAM_MATCH_THRESHOLD))
 
 
 # The section under the Bench
 
 
-def section(entry: Listed, session: Session) -> None:
+def section(entry: SeenList, session: Session) -> None:
     """A structure at full width: what a question means and why, aliases on trial, agreement with labels, lint."""
     with st.container(border=True, key="entities.section"):
         chosen = _choose(session)
@@ -201,8 +201,8 @@ def _show_query(explained: Explanation, key: str) -> None:
     """The question with the words marked that named something, and its entities as chips."""
     words = {word for match in explained.matches for word in match.words}
     places = [(token.start, token.end) for token in tokenize(explained.query) if token.text in words]
-    named = Block("chips", tuple(Run(team, "held") for team in explained.teams))
-    none = Block("note", (Run("Names no entity: the whole structure is kept."),))
+    named = Block("chips", tuple(TextRun(team, "held") for team in explained.teams))
+    none = Block("note", (TextRun("Names no entity: the whole structure is kept."),))
     inert_text.show([Block("lead", marked(explained.query, places)), named if explained.teams else none], key=key)
 
 
@@ -399,7 +399,7 @@ def _say_no_labels() -> None:
     st.markdown("There are no labelled queries for this structure: drop some under *Labelled queries*.")
 
 
-def _show_agreement(finder: TeamFilter, labelled: Sequence[Labelled]) -> None:
+def _show_agreement(finder: TeamFilter, labelled: Sequence[LabelledQuery]) -> None:
     """Together and per strategy, of one half of the labelled queries or of all, and over the threshold."""
     halves = ["all", *(half for half in ("dev", "test") if any(row.half == half for row in labelled))]
     half = "all"
@@ -553,12 +553,12 @@ def _added(key: str) -> Added:
     return aliases.get(key, ())
 
 
-def _labelled(names: frozenset[str]) -> tuple[list[Labelled], int]:
+def _labelled(names: frozenset[str]) -> tuple[list[LabelledQuery], int]:
     """(labelled queries for these entities, how many were left out because they mean an entity that is not there).
 
     Those opened in this session; else the shipped ones, where the structure has all their teams; else none.
     """
-    dropped: list[Labelled] | None = st.session_state.get(DROPPED_LABELS)
+    dropped: list[LabelledQuery] | None = st.session_state.get(DROPPED_LABELS)
     rows = dropped if dropped is not None else _shipped()
     fitting = [row for row in rows if names.issuperset(row.teams)]
     if dropped is None and len(fitting) < len(rows):
@@ -567,7 +567,7 @@ def _labelled(names: frozenset[str]) -> tuple[list[Labelled], int]:
 
 
 @st.cache_resource(show_spinner=False)
-def _shipped() -> list[Labelled]:
+def _shipped() -> list[LabelledQuery]:
     return read_labelled(LABELLED)
 
 

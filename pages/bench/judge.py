@@ -16,7 +16,7 @@ import streamlit as st
 
 from pages import state
 from pages.bench import sight
-from pages.bench.sight import Listed
+from pages.bench.sight import SeenList
 from pages.components import jobs, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.llm import LLMFilter
@@ -54,7 +54,7 @@ THIS, DEV, HELD_OUT = "this question", "dev", "held-out"
 
 
 @dataclass(frozen=True)
-class Choice:
+class JudgeChoice:
     """Who judges in this browser session, and how the simulated judge errs and expands."""
 
     name: str = ""  # simulated, or an endpoint's; '': the first endpoint, else simulated
@@ -103,10 +103,10 @@ def session() -> Session:
     return base.judged_by(judged, f"{chosen.name} {settings.base_url} {settings.model} {kept.state()}")
 
 
-def choice(workspace: Path) -> tuple[Choice, ModelSettings | None]:
+def choice(workspace: Path) -> tuple[JudgeChoice, ModelSettings | None]:
     """Who was chosen, with the endpoint's settings; None: the simulated judge."""
     known, _ = known_endpoints(workspace)
-    chosen: Choice = st.session_state.get(CHOICE, Choice())
+    chosen: JudgeChoice = st.session_state.get(CHOICE, JudgeChoice())
     name = chosen.name if chosen.name in (SIMULATED, *known) else next(iter(known), SIMULATED)
     return replace(chosen, name=name), known.get(name)
 
@@ -132,7 +132,7 @@ def _store(path: str) -> AnswerStore:
 # The drawer
 
 
-def drawer(entry: Listed, session: Session) -> None:
+def drawer(entry: SeenList, session: Session) -> None:
     """Who judges, what was said of the question in sight, and the button that asks about one or all."""
     chosen, settings = choice(session.workspace)
     known, problem = known_endpoints(session.workspace)
@@ -167,7 +167,7 @@ def drawer(entry: Listed, session: Session) -> None:
     _ended()
 
 
-def place_of(entry: Listed, session: Session) -> tuple[Pipeline, int] | None:
+def place_of(entry: SeenList, session: Session) -> tuple[Pipeline, int] | None:
     """A, and where the stage stands in it; None while it is switched off."""
     pipeline = state.pipeline_of("A", session)
     if pipeline is None or not entry.on or entry.stage not in pipeline.stages:
@@ -177,16 +177,16 @@ def place_of(entry: Listed, session: Session) -> tuple[Pipeline, int] | None:
 
 def _choose() -> None:
     """Take over what the boxes hold: the name, and of a simulated judge what it does."""
-    held: Choice = st.session_state.get(CHOICE, Choice())
+    held: JudgeChoice = st.session_state.get(CHOICE, JudgeChoice())
     rate, depth = st.session_state.get("judge.rate"), st.session_state.get("judge.depth")
-    st.session_state[CHOICE] = Choice(
+    st.session_state[CHOICE] = JudgeChoice(
         st.session_state["judge.name"],
         held.error_rate if rate is None else rate / 100,
         held.depth if depth is None else depth,
     )
 
 
-def _simulated(chosen: Choice, judge: Any, case: Case | None) -> None:
+def _simulated(chosen: JudgeChoice, judge: Any, case: Case | None) -> None:
     st.markdown(f":material/texture: *{judge.origin}.* No cost, and no verdict.", help=SIMULATED_HELP)
     st.number_input(
         "Decides wrongly, %", 0, 100, round(chosen.error_rate * 100), 5, key="judge.rate", on_change=_choose

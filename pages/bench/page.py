@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages import rail, state
 from pages.bench import component, drawers, figures, judge, judging, paying, plane, reading, searching, sight
-from pages.bench.component import Event
+from pages.bench.component import BenchEvent
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.project.deeds import SAVE_PIPELINE
@@ -282,12 +282,12 @@ def _happened() -> None:
         st.session_state[WHOLE] = True  # what is opened below is of what was in sight
 
 
-def _listed(session: Session) -> list[sight.Listed]:
+def _listed(session: Session) -> list[sight.SeenList]:
     pipeline = state.pipeline_of("A", session) or Pipeline()
     return sight.listed_stages(pipeline, st.session_state.get(OFF, ()))
 
 
-def put(session: Session, stages: list[sight.Listed]) -> None:
+def put(session: Session, stages: list[sight.SeenList]) -> None:
     """Make these the stages of A; a SpecError says why they cannot be, and nothing is changed."""
     before = state.pipeline_of("A", session) or Pipeline()
     pipeline = sight.pipeline_from(stages)
@@ -301,11 +301,11 @@ def put(session: Session, stages: list[sight.Listed]) -> None:
         st.session_state[WHOLE] = True  # the pick list above says whose settings these are
 
 
-def _place_in_pipeline(stages: list[sight.Listed], index: int) -> int:
+def _place_in_pipeline(stages: list[sight.SeenList], index: int) -> int:
     return sum(entry.on for entry in stages[:index])
 
 
-def _set(session: Session, event: Event) -> None:
+def _set(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
     index, setting, value = event.fields["stage"], event.fields["setting"], event.fields["value"]
     if not 0 <= index < len(stages):
@@ -315,14 +315,14 @@ def _set(session: Session, event: Event) -> None:
     put(session, stages)
 
 
-def _toggle(session: Session, event: Event) -> None:
+def _toggle(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
     index = event.fields["stage"]
     stages[index] = replace(stages[index], on=not stages[index].on)
     put(session, stages)
 
 
-def _move(session: Session, event: Event) -> None:
+def _move(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
     index, to = event.fields["stage"], event.fields["stage"] + event.fields["by"]
     if not (0 <= index < len(stages) and 0 <= to < len(stages)):
@@ -331,30 +331,30 @@ def _move(session: Session, event: Event) -> None:
     put(session, stages)
 
 
-def _remove(session: Session, event: Event) -> None:
+def _remove(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
     del stages[event.fields["stage"]]
     st.session_state.pop(DRAWER, None)
     put(session, stages)
 
 
-def _open_drawer(session: Session, event: Event) -> None:
+def _open_drawer(session: Session, event: BenchEvent) -> None:
     index = event.fields["stage"]
     st.session_state[DRAWER] = None if st.session_state.get(DRAWER) == index else index
     st.session_state[WHOLE] = True
 
 
-def _add(session: Session, event: Event) -> None:
+def _add(session: Session, event: BenchEvent) -> None:
     st.session_state[DRAWER] = drawers.ADD
     st.session_state[WHOLE] = True
 
 
-def _grab(session: Session, event: Event) -> None:
+def _grab(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
     st.session_state[GRABBED] = (_place_in_pipeline(stages, event.fields["stage"]), event.fields["setting"])
 
 
-def _question(session: Session, event: Event) -> None:
+def _question(session: Session, event: BenchEvent) -> None:
     changes = {"question": event.fields["id"]}
     if event.fields["zoom"] in state.ZOOMS:
         changes["zoom"] = event.fields["zoom"]
@@ -362,25 +362,25 @@ def _question(session: Session, event: Event) -> None:
     state.change(**changes)
 
 
-def _zoom(session: Session, event: Event) -> None:
+def _zoom(session: Session, event: BenchEvent) -> None:
     state.change(zoom=event.fields["to"])
     st.session_state[WHOLE] = True  # below stand other things to open
 
 
-def _lens(session: Session, event: Event) -> None:
+def _lens(session: Session, event: BenchEvent) -> None:
     state.change(lens=event.fields["to"])
 
 
-def _filter(session: Session, event: Event) -> None:
+def _filter(session: Session, event: BenchEvent) -> None:
     st.session_state[FILTER] = event.fields["to"]
 
 
-def _select(session: Session, event: Event) -> None:
+def _select(session: Session, event: BenchEvent) -> None:
     st.session_state[SELECTED] = event.fields["id"]
     st.session_state[WHOLE] = True
 
 
-def _swap(session: Session, event: Event) -> None:
+def _swap(session: Session, event: BenchEvent) -> None:
     _remember()
     a, b = state.pipeline_of("A", session), state.pipeline_of("B", session)
     if a is not None and b is not None:
@@ -389,7 +389,7 @@ def _swap(session: Session, event: Event) -> None:
         st.session_state[WHOLE] = True
 
 
-def _label(session: Session, event: Event) -> None:
+def _label(session: Session, event: BenchEvent) -> None:
     """A label given in sight of distance and verdict: it counts, and says that it is no part of a blind sample."""
     from pages.bench import labelling  # the database layer takes a tenth of a second: who never labels waits not
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages import rail, state
 from pages.bench import tuning
-from pages.bench.sight import Listed
+from pages.bench.sight import SeenList
 from pages.components import jobs
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
@@ -18,7 +18,7 @@ from rag_core.project.levers import CUT, JUDGE, LEAST, RULES, SEARCH, Levers, le
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
 
-Put = Callable[[list[Listed]], None]
+Put = Callable[[list[SeenList]], None]
 LABELS = Path("pages/labels/page.py")
 ICONS = {
     SEARCH: ":material/search:",
@@ -29,7 +29,7 @@ ICONS = {
 KINDS = {SEARCH: "search", RULES: "rules", CUT: "cut", JUDGE: "judge"}
 
 
-def show(session: Session, pipeline: Pipeline, stages: Sequence[Listed], put: Put) -> None:
+def show(session: Session, pipeline: Pipeline, stages: Sequence[SeenList], put: Put) -> None:
     """The line; nothing is computed twice for the same search, labels and source."""
     if not session.dev:
         if not session.cases:
@@ -55,7 +55,7 @@ def _line(found: Levers) -> str:
     return f":material/flag: **Which lever pays** :gray[{base}] {reach if found.best else 'none'}"
 
 
-def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put) -> None:
+def _buttons(found: Levers, session: Session, stages: Sequence[SeenList], put: Put) -> None:
     """A button for each lever that pays and can be pulled here; what it opens is where the lever is."""
     if not found.questions and LABELS.is_file():
         st.page_link(str(LABELS), label="Label some", icon=":material/new_label:", query_params=state.link())
@@ -79,23 +79,23 @@ def _buttons(found: Levers, session: Session, stages: Sequence[Listed], put: Put
                   )  # fmt: skip
 
 
-def _add_judge(stages: list[Listed], put: Put) -> None:
+def _add_judge(stages: list[SeenList], put: Put) -> None:
     """An LLM filter at the end of A, its drawer open: it says who answers, and what that would take."""
     try:
-        put([*stages, Listed(LLMFilter())])
+        put([*stages, SeenList(LLMFilter())])
     except InputError as error:
         st.session_state["bench.notice"] = str(error)
         return
     _open(len(stages))
 
 
-def _best_cut(session: Session, stages: list[Listed], put: Put) -> None:
+def _best_cut(session: Session, stages: list[SeenList], put: Put) -> None:
     """Look for the best setting of A's last cut, or of an adaptive one put at its end; its drawer shows it."""
     places = [at for at, entry in enumerate(stages) if entry.on and entry.stage.is_cut]
     try:
         if not places:
             places = [len(stages)]
-            stages.append(Listed(AdaptiveGap()))
+            stages.append(SeenList(AdaptiveGap()))
             put(stages)
         pipeline = state.pipeline_of("A", session)
     except InputError as error:

@@ -36,7 +36,7 @@ TYPES = ("f8", "f4", "i4", "u2", "u1")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class BenchFigures:
     """Means over questions, or the figures of one question; None where they are not defined."""
 
     precision: float | None
@@ -46,14 +46,14 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BenchLine:
     """One of the two lines of figures: A beside B. `counts` are better, worse, same of A against B, by F₁."""
 
     label: str
     questions: int  # how many there are
     scored: int  # how many of them enter the means
-    a: Figures
-    b: Figures | None = None
+    a: BenchFigures
+    b: BenchFigures | None = None
     counts: tuple[int, int, int] | None = None
     note: str = ""  # what must be said beside the figures: "no label yet", "examples, no dev questions"
 
@@ -70,7 +70,7 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Knob:
+class BenchKnob:
     """A number of a stage that can be dragged. `positions` ascend and hold the current value."""
 
     setting: str
@@ -83,7 +83,7 @@ class Knob:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class BenchStage:
     """A stage of A as a person sees it, in the pipeline's order; its index is what events name."""
 
     name: str  # as in specs
@@ -98,11 +98,11 @@ class Stage:
     down: bool = True
     removable: bool = True
     drawer: bool = True
-    knobs: tuple[Knob, ...] = ()
+    knobs: tuple[BenchKnob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BenchSide:
     """What one pipeline did with a chunk. `place` is its 0-based place in that pipeline's list."""
 
     place: int
@@ -114,7 +114,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BenchRow:
     """A chunk of the question in sight. `head` is the part of its title that tells it from its neighbours."""
 
     id: str
@@ -123,8 +123,8 @@ class Row:
     grade: int | None = None
     relevant: bool | None = None  # None: unjudged
     step: int | None = None  # its row in `Steps.kept`; None where A has no such candidate
-    a: Side | None = None
-    b: Side | None = None
+    a: BenchSide | None = None
+    b: BenchSide | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Pipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class BenchQuestion:
     """A row of the matrix."""
 
     id: str
@@ -204,15 +204,15 @@ class Payload:
 
     version: int
     pipelines: tuple[Pipe, ...]
-    stages: tuple[Stage, ...]
-    all: Line
-    one: Line | None = None
+    stages: tuple[BenchStage, ...]
+    all: BenchLine
+    one: BenchLine | None = None
     question: InSight | None = None
     zoom: str = "one"  # all | one
     lens: str = "threshold"  # threshold | differences | losses
-    rows: tuple[Row, ...] = ()
+    rows: tuple[BenchRow, ...] = ()
     curve: Curve | None = None
-    questions: tuple[Question, ...] = ()
+    questions: tuple[BenchQuestion, ...] = ()
     losses: tuple[Loss, ...] = ()
     filter: str = ""  # better | worse | same: which rows of the matrix are in sight
     selected: str = ""  # chunk id
@@ -276,7 +276,7 @@ def _of_zoom(payload: Payload) -> Payload:
     """What is drawn at the payload's zoom: chunks of one question, or a row a question."""
     every = payload.zoom == "all"
 
-    def drawn(place: int, knob: Knob) -> Knob:
+    def drawn(place: int, knob: BenchKnob) -> BenchKnob:
         if knob.steps is None:
             return knob
         cells = knob.steps.per_question

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.bench import sight
 from pages.components import say
-from pages.components.inert_text import Block, Run, show
+from pages.components.inert_text import Block, TextRun, show
 from pages.widgets.take_along import BLUE, GREY, label, take_along
 from rag_core.compare.why_not import DROPPED, KEPT, NOT_BROUGHT, WhyNot, why_not
 from rag_core.errors import InputError
@@ -88,22 +88,22 @@ def why(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> None
 def answer(found: WhyNot) -> Iterator[Block]:
     """What became of a chunk, in blocks."""
     if found.hit is None:
-        yield Block("text", (Run(found.reason),))
+        yield Block("text", (TextRun(found.reason),))
         return
-    yield Block("lead", (Run(found.hit.chunk.title or found.hit.chunk.id),))
-    yield Block("chips", (Run(f"rank {found.rank}", "plain"), Run(_outcome(found), "plain")))
+    yield Block("lead", (TextRun(found.hit.chunk.title or found.hit.chunk.id),))
+    yield Block("chips", (TextRun(f"rank {found.rank}", "plain"), TextRun(_outcome(found), "plain")))
     if found.reason:
-        yield Block("text", (Run(found.reason),))
+        yield Block("text", (TextRun(found.reason),))
     if found.would_bring_back:
-        yield Block("note", (Run("What would bring it back:"),))
-        yield Block("text", (Run("\n".join(f"• {one.text}" for one in found.would_bring_back)),))
+        yield Block("note", (TextRun("What would bring it back:"),))
+        yield Block("text", (TextRun("\n".join(f"• {one.text}" for one in found.would_bring_back)),))
     if found.then is not None and found.then.hit is not None:
         reason = f": {found.then.reason}" if found.then.reason else ""
-        yield Block("text", (Run(f"Then: {_outcome(found.then)}{reason}"),))
-        yield Block("text", (Run("\n".join(f"• {one.text}" for one in found.then.would_bring_back)),))
+        yield Block("text", (TextRun(f"Then: {_outcome(found.then)}{reason}"),))
+        yield Block("text", (TextRun("\n".join(f"• {one.text}" for one in found.then.would_bring_back)),))
     if found.others:
         more = f" and {len(found.others) - MOST_OTHERS} more" if len(found.others) > MOST_OTHERS else ""
-        yield Block("note", (Run(f"Also fits: {', '.join(found.others[:MOST_OTHERS])}{more}"),))
+        yield Block("note", (TextRun(f"Also fits: {', '.join(found.others[:MOST_OTHERS])}{more}"),))
 
 
 def _outcome(found: WhyNot) -> str:

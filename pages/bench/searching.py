@@ -26,7 +26,7 @@ from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, fingerprint
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import Axis, parse_grid
-from rag_core.tune.objectives import OBJECTIVES, Row
+from rag_core.tune.objectives import OBJECTIVES, SearchedSetting
 
 KIND = "bench.search"
 WORDS = {
@@ -38,7 +38,7 @@ MOST_TRIALS, MOST_POINTS = 5000, 2000
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """What is sought; the study's name holds all of it but how long and how, so that more of the same resumes."""
 
     pipeline: Pipeline
@@ -94,7 +94,7 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         _results(session, plan)
 
 
-def _plan(session: Session, pipeline: Pipeline, parts: Mapping[str, str]) -> Plan | None:
+def _plan(session: Session, pipeline: Pipeline, parts: Mapping[str, str]) -> SearchPlan | None:
     """The plan from the widgets, None while nothing is ticked; an InputError for ranges that cannot be."""
     last = next((stage.name for stage in reversed(pipeline.stages) if stage.is_cut), "")
     defaults = [name for name in parts if name.startswith(f"{last}.")] or list(parts)[:2]
@@ -132,13 +132,13 @@ def _plan(session: Session, pipeline: Pipeline, parts: Mapping[str, str]) -> Pla
             help="Stage.setting=low:high:count or a|b|c; Stage=on|off leaves a stage out.",
         )  # fmt: skip
     axes = parse_grid(grid or ticked, AdaptiveGap.__name__, None)
-    return Plan(
+    return SearchPlan(
         pipeline, axes, grid or ticked, tuple(objectives), float(recall), str(sampler), int(trials),
         session.project.name,
     )  # fmt: skip
 
 
-def _start(session: Session, plan: Plan) -> None:
+def _start(session: Session, plan: SearchPlan) -> None:
     """Try settings in the background until the study holds as many trials as were asked for."""
 
     def work(progress: jobs.Progress) -> str:
@@ -155,7 +155,7 @@ def _start(session: Session, plan: Plan) -> None:
         st.session_state["bench.notice"] = str(error)
 
 
-def _sought(session: Session, plan: Plan, trials: int, progress: jobs.Progress | None) -> Sought:
+def _sought(session: Session, plan: SearchPlan, trials: int, progress: jobs.Progress | None) -> Sought:
     from rag_core.store.studies import shared_storage  # late: the database layer, and Optuna behind it
 
     return search_on_dev(
@@ -170,7 +170,7 @@ def _sought(session: Session, plan: Plan, trials: int, progress: jobs.Progress |
     )  # fmt: skip
 
 
-def _results(session: Session, plan: Plan) -> None:
+def _results(session: Session, plan: SearchPlan) -> None:
     """The finished trials of the study, whoever made them: the baseline, what no other beats, and one to take."""
     from rag_core.store.studies import has_studies, shared_storage
     from rag_core.tune.studies import kept_trials  # late: Optuna
@@ -229,7 +229,7 @@ def _draw(session: Session, sought: Sought) -> None:
         st.markdown(f"By {WORDS[first]} nothing tried beats the {names[0]} on these questions.")
 
 
-def _values(row: Row) -> str:
+def _values(row: SearchedSetting) -> str:
     return " · ".join(f"{WORDS[name]} {value:.3g}" for name, value in row.values.items())
 
 

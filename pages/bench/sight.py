@@ -20,7 +20,7 @@ from rag_core.llm import RecordedJudge, SimulatedJudge
 from rag_core.measure.experiment import Outcome
 from rag_core.measure.tally import labels_of
 from rag_core.project.session import Figures, Session, must_search
-from rag_core.project.split import Split
+from rag_core.project.split import Sides
 from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline, Stage
 from rag_core.text import counted
@@ -37,7 +37,7 @@ SCORES = {"similarity": "similarity", "bm25": "BM25 score", "rrf": "fused score 
 
 
 @dataclass(frozen=True)
-class Listed:
+class SeenList:
     """A stage as the list on the left holds it: one that is off keeps its settings and its place."""
 
     stage: Stage
@@ -54,7 +54,7 @@ class Sight:
     outcomes: Mapping[str, Outcome]  # of the question in sight, by side
     figures: Mapping[str, Figures]  # over the dev questions, by side
     dev: tuple[Case, ...]
-    split: Split
+    split: Sides
     problem: str = ""  # why a pipeline cannot run
 
 
@@ -145,7 +145,7 @@ def _over_the_same_rows(steps: Steps) -> Steps:
 
 def payload_of(
     sight: Sight,
-    stages: Sequence[Listed],
+    stages: Sequence[SeenList],
     steps: Steps,
     *,
     version: int,
@@ -177,7 +177,7 @@ def payload_of(
         lens=lens,
         rows=rows,
         curve=curve,
-        questions=tuple(wire.Question(case.query.id, case.query.text, case.query.tags) for case in sight.dev),
+        questions=tuple(wire.BenchQuestion(case.query.id, case.query.text, case.query.tags) for case in sight.dev),
         losses=_losses(sight, index, zoom) if lens == LOSSES else (),
         filter=filter,
         selected=selected,
@@ -192,9 +192,9 @@ def payload_of(
 
 def _stages(
     sight: Sight,
-    listed: Sequence[Listed],
+    listed: Sequence[SeenList],
     steps: Steps,
-) -> list[wire.Stage]:
+) -> list[wire.BenchStage]:
     """The list on the left. `place` counts the stages that are on: that is a knob's place in the pipeline."""
     outcome = sight.outcomes.get("A")
     trace = (
@@ -215,7 +215,7 @@ def _stages(
             place += 1
         front = stage.kind in ("source", "rewrite")
         rows.append(
-            wire.Stage(
+            wire.BenchStage(
                 name=stage.name,
                 title=stage.title,
                 meaning=stage.meaning,
@@ -256,7 +256,7 @@ def _note(stage: Stage, session: Session) -> str:
     return ", ".join(words[:2])
 
 
-def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
+def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.BenchKnob:
     """A knob with what moves when it is dragged, and on how many questions anything does."""
     steps, told = None, ""
     if function is not None:
@@ -267,7 +267,7 @@ def _knob(sight: Sight, knob: Knob, function: StepFunction | None) -> wire.Knob:
             counts = wire.count_changes(function.per_question, baseline.f)
         one = function.one if function.one.shape[1] else np.full((4, len(function.positions)), np.nan)
         steps = wire.Steps(function.means, one, function.kept, counts, function.per_question)
-    return wire.Knob(
+    return wire.BenchKnob(
         setting=knob.setting,
         title=knob.label.partition(": ")[2] or knob.label,
         value=float(knob.value),
@@ -288,16 +288,16 @@ def knob_text(moved: int, questions: int) -> str:
 # Lines and matrix
 
 
-def _means(figures: Figures) -> wire.Figures:
+def _means(figures: Figures) -> wire.BenchFigures:
     means = figures.means
-    return wire.Figures(means["SetP"], means["SetR"], means["SetF"], means["kept"])
+    return wire.BenchFigures(means["SetP"], means["SetR"], means["SetF"], means["kept"])
 
 
-def _line_of_all(sight: Sight) -> wire.Line:
+def _line_of_all(sight: Sight) -> wire.BenchLine:
     a, b = sight.figures.get("A"), sight.figures.get("B")
-    nothing = wire.Figures(None, None, None, None)
+    nothing = wire.BenchFigures(None, None, None, None)
     if a is None:
-        return wire.Line(
+        return wire.BenchLine(
             "ALL questions", 0, 0, nothing, note="no dev question yet" if sight.session.cases else "no question yet"
         )
     counts = None
@@ -308,7 +308,7 @@ def _line_of_all(sight: Sight) -> wire.Line:
     note = _left_alone(sight) if a.scored else "no label yet: nothing is scored"
     if not note and _has_idle_rules(sight):
         note = "no chunk carries a rule: rules drop nothing"
-    return wire.Line(
+    return wire.BenchLine(
         f"ALL {len(sight.dev):,} {kind}",
         len(sight.dev),
         a.scored,
@@ -329,7 +329,7 @@ def _left_alone(sight: Sight) -> str:
     return f"no decision on {alone:,} of {len(sight.dev):,}" if alone else ""
 
 
-def _line_of_one(sight: Sight) -> wire.Line | None:
+def _line_of_one(sight: Sight) -> wire.BenchLine | None:
     a, b = sight.outcomes.get("A"), sight.outcomes.get("B")
     if a is None or sight.case is None:
         return None
@@ -343,14 +343,14 @@ def _line_of_one(sight: Sight) -> wire.Line | None:
         note = "no label yet"
     elif a.scores.without_relevant:
         note = "no relevant label"
-    return wire.Line(
+    return wire.BenchLine(
         "THIS ONE", 1, int(a.scores.scored), _one_figures(a), None if b is None else _one_figures(b), note=note
     )
 
 
-def _one_figures(outcome: Outcome) -> wire.Figures:
+def _one_figures(outcome: Outcome) -> wire.BenchFigures:
     values = outcome.scores.values
-    return wire.Figures(values.get("SetP"), values.get("SetR"), values.get("SetF"), float(outcome.scores.kept))
+    return wire.BenchFigures(values.get("SetP"), values.get("SetR"), values.get("SetF"), float(outcome.scores.kept))
 
 
 def _pipe(side: str, sight: Sight) -> wire.Pipe:
@@ -400,7 +400,7 @@ def _losses(sight: Sight, index: Sequence[int], zoom: str) -> tuple[wire.Loss, .
 # Rows and the curve beside them
 
 
-def _rows_and_curve(sight: Sight, steps: Steps) -> tuple[tuple[wire.Row, ...], wire.Curve]:
+def _rows_and_curve(sight: Sight, steps: Steps) -> tuple[tuple[wire.BenchRow, ...], wire.Curve]:
     a, b = sight.outcomes["A"], sight.outcomes.get("B")
     kind = score_kind(sight)
     in_a, in_b = listed(a), listed(b) if b is not None else {}
@@ -415,7 +415,7 @@ def _rows_and_curve(sight: Sight, steps: Steps) -> tuple[tuple[wire.Row, ...], w
     for (id_, _), (head, rest) in zip(chunks.items(), titles, strict=True):
         grade = grades.get(id_)
         rows.append(
-            wire.Row(
+            wire.BenchRow(
                 id_,
                 head,
                 rest,
@@ -435,12 +435,12 @@ class _Entry:
     hit: Hit
     drop: Drop | None
 
-    def side(self, kind: str) -> wire.Side:
+    def side(self, kind: str) -> wire.BenchSide:
         drop = self.drop
         verdict = "kept" if drop is None else f"dropped by {stage_class(drop.stage).title}"
         reason = "" if drop is None else drop.reason.text
         score = self.hit.scores.get(kind)
-        return wire.Side(self.place, self.hit.rank, score, drop is None, verdict, reason)
+        return wire.BenchSide(self.place, self.hit.rank, score, drop is None, verdict, reason)
 
 
 def listed(outcome: Outcome) -> dict[str, _Entry]:
@@ -524,14 +524,14 @@ def _curve_of_cut(
 # Changing the pipeline
 
 
-def pipeline_from(stages: Sequence[Listed], label: str = "") -> Pipeline:
+def pipeline_from(stages: Sequence[SeenList], label: str = "") -> Pipeline:
     """The pipeline of the stages that are on, in an order that the spec allows; a SpecError says what it refuses."""
     return replace(parse_pipeline([entry.stage for entry in stages if entry.on]), label=label)
 
 
-def listed_stages(pipeline: Pipeline, off: Sequence[tuple[int, Stage]]) -> list[Listed]:
+def listed_stages(pipeline: Pipeline, off: Sequence[tuple[int, Stage]]) -> list[SeenList]:
     """The list on the left: the pipeline's stages, and those that are off at the places they had."""
-    stages = [Listed(stage) for stage in pipeline.stages]
+    stages = [SeenList(stage) for stage in pipeline.stages]
     for place, stage in sorted(off, key=lambda one: one[0]):
-        stages.insert(min(place, len(stages)), Listed(stage, on=False))
+        stages.insert(min(place, len(stages)), SeenList(stage, on=False))
     return stages

@@ -17,7 +17,7 @@ import streamlit as st
 from pages import state
 from pages.bench import judge, sight
 from pages.bench.judge import CURRENCY, SIMULATED
-from pages.bench.sight import Listed
+from pages.bench.sight import SeenList
 from pages.components import say
 from pages.widgets.take_along import BLUE, GREY, ORANGE, label, take_along
 from rag_core.errors import WinnowError
@@ -53,7 +53,7 @@ as irrelevant. **False drops** are relevant chunks thrown away, **false keeps** 
 """
 
 
-def section(entry: Listed, session: Session) -> None:
+def section(entry: SeenList, session: Session) -> None:
     """The views; a sentence where there is nothing to try on."""
     with st.container(border=True, key="judge.section"):
         placed = judge.place_of(entry, session)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages import state
-from pages.bench.sight import Listed
+from pages.bench.sight import SeenList
 from pages.components import jobs, say, who
 from rag_core.errors import InputError
 from rag_core.project.choosing import Best, best_on_dev
@@ -33,7 +33,7 @@ AIMS = {
 }
 
 
-def show(index: int, stages: Sequence[Listed], session: Session) -> None:
+def show(index: int, stages: Sequence[SeenList], session: Session) -> None:
     """Aim, button, and what was found, with the button that takes it."""
     stage = stages[index].stage
     if not stage.is_cut or not stages[index].on:
@@ -74,7 +74,7 @@ def _command(session: Session, pipeline: Pipeline, stage: str, objective: str, f
     return f"{named} --objective {objective}{f' --constraint {shlex.quote(floor)}' if floor else ''} --pipeline {spec}"
 
 
-def promised(index: int, stages: Sequence[Listed], session: Session) -> None:
+def promised(index: int, stages: Sequence[SeenList], session: Session) -> None:
     """A recall that is promised: the tightest cut that misses at most a share of what is relevant, on average."""
     if not stages[index].stage.is_cut or not stages[index].on:
         return

@@ -11,11 +11,11 @@ from pathlib import PurePath
 import streamlit as st
 
 from pages.components import inert_text, say
-from pages.components.inert_text import Block, Run, marked
+from pages.components.inert_text import Block, TextRun, marked
 from pages.data import rules
 from rag_core.errors import InputError, WinnowError
-from rag_core.index.browse import Line, Overview, Wanted, chunk_of, page_among, page_of
-from rag_core.index.store import Row
+from rag_core.index.browse import ChunkLine, Overview, Wanted, chunk_of, page_among, page_of
+from rag_core.index.store import StoredChunk
 from rag_core.project.project import COLLECTION
 from rag_core.project.session import Session
 
@@ -74,10 +74,10 @@ def _first_page() -> None:
     st.session_state[PAGE] = 1
 
 
-def _page(session: Session, wanted: Wanted) -> tuple[int, list[Line], int]:
+def _page(session: Session, wanted: Wanted) -> tuple[int, list[ChunkLine], int]:
     """(chunks in all, those of the page, where it starts)."""
 
-    def lines_from(start: int) -> tuple[int, list[Line]]:
+    def lines_from(start: int) -> tuple[int, list[ChunkLine]]:
         source = session.project.source
         if source.kind == COLLECTION:
             return page_of(session.workspace, source.name, wanted, start, PAGE_SIZE)
@@ -94,7 +94,7 @@ def _page(session: Session, wanted: Wanted) -> tuple[int, list[Line], int]:
     return total, lines, (number - 1) * PAGE_SIZE
 
 
-def _table(lines: list[Line], numbers: Overview) -> None:
+def _table(lines: list[ChunkLine], numbers: Overview) -> None:
     ids = [line.id for line in lines]
     now = st.session_state.get(CHUNK, "")
     st.session_state[TABLE] = {"selection": {"rows": [ids.index(now)] if now in ids else [], "columns": []}}
@@ -150,30 +150,30 @@ def _chosen(session: Session, wanted: Wanted, numbers: Overview) -> None:
         st.text("\n".join(f"{key}: {value}" for key, value in facts.items() if value))
 
 
-def _row(session: Session, identity: str) -> Row:
+def _row(session: Session, identity: str) -> StoredChunk:
     source = session.project.source
     if source.kind == COLLECTION:
         return chunk_of(session.workspace, source.name, identity)
     chunk = session.source.by_id.get(identity)
     if chunk is None:
         raise InputError(f"project {session.project.name} has no chunk {identity[:80]!r}, expected one of its ids")
-    return Row(chunk, "", "", len(chunk.text))
+    return StoredChunk(chunk, "", "", len(chunk.text))
 
 
-def _blocks(row: Row, looked_for: str, numbers: Overview) -> Iterator[Block]:
+def _blocks(row: StoredChunk, looked_for: str, numbers: Overview) -> Iterator[Block]:
     text = row.chunk.text
-    yield Block("lead", (Run(row.chunk.title or row.chunk.id),))
+    yield Block("lead", (TextRun(row.chunk.title or row.chunk.id),))
     facts = [row.chunk.type, f"{len(text):,} characters"]
     if numbers.window:
         facts.append(f"{row.tokens:,} tokens with its title")
-    yield Block("chips", tuple(Run(fact, "plain") for fact in facts if fact))
+    yield Block("chips", tuple(TextRun(fact, "plain") for fact in facts if fact))
     if 0 < numbers.window < row.tokens:
         yield Block(
-            "note", (Run(f"Longer than the {numbers.window} tokens the model reads: its rest is not embedded."),)
+            "note", (TextRun(f"Longer than the {numbers.window} tokens the model reads: its rest is not embedded."),)
         )
     yield Block("box", marked(text[:LONGEST_TEXT], places(text[:LONGEST_TEXT], looked_for)))
     if len(text) > LONGEST_TEXT:
-        yield Block("note", (Run(f"The first {LONGEST_TEXT:,} of {len(text):,} characters."),))
+        yield Block("note", (TextRun(f"The first {LONGEST_TEXT:,} of {len(text):,} characters."),))
 
 
 def places(text: str, looked_for: str) -> list[tuple[int, int]]:

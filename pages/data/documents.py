@@ -16,11 +16,11 @@ from pages.components import jobs, resources, say, who
 from pages.data import source
 from rag_core.errors import WinnowError
 from rag_core.index.browse import Overview
-from rag_core.index.collection import Summary, delete_collection
+from rag_core.index.collection import CollectionSummary, delete_collection
 from rag_core.index.handles import ingest_embedder
 from rag_core.project.deeds import DELETE_COLLECTION, INGEST
 from rag_core.project.intake import Chroma, Documents, intake_of
-from rag_core.project.project import Project, Source, save
+from rag_core.project.project import Project, ProjectSource, save
 from rag_core.project.session import Session
 from rag_core.rechunk import Recut, look, recut
 from rag_core.store.events import Event
@@ -35,7 +35,7 @@ MEANING = {
 }
 
 
-def show(session: Session, summary: Summary, numbers: Overview) -> None:
+def show(session: Session, summary: CollectionSummary, numbers: Overview) -> None:
     """Where it came from on the left, what can be done on the right."""
     project = session.project
     if st.session_state.get(PROBLEM):
@@ -100,7 +100,7 @@ def again(project: Project) -> None:
         st.session_state[PROBLEM] = str(error)
 
 
-def _mirror(project: Project, summary: Summary) -> None:
+def _mirror(project: Project, summary: CollectionSummary) -> None:
     """Which store is mirrored, what its metadata means, and reading it again."""
     st.markdown("**A mirror of a Chroma collection**; the store itself is never written to.")
     st.text(f"{summary.origin}\n{summary.model}, {summary.dimension} dimensions, {summary.metric} distances")
@@ -249,6 +249,6 @@ def _deleted(project: Project) -> None:
         if project.shipped or not (project.folder / "meta.yaml").is_file():
             state.change(project=state.DEFAULT_PROJECT)
         else:
-            save(project, source=Source())
+            save(project, source=ProjectSource())
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)

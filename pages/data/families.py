@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import inert_text, jobs, resources, say, who
-from pages.components.inert_text import Block, Run
+from pages.components.inert_text import Block, TextRun
 from pages.data import rules
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.query_must import QueryMust
@@ -31,9 +31,9 @@ from rag_core.rules.generate import BATCH, check_generated, generate_rules
 from rag_core.rules.match import decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
-from rag_core.rules.proposals import Checked, Preview, Refusal, check_proposals, preview, template_proposals
-from rag_core.rules.slot_check import Check, check, settled
-from rag_core.rules.slots import Family, propose, rules_to_store
+from rag_core.rules.proposals import Checked, ProposalPreview, Refusal, check_proposals, preview, template_proposals
+from rag_core.rules.slot_check import SlotCheck, check, settled
+from rag_core.rules.slots import SlotFamily, propose, rules_to_store
 from rag_core.rules.suggest import Crowd, suggest
 from rag_core.settings import ModelSettings, model_settings
 from rag_core.stage import Pipeline
@@ -54,10 +54,10 @@ FRESH = ("new", "replaces a rule")
 class Study:
     """The families of a source, as the labels settle them, with what they take of the dev questions' lists."""
 
-    families: tuple[Family, ...]  # those that crowd the lists most first
+    families: tuple[SlotFamily, ...]  # those that crowd the lists most first
     crowds: tuple[Crowd, ...]  # family by family, of the bare search
     now: tuple[Crowd, ...]  # the same with the stored rules and refill
-    checks: tuple[Check, ...]
+    checks: tuple[SlotCheck, ...]
     cases: tuple[Case, ...]
     k: int
 
@@ -99,7 +99,7 @@ def studied(session: Session, k: int) -> Study | None:
     return _study(str(session.workspace), key, k, session, families)
 
 
-def _found(session: Session) -> tuple[Family, ...] | None:
+def _found(session: Session) -> tuple[SlotFamily, ...] | None:
     source, kind = session.source, f"families {session.project.name}"
     key = (str(session.workspace), session.project.name, source.fingerprint)
     if len(source.chunks) <= AT_ONCE or key in _kept():
@@ -131,7 +131,7 @@ def _kept() -> set[tuple[str, str, str]]:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Looking for families of titles …")
-def _proposed(workspace: str, name: str, fingerprint: str, _session: Session) -> tuple[Family, ...]:
+def _proposed(workspace: str, name: str, fingerprint: str, _session: Session) -> tuple[SlotFamily, ...]:
     families = tuple(propose(_session.source.chunks))
     _kept().add((workspace, name, fingerprint))
     return families
@@ -143,7 +143,7 @@ def refill(k: int) -> Pipeline:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Counting what families take of the lists …")
-def _study(workspace: str, key: str, k: int, _session: Session, _families: Sequence[Family]) -> Study:
+def _study(workspace: str, key: str, k: int, _session: Session, _families: Sequence[SlotFamily]) -> Study:
     session, chunks = _session, _session.source.chunks
     dev = session.dev or list(session.cases)
     cases = tuple(session.capture(Pipeline((Dense(depth=max(DEPTHS) * ROUNDS),)), dev)) if dev else ()
@@ -261,14 +261,14 @@ def _share(name: str, meaning: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Line:
+class FamilyLine:
     """One proposal: its chunk, the rule (None where it is not applied), what becomes of it and what it does."""
 
     chunk: Chunk
     rule: Rule | None
     state: str  # new | stored already | replaces a rule | not applied
     reason: str
-    previews: tuple[Preview, ...]
+    previews: tuple[ProposalPreview, ...]
 
     @property
     def admits(self) -> int:
@@ -284,7 +284,7 @@ class Line:
 def _one(session: Session, study: Study, at: int) -> None:
     """The family that is taken: who writes its rules, how strictly, what they do, and the press that applies them."""
     family, crowd = study.families[at], study.crowds[at]
-    inert_text.show([Block("lead", (Run(family.name),))], key="data.family_name")
+    inert_text.show([Block("lead", (TextRun(family.name),))], key="data.family_name")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         settings = _model()
         writer = st.selectbox(
@@ -317,7 +317,12 @@ def _one(session: Session, study: Study, at: int) -> None:
 
 
 def _written(
-    session: Session, study: Study, family: Family, chunks: Sequence[Chunk], writer: str, settings: ModelSettings | None
+    session: Session,
+    study: Study,
+    family: SlotFamily,
+    chunks: Sequence[Chunk],
+    writer: str,
+    settings: ModelSettings | None,
 ) -> Checked | None:
     """The rules that the chosen writer proposes, checked on the dev questions; None with the reason shown."""
     if writer == SLOTS:
@@ -337,7 +342,7 @@ def _written(
     return _by_model(session, study, chunks, settings) if settings is not None else None
 
 
-def _lines(chunks: Sequence[Chunk], checked: Checked, cases: Sequence[Case]) -> list[Line]:
+def _lines(chunks: Sequence[Chunk], checked: Checked, cases: Sequence[Case]) -> list[FamilyLine]:
     """A line per chunk that a rule was proposed for or refused, the refused ones first."""
     refused = {one.chunk_id: one.reason for one in checked.refused}
     lines = []
@@ -346,13 +351,15 @@ def _lines(chunks: Sequence[Chunk], checked: Checked, cases: Sequence[Case]) -> 
         if rule is not None:
             stored = read_rule(chunk.query_must)
             state = "new" if stored is None else "stored already" if stored == rule else "replaces a rule"
-            lines.append(Line(chunk, rule, state, "", preview(chunk.id, rule, cases)))
+            lines.append(FamilyLine(chunk, rule, state, "", preview(chunk.id, rule, cases)))
         elif chunk.id in refused:
-            lines.append(Line(chunk, None, "not applied", refused[chunk.id], ()))
+            lines.append(FamilyLine(chunk, None, "not applied", refused[chunk.id], ()))
     return sorted(lines, key=lambda line: line.rule is not None)
 
 
-def _actions(session: Session, study: Study, family: Family, chunks: Sequence[Chunk], lines: Sequence[Line]) -> None:
+def _actions(
+    session: Session, study: Study, family: SlotFamily, chunks: Sequence[Chunk], lines: Sequence[FamilyLine]
+) -> None:
     """What applying does to the dev questions, and the presses that apply or take away."""
     fresh: dict[str, Rule | None] = {line.chunk.id: line.rule for line in lines if line.state in FRESH}
     standing: dict[str, Rule | None] = {chunk.id: None for chunk in chunks if chunk.query_must is not None}
@@ -414,7 +421,7 @@ def _measured(session: Session, study: Study, changes: Mapping[str, Rule | None]
     return tally
 
 
-def _proposals(lines: Sequence[Line], min_grade: int, questions: int) -> Line:
+def _proposals(lines: Sequence[FamilyLine], min_grade: int, questions: int) -> FamilyLine:
     """The proposals of a family as a table; the line that is taken."""
     ids = [line.chunk.id for line in lines]
     if st.session_state.get(CHUNK) not in ids:
@@ -471,11 +478,11 @@ def _tails(titles: Sequence[str]) -> list[str]:
     return [f"… {' '.join(one[shared:])}" if shared > 0 else title for one, title in zip(words, titles, strict=True)]
 
 
-def _verdicts(line: Line, cases: Sequence[Case], min_grade: int) -> None:
+def _verdicts(line: FamilyLine, cases: Sequence[Case], min_grade: int) -> None:
     """One proposal: its rule as chips and JSON, and its verdict on every dev question, labelled ones first."""
-    blocks = [Block("text", (Run(line.chunk.title or line.chunk.id),))]
+    blocks = [Block("text", (TextRun(line.chunk.title or line.chunk.id),))]
     if line.rule is None:
-        inert_text.show([*blocks, Block("text", (Run(f"Not applied: {line.reason}"),))], key="data.proposal_head")
+        inert_text.show([*blocks, Block("text", (TextRun(f"Not applied: {line.reason}"),))], key="data.proposal_head")
         return
     chips = rules.chips(decide(line.rule, ""), plain=True)
     inert_text.show([*blocks, Block("chips", chips)], key="data.proposal_head")

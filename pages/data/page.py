@@ -10,7 +10,7 @@ from pages.components import jobs, resources, say
 from pages.data import chunks, documents, families, numbers, rules, source, words
 from rag_core.errors import WinnowError
 from rag_core.index.browse import Overview, overview, overview_of
-from rag_core.index.collection import Summary, list_collections, revision_of
+from rag_core.index.collection import CollectionSummary, list_collections, revision_of
 from rag_core.index.foreign import Connected
 from rag_core.index.ingest import IngestReport
 from rag_core.project.intake import intake_of
@@ -186,7 +186,7 @@ def draw_source(session: Session) -> None:
     sections[section or CHUNKS]()
 
 
-def standing(session: Session) -> Summary | None:
+def standing(session: Session) -> CollectionSummary | None:
     """The collection as it stands; None where it does not, with what can be done about it."""
     project = session.project
     known = {one.name: one for one in list_collections(session.workspace)}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from pages.components import inert_text, say, who
-from pages.components.inert_text import Block, Run
+from pages.components.inert_text import Block, TextRun
 from rag_core.errors import InputError, WinnowError
 from rag_core.files import parse_json
 from rag_core.project import rules as stored_rules
@@ -20,8 +20,8 @@ from rag_core.project.deeds import CHANGE_RULES, UNDO_RULES, Kind
 from rag_core.project.project import Project
 from rag_core.project.session import Session
 from rag_core.rules.explain import chip_text, would_stay_text
-from rag_core.rules.lint import SEVERITIES, Finding, lint_rules
-from rag_core.rules.match import Part, Verdict, decide
+from rag_core.rules.lint import SEVERITIES, RuleFinding, lint_rules
+from rag_core.rules.match import RulePart, RuleVerdict, decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import parse_rule, read_rule
 from rag_core.rules.proposals import check_proposals
@@ -148,7 +148,7 @@ def _batches(project: Project) -> None:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Checking the rules …")
-def _findings(workspace: str, key: str, _session: Session) -> tuple[Finding, ...]:
+def _findings(workspace: str, key: str, _session: Session) -> tuple[RuleFinding, ...]:
     cases = _session.dev or list(_session.cases)
     return tuple(lint_rules(_session.source.chunks, cases, _session.min_grade))
 
@@ -200,11 +200,11 @@ def _lint(session: Session) -> None:
     finding = findings[rows[0]]
     shown = [_titled(session, identity) for identity in finding.chunks[:MOST_CHUNKS]]
     more = len(finding.chunks) - len(shown)
-    blocks = [Block("text", (Run(finding.text),))]
+    blocks = [Block("text", (TextRun(finding.text),))]
     texts = {case.query.id: case.query.text for case in session.cases}
     if finding.query in texts:
-        blocks.append(Block("text", (Run(f"Question {finding.query}: {texts[finding.query]}"),)))
-    blocks.append(Block("box", (Run("\n".join(shown) + (f"\nand {more} more" if more else "")),)))
+        blocks.append(Block("text", (TextRun(f"Question {finding.query}: {texts[finding.query]}"),)))
+    blocks.append(Block("box", (TextRun("\n".join(shown) + (f"\nand {more} more" if more else "")),)))
     inert_text.show(blocks, key="data.finding")
     if finding.chunks:
         st.button(
@@ -267,20 +267,22 @@ def _edit(session: Session) -> None:
             st.button("Reset", icon=":material/undo:", key="data.rule_reset", on_click=_reset, args=(chunk, key))
     with right:
         question = st.text_input("Try a question", key="data.rule_question", placeholder="What does a cleric need?")
-        blocks = [Block("text", (Run(chunk.title or chunk.id),))]
+        blocks = [Block("text", (TextRun(chunk.title or chunk.id),))]
         if problem:
-            blocks.append(Block("note", (Run("The rule cannot be read: a stored one like it would drop nothing."),)))
+            blocks.append(
+                Block("note", (TextRun("The rule cannot be read: a stored one like it would drop nothing."),))
+            )
         elif rule is None:
-            blocks.append(Block("note", (Run("No rule: the chunk is never dropped."),)))
+            blocks.append(Block("note", (TextRun("No rule: the chunk is never dropped."),)))
         else:
             verdict = decide(rule, question or "")
             if question:
                 said = "On this question: kept" if verdict.satisfied else "On this question: dropped"
-                blocks.append(Block("note", (Run(said),)))
+                blocks.append(Block("note", (TextRun(said),)))
             blocks.append(Block("chips", chips(verdict, plain=not question)))
             if question and not verdict.satisfied:
-                blocks.append(Block("note", (Run(would_stay_text(verdict)),)))
-        blocks.append(Block("box", (Run(chunk.text or "This chunk has no text."),)))
+                blocks.append(Block("note", (TextRun(would_stay_text(verdict)),)))
+        blocks.append(Block("box", (TextRun(chunk.text or "This chunk has no text."),)))
         inert_text.show(blocks, key="data.rule_read")
 
 
@@ -332,14 +334,14 @@ def _save(session: Session, chunk: Chunk, key: str) -> None:
 # A rule as a person reads it
 
 
-def chips(verdict: Verdict, plain: bool = False) -> tuple[Run, ...]:
+def chips(verdict: RuleVerdict, plain: bool = False) -> tuple[TextRun, ...]:
     """A chip per condition: held or missing with the words that matched, or neither where no question is asked."""
     return tuple(
-        Run(_chip(part), "plain" if plain else "held" if part.satisfied else "missing") for part in verdict.parts
+        TextRun(_chip(part), "plain" if plain else "held" if part.satisfied else "missing") for part in verdict.parts
     )
 
 
-def _chip(part: Part) -> str:
+def _chip(part: RulePart) -> str:
     matched = f" → {part.term}" if part.term and len(part.terms) > 1 else ""
     return f"{KEYS.get(part.key, part.key)}: {chip_text(part)}{matched}"
 

@@ -21,7 +21,7 @@ from rag_core.project.deeds import CHANGE_WORDS
 from rag_core.project.session import Session
 from rag_core.retrieve.rewrite import rewritten
 from rag_core.retrieve.word_lists import Keywords, Synonyms
-from rag_core.wording import Listed
+from rag_core.wording import WordList
 
 KINDS = {"Synonyms": "synonyms", "Keywords": "keywords"}
 HEIGHT = 320
@@ -64,7 +64,7 @@ def show(session: Session) -> None:
     _effect(session, lists, drafts)
 
 
-def _sources(lists: Mapping[str, Listed], taken: tuple[str, ...]) -> None:
+def _sources(lists: Mapping[str, WordList], taken: tuple[str, ...]) -> None:
     """Where the words come from: the headers and the two files."""
     rows = [("keywords", len(taken), "the headers, at the last ingest", "")]
     for one in (lists["keywords"], lists["synonyms"]):
@@ -73,13 +73,13 @@ def _sources(lists: Mapping[str, Listed], taken: tuple[str, ...]) -> None:
     st.dataframe(columns, hide_index=True, alt="Each list with its entries, where it comes from and its file")
 
 
-def _origin(one: Listed) -> str:
+def _origin(one: WordList) -> str:
     return {"": "no file yet", "collection": "this collection’s own", "workspace": "the workspace, for all"}.get(
         one.origin, one.origin
     )
 
 
-def _place(one: Listed) -> str:
+def _place(one: WordList) -> str:
     """The file as it is found in the workspace, else below the eval sets."""
     if one.file is None:
         return ""
@@ -92,7 +92,7 @@ def _key(name: str, kind: str, what: str) -> str:
     return f"data.words.{what}.{kind}.{name}"
 
 
-def _draft(name: str, one: Listed) -> str:
+def _draft(name: str, one: WordList) -> str:
     """The text as this person has it: the file's until it is edited, and again when nothing edited is lost by it."""
     draft, base = _key(name, one.kind, "draft"), _key(name, one.kind, "base")
     if st.session_state.get(draft) in (None, st.session_state.get(base), one.text):
@@ -100,7 +100,7 @@ def _draft(name: str, one: Listed) -> str:
     return str(st.session_state[draft])
 
 
-def _edit(name: str, one: Listed, draft: str, problem: str) -> None:
+def _edit(name: str, one: WordList, draft: str, problem: str) -> None:
     """The text area, what is wrong with its text, and the buttons."""
     box = _key(name, one.kind, "box")
     st.session_state[box] = draft
@@ -152,7 +152,7 @@ def _save(name: str, kind: str) -> None:
     st.session_state[SAID] = "Saved. The next question is rewritten with it."
 
 
-def _discard(name: str, one: Listed) -> None:
+def _discard(name: str, one: WordList) -> None:
     st.session_state[_key(name, one.kind, "draft")] = st.session_state[_key(name, one.kind, "base")] = one.text
 
 
@@ -244,7 +244,7 @@ def _try(typed: Typed, unsaved: bool) -> None:
     )
 
 
-def _effect(session: Session, lists: Mapping[str, Listed], drafts: Mapping[str, str]) -> None:
+def _effect(session: Session, lists: Mapping[str, WordList], drafts: Mapping[str, str]) -> None:
     """The same search without and with both rewrites over the project's dev questions, as long as both stand so."""
     cases = session.dev or list(session.cases)
     if not any(case.grades for case in cases):

@@ -14,7 +14,7 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.components import glossary, inert_text, labels, say, who
-from pages.components.inert_text import Block, Run
+from pages.components.inert_text import Block, TextRun
 from pages.labels import pool
 from pages.labels.pool import Chunks
 from rag_core.errors import InputError, StoreError
@@ -139,8 +139,8 @@ def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, a
     if chunk is None or not question:
         st.markdown("The chunk or its question is not in this project any more: its labels are kept.")
         return
-    blocks = [Block("lead", (Run(question),)), Block("text", (Run(chunk.title),))]
-    inert_text.show([*blocks, Block("box", (Run(chunk.text or "recorded without text"),))], key="agreement.chunk")
+    blocks = [Block("lead", (TextRun(question),)), Block("text", (TextRun(chunk.title),))]
+    inert_text.show([*blocks, Block("box", (TextRun(chunk.text or "recorded without text"),))], key="agreement.chunk")
     st.markdown("**Adjudicate**: counts from now on, until somebody labels the chunk again")
     with st.container(horizontal=True, gap="small"):
         for word, grade in labels.CHOICES[:4]:

@@ -9,11 +9,11 @@ import streamlit as st
 
 from pages import state
 from pages.components import inert_text
-from pages.components.inert_text import Block, Run
+from pages.components.inert_text import Block, TextRun
 from pages.labels import pool
 from pages.labels.pairs import WANTED
 from pages.labels.pool import Chunks
-from rag_core.labelling.audit import Finding, Labelled, audit, blind_sample
+from rag_core.labelling.audit import LabelFinding, LabelledPair, audit, blind_sample
 from rag_core.labelling.pooling import Pair
 from rag_core.project.session import Session, front_of
 from rag_core.store.events import IN_SIGHT
@@ -40,7 +40,7 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
         _suspects(_findings(hash(tuple(found)), session.project.min_grade, found)[:MOST_SHOWN], asked, chunks)
 
 
-def labelled(session: Session) -> list[Labelled]:
+def labelled(session: Session) -> list[LabelledPair]:
     """Every label of a chunk that is there, with the distance of the search where it found the chunk."""
     front = state.pipeline_of("A", session) or session.pipeline("unfiltered")
     by_id, rows = pool.chunks_of(session).by_id, []
@@ -50,11 +50,11 @@ def labelled(session: Session) -> list[Labelled]:
         for chunk_id, grade in case.grades.items():
             if chunk_id in by_id:
                 text, distance = by_id[chunk_id].text, hits.get(chunk_id)
-                rows.append(Labelled(case.query.id, chunk_id, grade, text, distance, case.query.text))
+                rows.append(LabelledPair(case.query.id, chunk_id, grade, text, distance, case.query.text))
     return rows
 
 
-def _blind(found: Sequence[Labelled], session: Session, store: LabelStore, chunks: Chunks) -> list[Labelled]:
+def _blind(found: Sequence[LabelledPair], session: Session, store: LabelStore, chunks: Chunks) -> list[LabelledPair]:
     """Without labels given with distance and verdict in sight: a sample of those says nothing about blind ones."""
     seen = {
         (event.query_id, chunk_id)
@@ -66,12 +66,12 @@ def _blind(found: Sequence[Labelled], session: Session, store: LabelStore, chunk
 
 
 @st.cache_resource(max_entries=4, show_spinner="Looking for suspect labels")
-def _findings(key: int, min_grade: int, _found: Sequence[Labelled]) -> list[Finding]:
+def _findings(key: int, min_grade: int, _found: Sequence[LabelledPair]) -> list[LabelFinding]:
     """The audit, once for the same labels and lists."""
     return audit(_found, min_grade)
 
 
-def _sample(sample: Sequence[Labelled], asked: dict[str, Query], chunks: Chunks) -> None:
+def _sample(sample: Sequence[LabelledPair], asked: dict[str, Query], chunks: Chunks) -> None:
     """Labels drawn at random, to be given again without seeing the first."""
     if not sample:
         st.markdown("**Every label was given with distance and verdict in sight**: there is no blind one to repeat.")
@@ -88,7 +88,7 @@ def _sample(sample: Sequence[Labelled], asked: dict[str, Query], chunks: Chunks)
     st.dataframe(rows, hide_index=True, width="stretch", key="audit.blind")
 
 
-def _suspects(findings: Sequence[Finding], asked: dict[str, Query], chunks: Chunks) -> None:
+def _suspects(findings: Sequence[LabelFinding], asked: dict[str, Query], chunks: Chunks) -> None:
     """The list; a row shows its chunk and opens the queue on it."""
     rows = [
         {"question": one.label.query, "chunk": chunks.title(one.label.chunk_id), "why": one.kind,
@@ -110,21 +110,24 @@ def _suspects(findings: Sequence[Finding], asked: dict[str, Query], chunks: Chun
         st.markdown(":gray[Select a row to read the chunk and to label it again.]")
 
 
-def _open(finding: Finding, findings: Sequence[Finding], asked: dict[str, Query], chunks: Chunks) -> None:
+def _open(finding: LabelFinding, findings: Sequence[LabelFinding], asked: dict[str, Query], chunks: Chunks) -> None:
     """The chunk, what speaks against its label, and the way into the queue."""
     others = [one.label for one in findings if one.label.query_id == finding.label.query_id]
     together = [finding.label, *(one for one in others if finding.against and one.chunk_id == finding.against)]
-    blocks = [Block("lead", (Run(finding.label.query),))]
+    blocks = [Block("lead", (TextRun(finding.label.query),))]
     for label in together:
         chunk = chunks.by_id[label.chunk_id]
-        blocks += [Block("text", (Run(chunk.title),)), Block("box", (Run(chunk.text or "recorded without text"),))]
+        blocks += [
+            Block("text", (TextRun(chunk.title),)),
+            Block("box", (TextRun(chunk.text or "recorded without text"),)),
+        ]
     inert_text.show(blocks, key="audit.chunk")
     words = "Label it again in the queue" if len(together) == 1 else "Label both again in the queue"
     why = f"The audit doubts its label: {finding.kind}."
     st.button(words, type="primary", key="audit.open", on_click=_to_queue, args=(together, asked, chunks, why))
 
 
-def _to_queue(wanted: Sequence[Labelled], asked: dict[str, Query], chunks: Chunks, why: str) -> None:
+def _to_queue(wanted: Sequence[LabelledPair], asked: dict[str, Query], chunks: Chunks, why: str) -> None:
     """Open the queue with these chunks first."""
     pairs = [Pair(asked[one.query_id], chunks.by_id[one.chunk_id], distance=one.distance) for one in wanted]
     st.session_state[WANTED] = (pairs, why)

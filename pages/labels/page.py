@@ -17,7 +17,7 @@ from pages.labels import pool, queue, settings
 from pages.labels.pairs import WANTED, PairQueue, make_queue
 from pages.labels.queue import QueueData
 from pages.labels.queue.intake import read_batch, take
-from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, Settings
+from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, QueueSettings
 from rag_core.errors import StoreError, WinnowError
 from rag_core.eval_sets.writing import guidelines
 from rag_core.project.deeds import LABEL
@@ -55,7 +55,7 @@ on what is labelled; the rest is bounds.
 """
 
 
-def queue_of(session: Session, chosen: Settings, store: Store) -> PairQueue:
+def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue:
     """The session's queue, made again when a setting, the pool or an import changed what it holds."""
     made = pool.pooled(session, chosen)
     key = (chosen, id(made), st.session_state.get(VERSION, 0))
@@ -136,7 +136,7 @@ def ask_again() -> None:
     st.session_state[WHICH_KEY] = NOT_ME
 
 
-def draw_labelling(session: Session, chosen: Settings, store: Store) -> None:
+def draw_labelling(session: Session, chosen: QueueSettings, store: Store) -> None:
     """The queue, or why it holds nothing."""
     pairs = queue_of(session, chosen, store)
     if not pairs.pairs:

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pages.labels.queue import Item
+from pages.labels.queue import QueueItem
 from pages.labels.queue.intake import Entry
-from rag_core.labelling.label_next import Comparison, compare
+from rag_core.labelling.label_next import OpenComparison, compare
 from rag_core.labelling.pooling import Pair, content
 from rag_core.measure.experiment import PipelineReport
 from rag_core.store.events import UNDO
@@ -79,7 +79,7 @@ class PairQueue:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)  # query id → chunk id → grade, what counts
     show_origin: bool = False
     base: int | None = None  # position of the newest label event that the queue knows
-    comparison: Comparison | None = None
+    comparison: OpenComparison | None = None
     asked_for: dict[str, str] = field(default_factory=dict)  # pair → why somebody wants it now
     _since_ranked: int = 0
     _start: int = 0
@@ -140,9 +140,9 @@ class PairQueue:
         for known in (self.done, self.judged):
             known.discard(name) if undone else known.add(name)
 
-    def window(self, later: Collection[str] = ()) -> tuple[Item, ...]:
+    def window(self, later: Collection[str] = ()) -> tuple[QueueItem, ...]:
         """The next pairs, those put off last."""
-        items: list[Item] = []
+        items: list[QueueItem] = []
         characters = 0
         for name in self._next(set(later)):
             item = self.item(name)
@@ -164,10 +164,10 @@ class PairQueue:
                 yield name
         yield from put_off
 
-    def item(self, name: str) -> Item:
+    def item(self, name: str) -> QueueItem:
         """A pair as the browser gets it."""
         pair = self.pairs[name]
-        return Item(
+        return QueueItem(
             id=name,
             eval_set=self.eval_set,
             annotator=self.annotator,

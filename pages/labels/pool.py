@@ -17,7 +17,7 @@ from cachetools import LRUCache
 
 from pages import state
 from pages.labels.pairs import PairPool
-from pages.labels.settings import DECIDE, Settings
+from pages.labels.settings import DECIDE, QueueSettings
 from rag_core.errors import InputError
 from rag_core.labelling.pooling import Pair, pool
 from rag_core.measure.experiment import PipelineReport, run_case
@@ -113,7 +113,7 @@ def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
     return [replace(pipeline, label=name) for name, pipeline in named.items()]
 
 
-def pooled(session: Session, settings: Settings) -> Pooled:
+def pooled(session: Session, settings: QueueSettings) -> Pooled:
     """The pool, made where it is not kept; what takes longer than a moment says how far it is."""
     pipelines = pipelines_of(session, settings.pipelines)
     if not session.cases:
@@ -141,7 +141,7 @@ def pooled(session: Session, settings: Settings) -> Pooled:
     return held[key]
 
 
-def _made(session: Session, settings: Settings, pipelines: Sequence[Pipeline], tell: Progress) -> Pooled:
+def _made(session: Session, settings: QueueSettings, pipelines: Sequence[Pipeline], tell: Progress) -> Pooled:
     reports = [_report(session, pipeline, tell) for pipeline in pipelines]
     pairs = pool(reports, settings.depth, settings.seed, settings.near)
     rivals = (reports[0], reports[1]) if settings.order == DECIDE and len(reports) > 1 else None

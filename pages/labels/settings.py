@@ -18,7 +18,7 @@ WHICH_KEY = "labels.which"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class QueueSettings:
     """What the settings say; equal ones make equal queues. `pipelines` are pooled beside those of the Bench."""
 
     annotator: str
@@ -31,7 +31,7 @@ class Settings:
     seed: int = 0
 
 
-def choose(session: Session) -> Settings:
+def choose(session: Session) -> QueueSettings:
     """Draw the settings, folded away: what they stand at is right for most."""
     with st.popover("Settings", icon=":material/tune:"):
         name = _annotator()
@@ -66,7 +66,7 @@ def choose(session: Session) -> Settings:
             "Show distance, place and pipeline", key="labels.origin", persist_state="session",
             help="Off, so that nothing leads the label.",
         )  # fmt: skip
-    return Settings(name, tuple(more), int(depth), which, order, NEAR if near else None, origin, int(seed))
+    return QueueSettings(name, tuple(more), int(depth), which, order, NEAR if near else None, origin, int(seed))
 
 
 def _annotator() -> str:

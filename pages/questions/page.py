@@ -18,7 +18,7 @@ from rag_core.errors import WinnowError
 from rag_core.eval_sets.queries import expected_answer
 from rag_core.project.ledger import looks
 from rag_core.project.session import Session
-from rag_core.project.split import Split, families_of
+from rag_core.project.split import Sides, families_of
 from rag_core.store.events import GRADES
 from rag_core.text import counted
 from rag_core.types import Case
@@ -41,12 +41,12 @@ ADD, TAGS, HELD_OUT, GUIDELINES, COPY, COMPARE = "Add", "Change", "Held out", "G
 ROWS = 12  # of the table in sight beside the parts
 
 
-def sides_of(split: Split) -> dict[str, str]:
+def sides_of(split: Sides) -> dict[str, str]:
     """Question id → its side in the words of the page."""
     return {query: word for side, word in SIDE_WORDS.items() for query in getattr(split, side)}
 
 
-def draw_figures(session: Session, split: Split, cases: Sequence[Case]) -> None:
+def draw_figures(session: Session, split: Sides, cases: Sequence[Case]) -> None:
     """How many there are on which side, how often the held-out ones were looked at, and what relevant means."""
     seen = len({one.key for one in looks(session.project) if one.split == split.fingerprint})
     families = _families(tuple((case.query.id, case.query.text) for case in cases), session)
@@ -77,7 +77,7 @@ def _families(asked: tuple[tuple[str, str], ...], _session: Session) -> int:
     return families_of([case.query for case in _session.cases])
 
 
-def draw_table(session: Session, split: Split) -> list[Case]:
+def draw_table(session: Session, split: Sides) -> list[Case]:
     """All questions that match what was typed and chosen above; returns those, or the rows that were picked."""
     cases, sides = session.cases, sides_of(split)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -124,7 +124,7 @@ def _matches(case: Case, needle: str) -> bool:
     return not needle or any(needle in text.casefold() for text in (query.text, query.id, *query.tags))
 
 
-def draw_advice(session: Session, split: Split) -> None:
+def draw_advice(session: Session, split: Sides) -> None:
     """What these questions are good for, said early, and the next place."""
     unlabelled = sum(not case.grades for case in session.cases)
     with st.container(horizontal=True, vertical_alignment="center", key="questions.next"):

@@ -13,10 +13,10 @@ from pages import rail, state
 from pages.components import resources, say, who
 from rag_core.errors import WinnowError
 from rag_core.project.deeds import CHANGE_PROJECT, DELETE_HISTORY
-from rag_core.project.project import COLLECTION, Source, init_project, open_project
+from rag_core.project.project import COLLECTION, ProjectSource, init_project, open_project
 from rag_core.settings import history_days
 from rag_core.spec import parse_pipeline
-from rag_core.store.history import Asked, History
+from rag_core.store.history import History, HistoryEntry
 from rag_core.text import counted
 from rag_core.types import Query
 
@@ -54,7 +54,7 @@ def choose_filters(found: History) -> Filters:
     return Filters(collection or "", (holds or "").strip(), days or 0)
 
 
-def draw_table(listed: Sequence[Asked], total: int) -> list[Asked]:
+def draw_table(listed: Sequence[HistoryEntry], total: int) -> list[HistoryEntry]:
     """The questions, newest first; those that are ticked."""
     shown = f"the newest {len(listed):,} of {total:,}" if total > len(listed) else f"{total:,}"
     st.caption(f"Questions: {shown}. Tick one to see it, or several to make a project of them or to delete them.")
@@ -81,7 +81,7 @@ def draw_table(listed: Sequence[Asked], total: int) -> list[Asked]:
     return [listed[row] for row in rows if row < len(listed)]
 
 
-def draw_actions(chosen: Sequence[Asked]) -> None:
+def draw_actions(chosen: Sequence[HistoryEntry]) -> None:
     """What can be done with the ticked questions."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(chosen) == 1:
@@ -95,7 +95,7 @@ def draw_actions(chosen: Sequence[Asked]) -> None:
             st.button("Delete them", type="primary", key="history.delete", on_click=delete, args=(numbers,))
 
 
-def _draw_open(asked: Asked) -> None:
+def _draw_open(asked: HistoryEntry) -> None:
     """The way to the Bench with question and settings as they were, where its collection is still there."""
     try:
         project = open_project(asked.collection, resources.workspace()).name
@@ -108,13 +108,13 @@ def _draw_open(asked: Asked) -> None:
     st.page_link(place.script, label="Open on the Bench", icon=":material/open_in_new:", query_params=link)
 
 
-def make_project(chosen: Sequence[Asked]) -> None:
+def make_project(chosen: Sequence[HistoryEntry]) -> None:
     """A project of these questions, each once, on the collection they were asked of."""
     name = str(st.session_state.get(NAME) or "").strip()
     texts = list(dict.fromkeys(one.query for one in reversed(chosen)))
     queries = [Query(f"q{number}", text) for number, text in enumerate(texts, 1)]
     collections = {one.collection for one in chosen}
-    source = Source(COLLECTION, collections.pop()) if len(collections) == 1 else Source()
+    source = ProjectSource(COLLECTION, collections.pop()) if len(collections) == 1 else ProjectSource()
     try:
         with who.doing(CHANGE_PROJECT, name):
             init_project(resources.workspace(), name, source, questions=queries)
@@ -141,17 +141,17 @@ def history() -> History | None:
     return History(resources.label_store()) if resources.has_store() else None
 
 
-def settings_of(asked: Asked) -> str:
+def settings_of(asked: HistoryEntry) -> str:
     """The stages of a question in one line."""
     return " → ".join(str(next(iter(stage))) if isinstance(stage, dict) and stage else "?" for stage in asked.pipeline)
 
 
-def kept_rows(asked: Asked) -> list[dict[str, Any]]:
+def kept_rows(asked: HistoryEntry) -> list[dict[str, Any]]:
     """The kept chunks of a question, as they were."""
     return [dict(row) for row in asked.result.get("kept", []) if isinstance(row, dict)]
 
 
-def draw_one(one: Asked) -> None:
+def draw_one(one: HistoryEntry) -> None:
     """A question as it was: settings, what was kept, hops."""
     st.text(one.query)
     facts = [one.collection, f"{one.milliseconds:.1f} ms", settings_of(one)]

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components import jobs, resources, say, who
 from rag_core.errors import InputError
-from rag_core.health import Check, checks_of
+from rag_core.health import HealthCheck, checks_of
 from rag_core.project.deeds import SEE_STATUS
 
 FOUND = "status.found"
@@ -17,7 +17,7 @@ def look() -> None:
     st.session_state[FOUND] = list(checks_of(resources.workspace()))
 
 
-def draw_checks(checks: list[Check]) -> None:
+def draw_checks(checks: list[HealthCheck]) -> None:
     broken = [check for check in checks if not check.ok]
     if broken:
         say.problem(

@@ -94,13 +94,13 @@ def connect(
     json: bool = Json,
 ) -> None:
     """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
     from rag_core.index.foreign import connect as mirror
     from rag_core.project import deeds
 
     place, folder = place_of(chroma_path, chroma_url, chroma_cloud, in_place), resolve_workspace(workspace)
     with deeds.command(deeds.CONNECT, name or collection, folder):
-        done = mirror(place, collection, name or collection, folder, model, Bar("read"))
+        done = mirror(place, collection, name or collection, folder, model, ProgressBar("read"))
     if json:
         emit({one: getattr(done, one) for one in done.__slots__})
         return
@@ -146,7 +146,7 @@ def recut(
 ) -> None:
     """Cut a collection's Markdown at another header level, and say of every label where its text went."""
     from rag_core import rechunk
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
     from rag_core.index.handles import ingest_embedder
     from rag_core.project import deeds
 
@@ -157,7 +157,7 @@ def recut(
     else:
         with deeds.command(deeds.INGEST, collection, place):
             embedder = ingest_embedder(place, collection)
-            done = rechunk.recut(place, collection, header_level, embedder, labels, Bar("embedded"))
+            done = rechunk.recut(place, collection, header_level, embedder, labels, ProgressBar("embedded"))
     if json:
         moves = [
             {

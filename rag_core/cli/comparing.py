@@ -12,14 +12,14 @@ import typer
 from rag_core.cli.grouping import grouped
 from rag_core.cli.options import Json, Lists, MinGrade, Split
 from rag_core.cli.output import emit
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.replay import Pipelines, chosen, laid_over, measures_of, shown
 from rag_core.cli.sessions import WorksOn, lists_stand_on, look_at, narrowed, stands_on
 from rag_core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparePart:
     """Recorded lists in place of a project, and which of the questions."""
 
     lists: Path | None = Lists
@@ -51,7 +51,7 @@ class Part:
 @grouped
 def compare(
     works_on: WorksOn,
-    part: Part,
+    part: ComparePart,
     pipeline: list[str] = Pipelines,
     query: str | None = typer.Option(None, "-t", help="The query with this id side by side, with every reason."),
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure of differences, contrasts and slices."),
@@ -71,7 +71,7 @@ def compare(
     if session is None:
         tallies = measure_all(cases, pipelines, least, measures_of([measure]))
     else:
-        tallies = session.measure(pipelines, cases, Bar("measured"), measures_of([measure]))
+        tallies = session.measure(pipelines, cases, ProgressBar("measured"), measures_of([measure]))
     facts = compare_json(tallies, measure, seed, order, most)
     if query is not None:
         wanted = chosen(cases, [query], None)
@@ -105,7 +105,7 @@ def _lines(facts: dict[str, Any], measure: str) -> Iterator[str]:
 @grouped
 def attribute(
     works_on: WorksOn,
-    part: Part,
+    part: ComparePart,
     pipeline: list[str] = Pipelines,
     json: bool = Json,
 ) -> None:

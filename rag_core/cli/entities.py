@@ -27,21 +27,21 @@ def entities(
     json: bool = Json,
 ) -> None:
     """Find the entities a query names: by which strategy and words, and how many tokens their part saves."""
-    from rag_core.entities import Settings, TeamFilter, load_structure
+    from rag_core.entities import EntitySettings, TeamFilter, load_structure
     from rag_core.entities.lint import lint_structure
 
     if query is None and not lint and labelled is None:
         raise InputError("no query was given, expected a text, --lint to check the structure, or --labelled FILE")
     loaded = load_structure(structure)
     if lint:
-        findings = [asdict(finding) for finding in lint_structure(loaded, Settings(threshold=threshold))]
+        findings = [asdict(finding) for finding in lint_structure(loaded, EntitySettings(threshold=threshold))]
         document: dict[str, Any] = {"structure": loaded.name, "findings": findings}
         lines = [f"{finding['kind']}: {finding['text']}" for finding in findings] or ["nothing found"]
     elif labelled is not None:
-        document = labelled_document(TeamFilter(loaded, Settings(threshold=threshold)), labelled)
+        document = labelled_document(TeamFilter(loaded, EntitySettings(threshold=threshold)), labelled)
         lines = _measured_text(document)
     else:
-        document = entities_document(TeamFilter(loaded, Settings(threshold=threshold)), query or "")
+        document = entities_document(TeamFilter(loaded, EntitySettings(threshold=threshold)), query or "")
         lines = _as_text(document)
     if json:
         emit(document)

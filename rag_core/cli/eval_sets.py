@@ -267,13 +267,13 @@ def capture(
 
     Example: python -m rag_core eval-sets capture table-talk --collection my-rules
     """
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
     from rag_core.project import deeds
     from rag_core.workbench import capture_into
 
     folder = resolve_workspace(workspace)
     with deeds.command(deeds.CAPTURE, name, folder):
-        count = capture_into(name, collection, depth, folder, Bar("captured"))
+        count = capture_into(name, collection, depth, folder, ProgressBar("captured"))
     facts = {"name": name, "collection": collection, "depth": depth, "queries": count}
     say(facts, json, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
 

@@ -9,7 +9,7 @@ import typer
 from rag_core.cli.grouping import grouped
 from rag_core.cli.live import Engine
 from rag_core.cli.options import Json, MinGrade, Split
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.replay import Short, laid_over, measures_of, show, show_traces
 from rag_core.cli.run_saving import Keeping
 from rag_core.cli.sessions import Approximate, WorksOn, look_at, narrowed, stands_on
@@ -68,7 +68,7 @@ def evaluate(
             engine, place_of(session), cases, ready, session.min_grade, measures_of(measure), seed, json, facts
         )
         return
-    reports = session.reports(specs, cases, measures_of(measure), Bar("searched"))
+    reports = session.reports(specs, cases, measures_of(measure), ProgressBar("searched"))
     facts = stands_on(session, [report.pipeline for report in reports], cases)
     facts["looks"] = look_at(session, [report.pipeline for report in reports], cases)
     told = about(session, keeping.run_name, seed)

@@ -10,7 +10,7 @@ import typer
 from rag_core.cli.grouping import grouped
 from rag_core.cli.options import Json, Split
 from rag_core.cli.output import emit
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.replay import Pipelines, eval_set_of, laid_over, measures_of
 from rag_core.cli.run_saving import RunOut, find_run
 from rag_core.cli.sessions import WorksOn, lists_stand_on, look_at, narrowed, open_session, project_named, stands_on
@@ -99,7 +99,9 @@ def _over_project(
     cases = narrowed(session, split)
     pipelines = [session.ready(laid_over(spec, session=session)) for spec in specs]
     measures = measures_of([rules.measure])
-    results, after = runs.gate(session, before, pipelines, rules, baseline_pipeline, cases, measures, Bar("searched"))
+    results, after = runs.gate(
+        session, before, pipelines, rules, baseline_pipeline, cases, measures, ProgressBar("searched")
+    )
     facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
     session.close()
     return results, after, facts

@@ -12,7 +12,7 @@ import typer
 from rag_core.cli.live import Engine
 from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
@@ -53,7 +53,14 @@ def ingest(
         _embedder(engine, place, collection, model, dimension) as embedder,
     ):
         report = bring_in(
-            paths, collection, place, embedder, split_long=split_long, force=force, progress=Bar("embedded"), **reading
+            paths,
+            collection,
+            place,
+            embedder,
+            split_long=split_long,
+            force=force,
+            progress=ProgressBar("embedded"),
+            **reading,
         )
     if json:
         facts = {name: getattr(report, name) for name in report.__slots__}

@@ -18,7 +18,7 @@ from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.judged.bench import Bench
-    from rag_core.judged.grading import Proposal
+    from rag_core.judged.grading import GradeProposal
     from rag_core.labelling.judge_agreement import JudgeAgreement
     from rag_core.store.events import Signature
     from rag_core.store.labels import LabelStore
@@ -55,7 +55,7 @@ def judge_labels(
     from rag_core.judged import entrants, grading
     from rag_core.judged.bench import open_bench
     from rag_core.labelling.grading import wording
-    from rag_core.llm import Limits
+    from rag_core.llm import RunLimits
     from rag_core.project import deeds
 
     folder = resolve_workspace(workspace)
@@ -76,7 +76,7 @@ def judge_labels(
             return
         from rag_core.cli.progress import AskingBar
 
-        limits = Limits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
+        limits = RunLimits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
         with deeds.command(deeds.JUDGE_LABELS, bench.name, folder, judge.name) as performed:
             ran = grading.grade_all(prompts, judge, limits, repeats, AskingBar())
             found = grading.proposals(pairs, prompts, judge, repeats)
@@ -104,7 +104,7 @@ def _wanted(only: str, bench: Bench, labels: LabelStore) -> Callable[[Any, Any],
 
 
 def _stored(
-    labels: LabelStore, eval_set: str, model: str, found: list[Proposal], repeats: int, by: Signature
+    labels: LabelStore, eval_set: str, model: str, found: list[GradeProposal], repeats: int, by: Signature
 ) -> dict[str, Any]:
     """Keep every run's grades as labels of the model; what was kept, and how many pairs got none."""
     from rag_core.store.model_labels import model_annotator, store_model_labels

@@ -11,7 +11,7 @@ import typer
 from rag_core.cli.grouping import grouped
 from rag_core.cli.options import Json, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.replay import Short, laid_over, show, show_traces
 from rag_core.cli.sessions import (
     Approximate,
@@ -134,7 +134,7 @@ def capture(
             from rag_core.engine import cluster, jobs
 
             ask = jobs.asker(stack.enter_context(cluster.opened(engine)), place_of(session), depth, spec)
-        asked = capture_to_file(cases, stage, out, mark, Bar("captured"), ask=ask)
+        asked = capture_to_file(cases, stage, out, mark, ProgressBar("captured"), ask=ask)
         facts = {"out": str(out), "queries": len(cases), "asked": asked, "depth": depth, "fingerprint": mark}
         if json:
             emit(facts | stands_on(session, [spec] if spec else [], cases))

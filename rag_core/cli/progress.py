@@ -9,7 +9,7 @@ from typing import Any
 EVERY = 0.2
 
 
-class Line:
+class ProgressLine:
     """The line that is drawn over and over, and ended by the last step."""
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class Line:
         sys.stderr.flush()
 
 
-class Bar:
+class ProgressBar:
     """n of N, the rate and the time left."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.started, self.line = what, perf_counter(), Line()
+        self.what, self.started, self.line = what, perf_counter(), ProgressLine()
 
     def __call__(self, done: int, total: int) -> None:
         """Show how far the work is."""
@@ -49,7 +49,7 @@ class AskingBar:
     """The same for a run that asks a model: with what it has cost."""
 
     def __init__(self) -> None:
-        self.line = Line()
+        self.line = ProgressLine()
 
     def __call__(self, progress: Any) -> None:
         """Show how far the run is."""

@@ -14,13 +14,13 @@ import typer
 from rag_core.cli.grouping import grouped
 from rag_core.cli.label_store import say
 from rag_core.cli.options import Json, Workspace
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.sessions import PROJECT_HELP, WorksOn, open_session, project_named, stands_on
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
-    from rag_core.project.project import Project, Source
+    from rag_core.project.project import Project, ProjectSource
     from rag_core.types import Query
 
 project_app = typer.Typer(help="One project: show, reset, split.", no_args_is_help=False)
@@ -51,7 +51,7 @@ def init(
     from rag_core.eval_sets.queries import form_of, read_query_list
     from rag_core.files import read_text, write_whole
     from rag_core.project import deeds
-    from rag_core.project.project import LISTS, Source, check_new, init_project, open_project
+    from rag_core.project.project import LISTS, ProjectSource, check_new, init_project, open_project
     from rag_core.store.exchange.formats import format_of, read_labels
 
     folder = resolve_workspace(workspace)
@@ -63,7 +63,7 @@ def init(
         asked = read_query_list(text, form_of(text, questions.name), questions.name)
     judged = [] if labels is None else read_labels(read_text(labels), format_of(labels.name), labels.name)
     with deeds.command(deeds.CHANGE_PROJECT, name, folder):
-        made = Source() if source is None else _brought_in(folder, name, source, model, bool(asked))
+        made = ProjectSource() if source is None else _brought_in(folder, name, source, model, bool(asked))
         project = init_project(folder, name, made, title, asked)
         if made.kind == LISTS:
             write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
@@ -72,13 +72,13 @@ def init(
     say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
 
-def _brought_in(workspace: Path, name: str, source: str, model: str, has_questions: bool) -> Source:
+def _brought_in(workspace: Path, name: str, source: str, model: str, has_questions: bool) -> ProjectSource:
     """The source that --from names, ready to be asked."""
     from rag_core.index.collection import list_collections
     from rag_core.index.handles import ingest_embedder
     from rag_core.index.ingest import ingest
     from rag_core.project import deeds
-    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Source
+    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, ProjectSource
 
     there = {one.name for one in list_collections(workspace)}
     kind, _, rest = source.partition(":")
@@ -86,19 +86,19 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
         if rest not in there:
             listed = ", ".join(sorted(there)) or "none"
             raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
-        return Source(COLLECTION, rest)
+        return ProjectSource(COLLECTION, rest)
     if kind != "chroma" and not Path(source).exists() and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source):
         from rag_core.sources.callable_source import load_callable
 
         load_callable(source)
-        return Source(CALLABLE, source)
+        return ProjectSource(CALLABLE, source)
     if kind != "chroma" and _is_lists(Path(source)):
         from rag_core.records import load_lists
 
         if has_questions:
             raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
         load_lists(Path(source))
-        return Source(LISTS)
+        return ProjectSource(LISTS)
     if name in there:
         raise InputError(f"there is a collection {name} already, expected another name or --from collection:{name}")
     if kind == "chroma":
@@ -111,11 +111,17 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
         is_url = where.startswith(("http://", "https://"))
         place = place_of(None if is_url else Path(where), where if is_url else "", False, False)
         with deeds.command(deeds.CONNECT, name, workspace):
-            connect(place, collection, name, workspace, model, Bar("read"))
+            connect(place, collection, name, workspace, model, ProgressBar("read"))
     else:
         with deeds.command(deeds.INGEST, name, workspace):
-            ingest([Path(source)], name, workspace, ingest_embedder(workspace, name, model), progress=Bar("embedded"))
-    return Source(COLLECTION, name)
+            ingest(
+                [Path(source)],
+                name,
+                workspace,
+                ingest_embedder(workspace, name, model),
+                progress=ProgressBar("embedded"),
+            )
+    return ProjectSource(COLLECTION, name)
 
 
 def _is_lists(path: Path) -> bool:
@@ -164,10 +170,10 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    from rag_core.project.project import Source
+    from rag_core.project.project import ProjectSource
 
     own = "shipped" if facts["shipped"] else "your own"
-    yield f"{facts['name']}: {Source(**facts['source']).text}, {facts['questions']} questions, {own}"
+    yield f"{facts['name']}: {ProjectSource(**facts['source']).text}, {facts['questions']} questions, {own}"
 
 
 def _next_step(project: Project) -> str:

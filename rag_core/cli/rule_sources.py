@@ -12,7 +12,7 @@ import typer
 from rag_core.errors import InputError
 
 if TYPE_CHECKING:
-    from rag_core.rules.templates import Family
+    from rag_core.rules.templates import TemplateFamily
     from rag_core.types import Case, Chunk
 
 NamedCollection = typer.Option(..., "--collection", help="The collection's name.")
@@ -56,12 +56,12 @@ def read_sources(
 
 def _up_to_date(eval_set: Any, workspace: Path) -> None:
     from rag_core import workbench
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
 
-    workbench.bring_up_to_date(eval_set, workspace, Bar("embedded"))
+    workbench.bring_up_to_date(eval_set, workspace, ProgressBar("embedded"))
 
 
-def read_templates(path: Path | None) -> Sequence[Family] | None:
+def read_templates(path: Path | None) -> Sequence[TemplateFamily] | None:
     """The families of a template file; None, the shipped ones, without one."""
     from rag_core.rules.templates import read_families
 

@@ -18,9 +18,9 @@ from rag_core.workspace import resolve_workspace
 if TYPE_CHECKING:
     from rag_core.rules.model import Rule
     from rag_core.rules.proposals import Checked
-    from rag_core.rules.slot_check import Check
-    from rag_core.rules.slots import Family as SlotFamily
-    from rag_core.rules.templates import Family
+    from rag_core.rules.slot_check import SlotCheck
+    from rag_core.rules.slots import SlotFamily as SlotFamily
+    from rag_core.rules.templates import TemplateFamily
     from rag_core.types import Chunk
 
 
@@ -50,7 +50,9 @@ def generate(
     _report(checked, json, {**facts, "out": str(out or "")}, f"written to {out}" if out else "pass")
 
 
-def _of_family(chunks: Sequence[Chunk], family: str | None, families: Sequence[Family] | None) -> Sequence[Chunk]:
+def _of_family(
+    chunks: Sequence[Chunk], family: str | None, families: Sequence[TemplateFamily] | None
+) -> Sequence[Chunk]:
     """The chunks of one family, by its template's name or as `suggest` names it; all without a name."""
     from rag_core.rules.suggest import suggest as crowds
     from rag_core.rules.templates import propose
@@ -67,7 +69,7 @@ def _of_family(chunks: Sequence[Chunk], family: str | None, families: Sequence[F
 
 
 def _written(
-    chunks: Sequence[Chunk], sources: Sources, families: Sequence[Family] | None, folder: Path, model: bool
+    chunks: Sequence[Chunk], sources: Sources, families: Sequence[TemplateFamily] | None, folder: Path, model: bool
 ) -> tuple[Checked, dict[str, Any]]:
     """The checked rules of a generator, and what the run cost."""
     from rag_core.project import deeds
@@ -96,9 +98,9 @@ def _model_client() -> tuple[Any, str]:
 
 
 def _bar() -> Any:
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
 
-    return Bar("asked for")
+    return ProgressBar("asked for")
 
 
 def write_file(out: Path, rules: Mapping[str, Any]) -> None:
@@ -208,7 +210,7 @@ def _synonyms(folder: Path, collection: str | None, eval_set: str | None) -> Map
 
 
 def _store_families(
-    folder: Path, sources: Sources, families: Sequence[SlotFamily], checks: Sequence[Check], replacing: bool
+    folder: Path, sources: Sources, families: Sequence[SlotFamily], checks: Sequence[SlotCheck], replacing: bool
 ) -> tuple[int | None, int]:
     """(batch, rules stored); a rule that would drop a chunk labelled relevant is left out where that was checked."""
     from rag_core.rules.slots import rules_to_store

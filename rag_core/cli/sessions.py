@@ -151,7 +151,7 @@ def open_session(
     approximate: bool = False,
 ) -> Session:
     """The session of what is named, its source up to date; an InputError where nothing or too much is."""
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
     from rag_core.project.project import NOTHING
     from rag_core.project.session import Session
 
@@ -161,7 +161,7 @@ def open_session(
     _bring_up(workspace, found, project)
     session = Session(found, min_grade=min_grade, approximate=approximate)
     if collection is None:  # one that is named is asked as it stands
-        session.refresh(Bar("embedded"))
+        session.refresh(ProgressBar("embedded"))
     return session
 
 
@@ -169,7 +169,7 @@ def _project(
     workspace: Path, project: str | None, eval_set: str | None, collection: str | None, source: str | None
 ) -> Project:
     """The project that the options make, in this order: project, over it the eval set, over that the source."""
-    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Source, open_project
+    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, ProjectSource, open_project
 
     if collection is not None and source is not None:
         raise InputError("got --collection and --source, expected one thing to search")
@@ -194,9 +194,9 @@ def _project(
             )
         base = _bare(str(collection or source), workspace)
     if collection is not None:
-        base = replace(base, source=Source(COLLECTION, collection))
+        base = replace(base, source=ProjectSource(COLLECTION, collection))
     if source is not None:
-        base = replace(base, source=Source(CALLABLE, source))
+        base = replace(base, source=ProjectSource(CALLABLE, source))
     return base
 
 
@@ -212,15 +212,15 @@ def _set_project(eval_set: str, workspace: Path) -> Project:
 
 def _bare(name: str, workspace: Path) -> Project:
     """Nothing but a source: no questions, no labels of anybody."""
-    from rag_core.project.project import Project, Source
+    from rag_core.project.project import Project, ProjectSource
 
     nowhere = workspace / "projects" / "-"
-    return Project(name, name, nowhere, nowhere, workspace, Source(), labels="")
+    return Project(name, name, nowhere, nowhere, workspace, ProjectSource(), labels="")
 
 
 def _bring_up(workspace: Path, project: Project, named: str | None) -> None:
     """Make a demo's collection that is not there yet, and say where the store behind a mirror was written to since."""
-    from rag_core.cli.progress import Bar
+    from rag_core.cli.progress import ProgressBar
     from rag_core.errors import WinnowError
     from rag_core.eval_sets.reading import folders, load_set
     from rag_core.index.collection import list_collections
@@ -234,7 +234,7 @@ def _bring_up(workspace: Path, project: Project, named: str | None) -> None:
     if name in folders(workspace) and name not in {one.name for one in list_collections(workspace)}:
         shipped = load_set(name, workspace)
         if brings_vectors(shipped):
-            bring_up_to_date(shipped, workspace, Bar("embedded"))
+            bring_up_to_date(shipped, workspace, ProgressBar("embedded"))
     with suppress(WinnowError):  # what is wrong with the collection is said when it is opened
         if has_changed(workspace, name):
             sys.stderr.write(f"warning: the Chroma store behind {name} has changed; connect it again\n")

@@ -9,23 +9,23 @@ from typing import Any
 import typer
 
 from rag_core.cli.output import emit
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.replay import comparison_line, shown
 from rag_core.errors import InputError
 
 
 def place_of(session: Any) -> Any:
     """What queries of a project a cluster asks, and of which collection."""
-    from rag_core.engine.jobs import Place
+    from rag_core.engine.jobs import WorkPlace
     from rag_core.project.project import CALLABLE
 
     project = session.project
     if project.source.kind == CALLABLE:
         raise InputError("--engine got a --source, which workers cannot be handed, expected a collection")
     if not session.live:
-        return Place(project.workspace, str(project.folder), project.labels)
+        return WorkPlace(project.workspace, str(project.folder), project.labels)
     index = session.source.index
-    return Place(
+    return WorkPlace(
         project.workspace,
         str(project.folder),
         project.labels,
@@ -52,7 +52,7 @@ def evaluate_spread(
     from rag_core.measure.significance import all_pairs
 
     with cluster.opened(address) as engine:
-        found = jobs.evaluate(engine, place, cases, pipelines, min_grade, measures, Bar("parts"))
+        found = jobs.evaluate(engine, place, cases, pipelines, min_grade, measures, ProgressBar("parts"))
     values = {one.name: [scores.values["SetF"] for scores in one.scores] for one in found}
     rows = [{**row.to_json(), "seed": seed} for row in all_pairs(values, "SetF", seed=seed)] if len(found) > 1 else []
     if json:
@@ -73,4 +73,4 @@ def sweep_spread(
     from rag_core.engine import cluster, jobs
 
     with cluster.opened(address) as engine:
-        return jobs.sweep(engine, cases, pipeline, axes, workspace, min_grade, Bar("parts"))
+        return jobs.sweep(engine, cases, pipeline, axes, workspace, min_grade, ProgressBar("parts"))

@@ -14,7 +14,7 @@ from rag_core.cli.grouping import grouped
 from rag_core.cli.options import Json, MinGrade
 from rag_core.cli.output import emit
 from rag_core.cli.sessions import WorksOn
-from rag_core.cli.tune_methods import METHODS, Asked
+from rag_core.cli.tune_methods import METHODS, TuneOptions
 from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, figures_stand_on, read_cases, swept_stage
 from rag_core.errors import InputError
 
@@ -67,7 +67,7 @@ def tune(
     run = METHODS[checked(method, given)]
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
     plan = (pipeline, swept_stage(stage), grid, objective, constraint, folds, holdout, given, out, seed)
-    document, lines = run(Asked(session, cases, grade, works_on.folder, *plan))
+    document, lines = run(TuneOptions(session, cases, grade, works_on.folder, *plan))
     if json:
         from rag_core.spec import parse_pipeline
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.tuning import swept_pipeline, with_stage
 from rag_core.cli.tuning_output import promise_document, search_json, search_text, tune_json, tune_text, write_pipeline
 from rag_core.errors import InputError
@@ -19,7 +19,7 @@ ALPHA, TRIALS = 0.1, 200
 
 
 @dataclass(frozen=True)
-class Asked:
+class TuneOptions:
     """What `tune` was asked: the labelled queries and every option."""
 
     session: Any  # None for a file of lists
@@ -71,7 +71,7 @@ class Asked:
             write_pipeline(self.out, pipeline)
 
 
-def plane(asked: Asked) -> Answer:
+def plane(asked: TuneOptions) -> Answer:
     """The best point of a plane or grid; of a stage that is trained, what training gives."""
     check_objective(asked.objective)
     given, chooser = _chooser(asked)
@@ -85,14 +85,14 @@ def plane(asked: Asked) -> Answer:
     return document, list(tune_text(document))
 
 
-def learned(asked: Asked) -> Answer:
+def learned(asked: TuneOptions) -> Answer:
     """LearnedCut trained on the dev queries; its parameters are plain numbers of the pipeline."""
     from rag_core.filters.learned import LearnedCut
 
     return plane(replace(asked, stage=LearnedCut.__name__))
 
 
-def best(asked: Asked) -> Answer:
+def best(asked: TuneOptions) -> Answer:
     """The best of the last cut's whole family, or the best fixed k: what the cut's drawer on the Bench finds."""
     from rag_core.project.choosing import best_on_dev
     from rag_core.tune.tune import Choice
@@ -106,7 +106,7 @@ def best(asked: Asked) -> Answer:
     places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
     named = [at for at in places if pipeline.stages[at].name == asked.stage]
     plan: dict[str, Any] = {"objective": asked.objective, "floor": asked.floor, "crossed": asked.folds > 1}
-    found = best_on_dev(session, pipeline, (named or places)[-1], **plan, progress=Bar("chose"))
+    found = best_on_dev(session, pipeline, (named or places)[-1], **plan, progress=ProgressBar("chose"))
     ready, fixed = session.ready(found.pipeline), session.ready(found.fixed)
     choice = Choice(ready, found.settings, found.value, fixed, found.fixed_k, found.fixed_value)
     dev, test = asked.split()
@@ -117,7 +117,7 @@ def best(asked: Asked) -> Answer:
     return document, [found.to_text(), *tune_text(document)]
 
 
-def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
+def _judged(asked: TuneOptions, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
     """The choice on the held-out queries; the look is counted."""
     from rag_core.tune.judgement import judge
 
@@ -125,7 +125,7 @@ def _judged(asked: Asked, test: list[Any], choice: Any, objective: str, given: A
     return judge(test, choice, objective, given=given, looks=seen, min_grade=asked.min_grade, seed=asked.seed)
 
 
-def _chooser(asked: Asked) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
+def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
     from rag_core.spec import stage_class
     from rag_core.tune.tune import choose
@@ -137,7 +137,7 @@ def _chooser(asked: Asked) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     return swept, partial(plan, pipeline=swept, axes=axes)
 
 
-def _trainer(asked: Asked) -> Callable[[Sequence[Any]], Any]:
+def _trainer(asked: TuneOptions) -> Callable[[Sequence[Any]], Any]:
     from rag_core.tune.learned import choose_trained
 
     if asked.grid is not None or asked.constraint is not None:
@@ -146,7 +146,7 @@ def _trainer(asked: Asked) -> Callable[[Sequence[Any]], Any]:
     return partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
 
 
-def _crossed(dev: list[Any], chooser: Callable[[Sequence[Any]], Any], asked: Asked) -> Any:
+def _crossed(dev: list[Any], chooser: Callable[[Sequence[Any]], Any], asked: TuneOptions) -> Any:
     """Folds over the dev queries, as many as asked or as there are; None for fewer than two."""
     from rag_core.eval_sets.split import near_duplicates
     from rag_core.tune.tune import cross_validate
@@ -163,7 +163,7 @@ def check_objective(name: str) -> None:
         raise InputError(f"objective is {name[:80]!r}, expected one of {', '.join(MEASURES)}")
 
 
-def conformal(asked: Asked) -> Answer:
+def conformal(asked: TuneOptions) -> Answer:
     """One knob set so that at most a share alpha is missed; calibrated on dev, held against the held-out queries."""
     from rag_core.spec import read_pipeline
     from rag_core.tune.promise import promise, realised, too_few
@@ -186,7 +186,7 @@ def conformal(asked: Asked) -> Answer:
     return document, [document["sentence"]]
 
 
-def search(asked: Asked) -> Answer:
+def search(asked: TuneOptions) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
     from rag_core.project.choosing import search_on_dev
     from rag_core.resources import with_entities, with_judge
@@ -204,7 +204,7 @@ def search(asked: Asked) -> Answer:
         "storage": shared_storage(asked.workspace) if study else None,
         "name": study or "search",
         "seed": asked.seed,
-        "progress": Bar("trials"),
+        "progress": ProgressBar("trials"),
     }
     if asked.session is not None and asked.holdout is None:  # as the Bench does: a study of either goes on in the other
         sought = search_on_dev(asked.session, swept, axes, **plan)
@@ -224,7 +224,7 @@ def search(asked: Asked) -> Answer:
     return document, [*search_text(found), *tune_text(document)]
 
 
-METHODS: Mapping[str, Callable[[Asked], Answer]] = {
+METHODS: Mapping[str, Callable[[TuneOptions], Answer]] = {
     "plane": plane,
     "best": best,
     "conformal": conformal,

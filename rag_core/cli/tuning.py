@@ -12,7 +12,7 @@ from rag_core.cli.grouping import grouped
 from rag_core.cli.live import Engine
 from rag_core.cli.options import Json, MinGrade
 from rag_core.cli.output import emit
-from rag_core.cli.progress import Bar
+from rag_core.cli.progress import ProgressBar
 from rag_core.cli.sessions import WorksOn, lists_stand_on, project_named, stands_on
 from rag_core.cli.spread import sweep_spread
 from rag_core.cli.tuning_output import sweep_text, write_csv, write_parquet
@@ -49,7 +49,7 @@ def sweep(
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
     swept, axes = swept_pipeline(pipeline, stage, grid, session=session)
     if engine is None:
-        table = chain.sweep(cases, swept, axes, min_grade=grade, progress=Bar("swept"))
+        table = chain.sweep(cases, swept, axes, min_grade=grade, progress=ProgressBar("swept"))
     else:
         table = sweep_spread(engine, cases, swept, axes, works_on.folder, grade)
     rows = list(table.rows())
@@ -97,7 +97,7 @@ def read_cases(
     session = works_on.session(min_grade)
     *rewrites, source = front_of(session.pipeline(pipeline)).stages
     deep = make_stage(source.name, {**source.settings(), "depth": depth})
-    cases = session.capture(Pipeline((*rewrites, deep)), progress=Bar("captured"))
+    cases = session.capture(Pipeline((*rewrites, deep)), progress=ProgressBar("captured"))
     return session, cases, session.min_grade
 
 

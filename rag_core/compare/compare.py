@@ -23,7 +23,7 @@ from rag_core.measure.experiment import Outcome, kept_ids
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.measure.resampling import RESAMPLES, TIE, intervals
 from rag_core.measure.scores import QueryScores, score
-from rag_core.measure.significance import Comparison, Pair, compare_all, corrected
+from rag_core.measure.significance import Comparison, ValuePair, compare_all, corrected
 from rag_core.measure.tally import PipelineTally, QueryTally
 from rag_core.text import words
 from rag_core.types import Chunk, Grades
@@ -441,7 +441,7 @@ def _against(
 ) -> list[Comparison]:
     """Every other row against that of the baseline, p as it came."""
     pairs = [
-        Pair(values[baseline], row, (names[baseline], name), measure)
+        ValuePair(values[baseline], row, (names[baseline], name), measure)
         for at, (name, row) in enumerate(zip(names, values, strict=True))
         if at != baseline
     ]
@@ -512,7 +512,7 @@ def matrix(tallies: Sequence[PipelineTally], measure: str = "SetF") -> Matrix:
     return Matrix(measure, ids, tuple(tally.name for tally in tallies), tuple(zip(*columns, strict=True)))
 
 
-def to_decide(baseline: PipelineTally, other: PipelineTally) -> label_next.Comparison:
+def to_decide(baseline: PipelineTally, other: PipelineTally) -> label_next.OpenComparison:
     """The two as a question of labels: `.ranked()[:12]` are the (gain, query id, chunk id) to label next,
     `.settled` says whether no open label can change which of them has the higher mean SetF.
     """
@@ -522,4 +522,4 @@ def to_decide(baseline: PipelineTally, other: PipelineTally) -> label_next.Compa
         for one, two in zip(baseline.queries, other.queries, strict=True)
     ]
     grades = [query.grades for query in baseline.queries]
-    return label_next.Comparison(tuple(label_next.with_chances(queries, grades, baseline.min_grade)))
+    return label_next.OpenComparison(tuple(label_next.with_chances(queries, grades, baseline.min_grade)))

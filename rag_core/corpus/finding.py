@@ -35,7 +35,7 @@ _SAYS_API = re.compile(r"""^\s*["']?(?:openapi|swagger)["']?\s*:|"(?:openapi|swa
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """A document that was found: where it is, its path inside the root it came with, and how it is read."""
 
     path: Path
@@ -44,9 +44,9 @@ class Found:
     kind: str  # markdown | jsonl | csv | parquet | openapi
 
 
-def find(roots: Sequence[Path], format: str) -> tuple[list[Found], list[Path]]:
+def find(roots: Sequence[Path], format: str) -> tuple[list[FoundFiles], list[Path]]:
     """All documents under the roots in order, each once, and the files beside them that are none."""
-    found: dict[Path, Found] = {}
+    found: dict[Path, FoundFiles] = {}
     others: list[Path] = []
     for root in roots:
         inside = [(path, name, kind_of(path, format)) for path, name in _inside(root, format)]
@@ -55,7 +55,7 @@ def find(roots: Sequence[Path], format: str) -> tuple[list[Found], list[Path]]:
         others += [path for path, _, kind in inside if not kind]
         for path, name, kind in inside:
             if kind and path not in found:
-                found[path] = Found(path, name, root, kind)
+                found[path] = FoundFiles(path, name, root, kind)
     return list(found.values()), others
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_core.corpus.columns import Columns, check_columns
-from rag_core.corpus.finding import API_LIMIT, FORMATS, Found, find
+from rag_core.corpus.finding import API_LIMIT, FORMATS, FoundFiles, find
 from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
 from rag_core.corpus.markdown import split_markdown
 from rag_core.corpus.openapi import read_openapi
@@ -106,15 +106,15 @@ def columns_of(paths: Sequence[str | Path], format: str = "auto") -> list[str]:
     return list(names)
 
 
-def _text(file: Found) -> str:
+def _text(file: FoundFiles) -> str:
     return str(cleaned(read_text(file.path, limit=LIMITS[file.kind])))
 
 
-def _document(file: Found, header_level: int, columns: Columns | None) -> Document:
+def _document(file: FoundFiles, header_level: int, columns: Columns | None) -> Document:
     return Document(file.path, file.name, tuple(_chunks(file, header_level, columns)))
 
 
-def _chunks(file: Found, header_level: int, columns: Columns | None) -> list[Chunk]:
+def _chunks(file: FoundFiles, header_level: int, columns: Columns | None) -> list[Chunk]:
     """The chunks of one file that stands for itself."""
     if file.kind == "parquet":
         size = file.path.stat().st_size
@@ -131,7 +131,7 @@ def _chunks(file: Found, header_level: int, columns: Columns | None) -> list[Chu
     )
 
 
-def _apis(files: Sequence[Found]) -> dict[Path, Document]:
+def _apis(files: Sequence[FoundFiles]) -> dict[Path, Document]:
     """The OpenAPI documents: those under one root may refer to each other."""
     documents: dict[Path, Document] = {}
     for root in dict.fromkeys(file.root for file in files):

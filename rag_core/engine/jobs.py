@@ -79,7 +79,7 @@ WHOLE = {(AdaptiveGap.__name__, name) for name in ("gap_threshold", "min_results
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkPlace:
     """What the queries of a job are and where they are asked; collection '' : their recorded lists."""
 
     workspace: Path
@@ -104,7 +104,7 @@ def spec_of(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def asker(
-    engine: Engine, place: Place, depth: int, pipeline: Pipeline | None
+    engine: Engine, place: WorkPlace, depth: int, pipeline: Pipeline | None
 ) -> Callable[[Sequence[Case]], Iterator[list[str]]]:
     """What capture_to_file asks instead of a source: the lines of the cases, a part at a time as they are ready."""
     spec = spec_of(pipeline) if pipeline is not None else None
@@ -118,7 +118,7 @@ def asker(
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPipeline:
     """A pipeline over all cases: its report as plain values, and the scores."""
 
     name: str
@@ -129,13 +129,13 @@ class Measured:
 
 def evaluate(
     engine: Engine,
-    place: Place,
+    place: WorkPlace,
     cases: Sequence[Case],
     pipelines: Sequence[Pipeline],
     min_grade: int,
     measures: Sequence[Any],
     progress: Progress | None = None,
-) -> list[Measured]:
+) -> list[MeasuredPipeline]:
     """Every pipeline over the cases: what report.pipeline_json says of each, from parts."""
     facts = {
         "pipelines": [spec_of(pipeline) for pipeline in pipelines],
@@ -152,12 +152,12 @@ def evaluate(
     ]
 
 
-def _measured(name: str, pipeline: Pipeline, rows: Sequence[dict[str, Any]]) -> Measured:
+def _measured(name: str, pipeline: Pipeline, rows: Sequence[dict[str, Any]]) -> MeasuredPipeline:
     scores = tuple(QueryScores(**row["scores"]) for row in rows)
     summary = summarise(scores)
     queries = [row["report"] for row in rows]
     report = {"name": name, "spec": dump_stages(pipeline), "means": summary.to_json(), "queries": queries}
-    return Measured(name, report, scores, summary.means)
+    return MeasuredPipeline(name, report, scores, summary.means)
 
 
 def sweep(

@@ -6,14 +6,14 @@ gives the same answers. lint.py, suggest.py and agreement.py: names that tell no
 """
 
 from rag_core.entities.filter import Explanation, TeamFilter, filter_teams_for_query
-from rag_core.entities.match import Match, Settings, Strategy
+from rag_core.entities.match import EntityMatch, EntitySettings, Strategy
 from rag_core.entities.structure import Entity, Structure, load_structure, parse_structure
 
 __all__ = [
     "Entity",
     "Explanation",
-    "Match",
-    "Settings",
+    "EntityMatch",
+    "EntitySettings",
     "Strategy",
     "Structure",
     "TeamFilter",

@@ -18,7 +18,7 @@ from rag_core.files import lines, parse_json, read_text
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledQuery:
     """A query and the teams it means; `half` is dev or test where the file says so."""
 
     id: str
@@ -32,7 +32,7 @@ class Labelled:
 class Miss:
     """A labelled query that went wrong: teams found that are not meant, and meant that were not found."""
 
-    labelled: Labelled
+    labelled: LabelledQuery
     extra: tuple[str, ...]
     missing: tuple[str, ...]
 
@@ -41,7 +41,7 @@ class Miss:
 class Change:
     """A labelled query whose teams changed: those that came and those that went."""
 
-    labelled: Labelled
+    labelled: LabelledQuery
     came: tuple[str, ...]
     went: tuple[str, ...]
 
@@ -58,12 +58,12 @@ class Agreement:
     misses: tuple[Miss, ...]
 
 
-def read_labelled(path: Path) -> list[Labelled]:
+def read_labelled(path: Path) -> list[LabelledQuery]:
     """The labelled queries of a JSONL file with `query` and `teams` (optional `id`, `kind`, `half`)."""
     return labelled_from_text(read_text(path), str(path))
 
 
-def labelled_from_text(text: str, name: str = "the labelled queries") -> list[Labelled]:
+def labelled_from_text(text: str, name: str = "the labelled queries") -> list[LabelledQuery]:
     """The labelled queries of an uploaded file's text; a RecordError says `name` and the line."""
     found = []
     for number, line in lines(text):
@@ -75,11 +75,11 @@ def labelled_from_text(text: str, name: str = "the labelled queries") -> list[La
         if not isinstance(teams, list) or not all(isinstance(team, str) for team in teams):
             raise RecordError(f"{where}: teams is {str(teams)[:80]!r}, expected a list of entity names")
         texts = {key: str(row.get(key, "")) for key in ("kind", "half")}
-        found.append(Labelled(str(row.get("id", f"q{number}")), row["query"], tuple(sorted(set(teams))), **texts))
+        found.append(LabelledQuery(str(row.get("id", f"q{number}")), row["query"], tuple(sorted(set(teams))), **texts))
     return found
 
 
-def agreement(team_filter: TeamFilter, labelled: Sequence[Labelled], strategy: str | None = None) -> Agreement:
+def agreement(team_filter: TeamFilter, labelled: Sequence[LabelledQuery], strategy: str | None = None) -> Agreement:
     """Precision and recall of the teams found by all strategies, or by one alone."""
     if not labelled:
         raise InputError("there are no labelled queries, expected at least one")
@@ -100,7 +100,7 @@ def agreement(team_filter: TeamFilter, labelled: Sequence[Labelled], strategy: s
     )
 
 
-def changes(before: TeamFilter, after: TeamFilter, labelled: Iterable[Labelled]) -> list[Change]:
+def changes(before: TeamFilter, after: TeamFilter, labelled: Iterable[LabelledQuery]) -> list[Change]:
     """The labelled queries whose teams change from one filter to the other: what came and what went."""
     changed = []
     for row in labelled:
@@ -111,7 +111,7 @@ def changes(before: TeamFilter, after: TeamFilter, labelled: Iterable[Labelled])
 
 
 def threshold_curve(
-    team_filter: TeamFilter, labelled: Sequence[Labelled], thresholds: Iterable[float]
+    team_filter: TeamFilter, labelled: Sequence[LabelledQuery], thresholds: Iterable[float]
 ) -> list[tuple[float, Agreement]]:
     """The agreement at each threshold for misspelt names, to tune on the dev half."""
     return [(threshold, agreement(team_filter.at(threshold), labelled)) for threshold in thresholds]

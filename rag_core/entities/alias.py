@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_core.entities.match import Match, Settings
-from rag_core.entities.phrases import Hit, Phrase, PhraseFinder
+from rag_core.entities.match import EntityMatch, EntitySettings
+from rag_core.entities.phrases import Phrase, PhraseFinder, PhraseHit
 from rag_core.entities.reading import ordinary_words, read
 from rag_core.entities.structure import Structure
 from rag_core.entities.team_name import name_reason
@@ -38,7 +38,7 @@ class AliasStrategy:
 
     name = "alias"
 
-    def __init__(self, structure: Structure, vocabulary: Vocabulary, settings: Settings) -> None:
+    def __init__(self, structure: Structure, vocabulary: Vocabulary, settings: EntitySettings) -> None:
         self._aliases = list(all_aliases(structure))
         phrases = [Phrase(alias.phrase, fuzzy=alias.kind != "initials") for alias in self._aliases]
         self._finder = PhraseFinder(phrases, lambda word: vocabulary.misspelt(word, settings), settings.threshold)
@@ -49,15 +49,17 @@ class AliasStrategy:
         other._finder = self._finder.at(threshold)
         return other
 
-    def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
+    def match(self, query_lower: str, query_words: Sequence[str]) -> list[EntityMatch]:
         """One match per team of every alias in the query; stop words belong to aliases, so the whole query is read."""
         hits = self._finder.find(read(query_lower))
         return [match for hit in hits for match in self._matches(self._aliases[hit.number], hit)]
 
-    def _matches(self, alias: Alias, hit: Hit) -> Iterator[Match]:
+    def _matches(self, alias: Alias, hit: PhraseHit) -> Iterator[EntityMatch]:
         confidence = round(hit.score / 100 * (INITIALS_CONFIDENCE if alias.kind == "initials" else 1), 3)
         for team in alias.teams:
-            yield Match(team, self.name, alias.item, hit.words, hit.score, alias_reason(alias, hit.exact), confidence)
+            yield EntityMatch(
+                team, self.name, alias.item, hit.words, hit.score, alias_reason(alias, hit.exact), confidence
+            )
 
 
 def alias_reason(alias: Alias, exact: bool) -> str:

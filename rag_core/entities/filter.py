@@ -16,14 +16,14 @@ from time import perf_counter
 from typing import Any
 
 from rag_core.entities.alias import AliasStrategy
-from rag_core.entities.found import Found, ItemIndex, item_matches
-from rag_core.entities.match import Match, Settings, Strategy, Tunable
+from rag_core.entities.found import FoundEntities, ItemIndex, item_matches
+from rag_core.entities.match import EntityMatch, EntitySettings, Strategy, Tunable
 from rag_core.entities.operative import OperativeStrategy
 from rag_core.entities.reading import key, read
 from rag_core.entities.structure import Structure, parse_structure
 from rag_core.entities.team_name import TeamNameStrategy
 from rag_core.entities.tokens import Saving, structure_tokens
-from rag_core.entities.vocabulary import Item, vocabulary
+from rag_core.entities.vocabulary import VocabularyItem, vocabulary
 from rag_core.errors import InputError
 from rag_core.text import fold
 
@@ -35,28 +35,28 @@ class AbilityStrategy:
 
     name = "ability"
 
-    def __init__(self, abilities: Sequence[Item]) -> None:
+    def __init__(self, abilities: Sequence[VocabularyItem]) -> None:
         self._index = ItemIndex([item for item in abilities if item.kept], lambda item: (item.kept, _needed(item)))
 
-    def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
+    def match(self, query_lower: str, query_words: Sequence[str]) -> list[EntityMatch]:
         """The abilities the query names, each with every team that owns it."""
         reading, present = read(query_lower), frozenset(map(key, query_words))
         found = ((item, judge_ability(item, present)) for item in self._index.candidates(present))
         return [match for item, why in found if why for match in item_matches(self.name, item, why, reading)]
 
 
-def _needed(item: Item) -> int:
+def _needed(item: VocabularyItem) -> int:
     return min(ENOUGH, len(set(item.kept)))
 
 
-def judge_ability(item: Item, present: frozenset[str]) -> Found | None:
+def judge_ability(item: VocabularyItem, present: frozenset[str]) -> FoundEntities | None:
     """What of the ability's name is in the query, or None where that is not enough."""
     kept = frozenset(item.kept)
     shared = kept & present
     if len(shared) < _needed(item):
         return None
     left_out = f" (left out as stop words: {', '.join(item.stopped)})" if item.stopped else ""
-    return Found(shared, f"{len(shared)} of {len(kept)} words{left_out}")
+    return FoundEntities(shared, f"{len(shared)} of {len(kept)} words{left_out}")
 
 
 REMEMBERED = 512  # queries
@@ -70,7 +70,7 @@ class Explanation:
 
     query: str
     words: tuple[str, ...]  # the query's words without stop words
-    matches: tuple[Match, ...]
+    matches: tuple[EntityMatch, ...]
     teams: tuple[str, ...]
 
     def by_strategy(self) -> dict[str, tuple[str, ...]]:
@@ -87,12 +87,12 @@ class TeamFilter:
     def __init__(
         self,
         structure: Structure | Mapping[str, Any],
-        settings: Settings | None = None,
+        settings: EntitySettings | None = None,
         strategies: Sequence[Strategy] | None = None,
     ) -> None:
         started = perf_counter()
         self.structure = structure if isinstance(structure, Structure) else parse_structure(structure)
-        self.settings = settings or Settings()
+        self.settings = settings or EntitySettings()
         self._vocabulary = vocabulary(self.structure, self.settings)
         self.strategies = tuple(strategies) if strategies is not None else self._four_strategies()
         self.teams = tuple(entity.name for entity in self.structure.entities)

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from rag_core.entities.match import Match
-from rag_core.entities.reading import Reading
-from rag_core.entities.vocabulary import Item
+from rag_core.entities.match import EntityMatch
+from rag_core.entities.reading import StructureReading
+from rag_core.entities.vocabulary import VocabularyItem
 
 
-class Found(NamedTuple):
+class FoundEntities(NamedTuple):
     """What of an item stood in the query, and why that is enough."""
 
     keys: frozenset[str]
@@ -25,7 +25,9 @@ class ItemIndex:
     `least − 1` of them have to be looked up; the commonest are left out.
     """
 
-    def __init__(self, items: Sequence[Item], triggers: Callable[[Item], tuple[Sequence[str], int]]) -> None:
+    def __init__(
+        self, items: Sequence[VocabularyItem], triggers: Callable[[VocabularyItem], tuple[Sequence[str], int]]
+    ) -> None:
         self._items = items
         wanted = [triggers(item) for item in items]
         common = Counter(key for keys, _ in wanted for key in keys)
@@ -35,16 +37,18 @@ class ItemIndex:
             for key in rarest[: max(0, len(rarest) - least + 1)]:
                 self._by_key.setdefault(key, []).append(number)
 
-    def candidates(self, keys: Iterable[str]) -> list[Item]:
+    def candidates(self, keys: Iterable[str]) -> list[VocabularyItem]:
         """The items worth judging for a query of these keys, in the structure's order."""
         numbers = {number for key in keys for number in self._by_key.get(key, ())}
         return [self._items[number] for number in sorted(numbers)]
 
 
-def item_matches(strategy: str, item: Item, found: Found, reading: Reading) -> list[Match]:
+def item_matches(
+    strategy: str, item: VocabularyItem, found: FoundEntities, reading: StructureReading
+) -> list[EntityMatch]:
     """One match per owner of the item; confidence is the share of the item's words that stood in the query."""
     words = tuple(
         dict.fromkeys(word for word, key in zip(reading.words, reading.keys, strict=True) if key in found.keys)
     )
     confidence = round(len(found.keys) / len(set(item.kept)), 3)
-    return [Match(team, strategy, item.name, words, 100.0, found.reason, confidence) for team in item.teams]
+    return [EntityMatch(team, strategy, item.name, words, 100.0, found.reason, confidence) for team in item.teams]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_core.entities.alias import Alias, all_aliases
-from rag_core.entities.match import Settings
+from rag_core.entities.match import EntitySettings
 from rag_core.entities.near import NearStrings
 from rag_core.entities.operative import SHORT_NAME
 from rag_core.entities.reading import ordinary_words, read
@@ -22,7 +22,7 @@ TOO_MANY_LEAST = 4  # and of at least this many
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EntityFinding:
     """One doubtful name: the kind of trouble, the name, the teams it concerns, and a sentence."""
 
     kind: str  # alias_collision | close_names | too_many | stop_words_only | role_word_only | too_short | ordinary_word
@@ -31,9 +31,9 @@ class Finding:
     text: str
 
 
-def lint_structure(structure: Structure, settings: Settings | None = None) -> list[Finding]:
+def lint_structure(structure: Structure, settings: EntitySettings | None = None) -> list[EntityFinding]:
     """All findings, by kind in the order of the checks, then as the structure has them."""
-    settings = settings or Settings()
+    settings = settings or EntitySettings()
     words = vocabulary(structure, settings)
     aliases = list(all_aliases(structure))
     return [
@@ -46,7 +46,7 @@ def lint_structure(structure: Structure, settings: Settings | None = None) -> li
     ]
 
 
-def _collisions(structure: Structure, aliases: Sequence[Alias], words: Vocabulary) -> Iterator[Finding]:
+def _collisions(structure: Structure, aliases: Sequence[Alias], words: Vocabulary) -> Iterator[EntityFinding]:
     """An alias that is also another alias, an entity's name or an item, of other teams."""
     meant: dict[tuple[str, ...], list[tuple[str, frozenset[str]]]] = {}
     for entity in structure.entities:
@@ -59,11 +59,11 @@ def _collisions(structure: Structure, aliases: Sequence[Alias], words: Vocabular
         for what, owners in others:
             if owners != teams:
                 text = f"{alias.kind} {alias.phrase!r} of {_listed(teams)} is also {what} of {_listed(owners)}"
-                yield Finding("alias_collision", alias.phrase, tuple(sorted(teams | owners)), text)
+                yield EntityFinding("alias_collision", alias.phrase, tuple(sorted(teams | owners)), text)
         others.append((f"the {alias.kind}", teams))
 
 
-def _close_names(structure: Structure, aliases: Sequence[Alias], settings: Settings) -> Iterator[Finding]:
+def _close_names(structure: Structure, aliases: Sequence[Alias], settings: EntitySettings) -> Iterator[EntityFinding]:
     """Two names so alike that a misspelling of one may be the other."""
     named = [(" ".join(read(entity.name).words), frozenset((entity.name,))) for entity in structure.entities]
     named += [(" ".join(read(a.phrase).words), frozenset(a.teams)) for a in aliases if a.kind != "initials"]
@@ -74,50 +74,50 @@ def _close_names(structure: Structure, aliases: Sequence[Alias], settings: Setti
             other, others = long[found]
             if found > number and teams != others and read(name).keys != read(other).keys:
                 text = f"{name!r} and {other!r} are {score:.0f} alike: a misspelling of one may find the other"
-                yield Finding("close_names", name, tuple(sorted(teams | others)), text)
+                yield EntityFinding("close_names", name, tuple(sorted(teams | others)), text)
 
 
-def _too_many(structure: Structure, words: Vocabulary) -> Iterator[Finding]:
+def _too_many(structure: Structure, words: Vocabulary) -> Iterator[EntityFinding]:
     """Items of so many entities that naming them hardly narrows anything."""
     most = max(TOO_MANY_LEAST, int(TOO_MANY_SHARE * len(structure.entities)) + 1)
     for item in (*words.members, *words.abilities):
         if len(item.teams) >= most:
             text = f"{item.name!r} belongs to {len(item.teams)} of {len(structure.entities)} entities: it tells little"
-            yield Finding("too_many", item.name, item.teams, text)
+            yield EntityFinding("too_many", item.name, item.teams, text)
 
 
-def _untellable(structure: Structure, words: Vocabulary) -> Iterator[Finding]:
+def _untellable(structure: Structure, words: Vocabulary) -> Iterator[EntityFinding]:
     """Items whose words are all stop words, and members that are a single role word: never found."""
     for item in (*words.members, *words.abilities):
         if not item.kept:
             text = f"{item.name!r} holds only stop words: no query finds it"
-            yield Finding("stop_words_only", item.name, item.teams, text)
+            yield EntityFinding("stop_words_only", item.name, item.teams, text)
     for item in words.members:
         if len(item.kept) == 1 and item.roles:
             text = f"member {item.name!r} is a single role word: no query finds it"
-            yield Finding("role_word_only", item.name, item.teams, text)
+            yield EntityFinding("role_word_only", item.name, item.teams, text)
 
 
-def _too_short(structure: Structure, settings: Settings) -> Iterator[Finding]:
+def _too_short(structure: Structure, settings: EntitySettings) -> Iterator[EntityFinding]:
     least = settings.min_word_length
     for entity in structure.entities:
         for name in (*entity.members, *entity.abilities):
             if len(name.strip()) < least:
                 text = f"{name!r} has fewer than {least} characters: no query finds it; an alias would be found"
-                yield Finding("too_short", name, (entity.name,), text)
+                yield EntityFinding("too_short", name, (entity.name,), text)
 
 
-def _ordinary(words: Vocabulary) -> Iterator[Finding]:
+def _ordinary(words: Vocabulary) -> Iterator[EntityFinding]:
     """Members and abilities that one ordinary English word sets off."""
     for item, short in ((item, SHORT_NAME) for item in words.members):
         if len(item.kept) <= short and not item.roles:
             for key in dict.fromkeys(key for key in item.kept if key in ordinary_words()):
                 text = f"the ordinary word {key!r} alone finds member {item.name!r}"
-                yield Finding("ordinary_word", item.name, item.teams, text)
+                yield EntityFinding("ordinary_word", item.name, item.teams, text)
     for item in words.abilities:
         if len(item.kept) == 1 and item.kept[0] in ordinary_words():
             text = f"the ordinary word {item.kept[0]!r} alone finds ability {item.name!r}"
-            yield Finding("ordinary_word", item.name, item.teams, text)
+            yield EntityFinding("ordinary_word", item.name, item.teams, text)
 
 
 def _listed(teams: frozenset[str]) -> str:

@@ -14,7 +14,7 @@ DISTINCTIVE_WORD_LENGTH = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EntitySettings:
     """What may be tuned; each with a plain meaning."""
 
     threshold: float = TEAM_MATCH_THRESHOLD  # least rapidfuzz ratio (0 to 100) of a misspelt name
@@ -29,7 +29,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class EntityMatch:
     """One reason to believe that the query means a team."""
 
     team: str
@@ -48,7 +48,7 @@ class Strategy(Protocol):
     def name(self) -> str:
         """What matches carry as their strategy."""
 
-    def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
+    def match(self, query_lower: str, query_words: Sequence[str]) -> list[EntityMatch]:
         """The matches in a lower-cased query; `query_words` are its words without stop words, in order."""
 
 

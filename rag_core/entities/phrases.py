@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from rag_core.entities.near import NearStrings
-from rag_core.entities.reading import Reading, key, read
+from rag_core.entities.reading import StructureReading, key, read
 
 SHORT_WORD = (4, 5)  # letters
 
@@ -27,7 +27,7 @@ class Phrase(NamedTuple):
     fuzzy: bool = True
 
 
-class Hit(NamedTuple):
+class PhraseHit(NamedTuple):
     """A phrase that was found: its number, the query's words, the ratio (100 where exact) and whether it was exact."""
 
     number: int
@@ -69,9 +69,9 @@ class PhraseFinder:
         other._threshold = threshold
         return other
 
-    def find(self, reading: Reading) -> list[Hit]:
+    def find(self, reading: StructureReading) -> list[PhraseHit]:
         """The best hit of every phrase in the query, by phrase number."""
-        best: dict[int, Hit] = {}
+        best: dict[int, PhraseHit] = {}
         for hit in (*self._find_exact(reading), *self._find_misspelt(reading)):
             if hit.number not in best or hit.score > best[hit.number].score:
                 best[hit.number] = hit
@@ -89,14 +89,14 @@ class PhraseFinder:
                 found.setdefault((len(words[0]), words[0][0]), []).append(number)
         return found
 
-    def _find_exact(self, reading: Reading) -> Iterator[Hit]:
+    def _find_exact(self, reading: StructureReading) -> Iterator[PhraseHit]:
         """Phrases whose words stand in the query side by side, singular or plural."""
         for length in self._lengths:
             for start in range(len(reading.words) - length + 1):
                 for number in self._exact.get(reading.keys[start : start + length], ()):
-                    yield Hit(number, reading.words[start : start + length], 100.0, True)
+                    yield PhraseHit(number, reading.words[start : start + length], 100.0, True)
 
-    def _find_misspelt(self, reading: Reading) -> Iterator[Hit]:
+    def _find_misspelt(self, reading: StructureReading) -> Iterator[PhraseHit]:
         odd = [self._misspelt(word) for word in reading.words]
         for word in dict.fromkeys(word for word, is_odd in zip(reading.words, odd, strict=True) if is_odd):
             yield from self._close_word(word)
@@ -106,22 +106,22 @@ class PhraseFinder:
             for run in dict.fromkeys((reading.words[s : s + length], tuple(odd[s : s + length])) for s in starts):
                 yield from self._close_run(length, *run)
 
-    def _close_word(self, word: str) -> Iterator[Hit]:
+    def _close_word(self, word: str) -> Iterator[PhraseHit]:
         """Phrases one word may be: short words by their own rule, long ones by ratio against the whole phrase."""
         if len(word) in SHORT_WORD:
             for number in self._short.get((len(word), word[0]), ()):
                 if one_letter_off(word, self._text(number)):
-                    yield Hit(number, (word,), fuzz.ratio(word, self._text(number)), False)
+                    yield PhraseHit(number, (word,), fuzz.ratio(word, self._text(number)), False)
         elif len(word) > SHORT_WORD[-1]:
             for number, score in self._whole.close(word, self._threshold):
-                yield Hit(number, (word,), score, False)
+                yield PhraseHit(number, (word,), score, False)
 
-    def _close_run(self, length: int, words: tuple[str, ...], odd: tuple[bool, ...]) -> Iterator[Hit]:
+    def _close_run(self, length: int, words: tuple[str, ...], odd: tuple[bool, ...]) -> Iterator[PhraseHit]:
         """Phrases of as many words whose every word is the same or misspelt, and whose whole ratio is high enough."""
         for number, score in self._runs[length].close(" ".join(words), self._threshold):
             target = self._readings[number]
             if all(map(self._same_or_misspelt, words, odd, target.words, target.keys)):
-                yield Hit(number, words, score, False)
+                yield PhraseHit(number, words, score, False)
 
     def _same_or_misspelt(self, word: str, odd: bool, name: str, name_key: str) -> bool:
         if key(word) == name_key:

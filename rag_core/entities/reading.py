@@ -26,7 +26,7 @@ def key(word: str) -> str:
     return word[:-2] if word.endswith(_SIBILANTS) else word[:-1]
 
 
-class Reading(NamedTuple):
+class StructureReading(NamedTuple):
     """A text as words in order, their keys, and the keys as one line with a blank at either end of each."""
 
     words: tuple[str, ...]
@@ -39,11 +39,11 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def read(text: str) -> Reading:
+def read(text: str) -> StructureReading:
     """The text as words and keys; remembered for the last texts, since every strategy reads the same query."""
     found = tuple(words(text))
     keys = tuple(map(key, found))
-    return Reading(found, keys, f" {' '.join(keys)} ")
+    return StructureReading(found, keys, f" {' '.join(keys)} ")
 
 
 @cache

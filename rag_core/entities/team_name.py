@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from rag_core.entities.match import Match, Settings
+from rag_core.entities.match import EntityMatch, EntitySettings
 from rag_core.entities.phrases import Phrase, PhraseFinder
 from rag_core.entities.reading import read
 from rag_core.entities.structure import Structure
@@ -17,7 +17,7 @@ class TeamNameStrategy:
 
     name = "team_name"
 
-    def __init__(self, structure: Structure, vocabulary: Vocabulary, settings: Settings) -> None:
+    def __init__(self, structure: Structure, vocabulary: Vocabulary, settings: EntitySettings) -> None:
         self._teams = [entity.name for entity in structure.entities]
         phrases = [Phrase(team) for team in self._teams]
         self._finder = PhraseFinder(phrases, lambda word: vocabulary.misspelt(word, settings), settings.threshold)
@@ -28,10 +28,12 @@ class TeamNameStrategy:
         other._finder = self._finder.at(threshold)
         return other
 
-    def match(self, query_lower: str, query_words: Sequence[str]) -> list[Match]:
+    def match(self, query_lower: str, query_words: Sequence[str]) -> list[EntityMatch]:
         """The entities the query names; stop words belong to names, so the whole query is read."""
         return [
-            Match(team, self.name, team, hit.words, hit.score, name_reason(team, hit.exact), round(hit.score / 100, 3))
+            EntityMatch(
+                team, self.name, team, hit.words, hit.score, name_reason(team, hit.exact), round(hit.score / 100, 3)
+            )
             for hit in self._finder.find(read(query_lower))
             for team in (self._teams[hit.number],)
         ]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rag_core.entities.match import Settings
+from rag_core.entities.match import EntitySettings
 from rag_core.entities.reading import key, ordinary_words, read
 from rag_core.entities.structure import Structure
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class VocabularyItem:
     """A member or an ability, read once: `keys` of all its words, `kept` of those that are no stop words."""
 
     name: str
@@ -30,8 +30,8 @@ class Item:
 class Vocabulary:
     """Items, stop words with their keys, and the keys of every word the structure holds."""
 
-    members: tuple[Item, ...]
-    abilities: tuple[Item, ...]
+    members: tuple[VocabularyItem, ...]
+    abilities: tuple[VocabularyItem, ...]
     stop: frozenset[str]
     known: frozenset[str]
 
@@ -39,7 +39,7 @@ class Vocabulary:
         """The words that tell something, in order."""
         return tuple(word for word in words if word not in self.stop and key(word) not in self.stop)
 
-    def misspelt(self, word: str, settings: Settings) -> bool:
+    def misspelt(self, word: str, settings: EntitySettings) -> bool:
         """Whether a word may be a misspelt name: letters only, long enough, no ordinary word and none we know."""
         return (
             len(word) >= settings.min_word_length
@@ -50,7 +50,7 @@ class Vocabulary:
         )
 
 
-def vocabulary(structure: Structure, settings: Settings) -> Vocabulary:
+def vocabulary(structure: Structure, settings: EntitySettings) -> Vocabulary:
     """Everything the strategies look up, computed once per structure."""
     stop = structure.stop_words | {key(word) for word in structure.stop_words}
     roles = frozenset(map(key, structure.role_words))
@@ -65,8 +65,8 @@ def vocabulary(structure: Structure, settings: Settings) -> Vocabulary:
 
 
 def _items(
-    pairs: list[tuple[str, str]], stop: frozenset[str], roles: frozenset[str], settings: Settings
-) -> tuple[Item, ...]:
+    pairs: list[tuple[str, str]], stop: frozenset[str], roles: frozenset[str], settings: EntitySettings
+) -> tuple[VocabularyItem, ...]:
     """One item per name, whoever owns it; two spellings of the same words are one item."""
     owners: dict[tuple[str, ...], tuple[str, dict[str, None]]] = {}
     for name, team in pairs:
@@ -75,12 +75,14 @@ def _items(
     return tuple(_item(name, tuple(teams), stop, roles, settings) for name, teams in owners.values())
 
 
-def _item(name: str, teams: tuple[str, ...], stop: frozenset[str], roles: frozenset[str], settings: Settings) -> Item:
+def _item(
+    name: str, teams: tuple[str, ...], stop: frozenset[str], roles: frozenset[str], settings: EntitySettings
+) -> VocabularyItem:
     reading = read(name)
     pairs = list(zip(reading.words, reading.keys, strict=True))
     kept = [(word, k) for word, k in pairs if word not in stop and k not in stop]
     long = settings.distinctive_word_length
-    return Item(
+    return VocabularyItem(
         name=name,
         teams=teams,
         keys=reading.keys,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from rag_core.rules import MODES, Rule, Verdict, decide, read_rule, reason_text, would_stay_text
+from rag_core.rules import MODES, Rule, RuleVerdict, decide, read_rule, reason_text, would_stay_text
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import counted
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step
@@ -46,7 +46,7 @@ class QueryMust(Filter):
         kept: list[Hit] = []
         drops: list[Drop] = []
         for hit, answer, reason in zip(candidates.hits, decided, judged.reasons, strict=True):
-            noted = hit.noted(self.name, answer) if isinstance(answer, Verdict) else hit
+            noted = hit.noted(self.name, answer) if isinstance(answer, RuleVerdict) else hit
             if reason is None:
                 kept.append(noted)
             else:
@@ -59,23 +59,23 @@ class QueryMust(Filter):
         )
         return after, judged.facts
 
-    def _decided(self, candidates: Candidates) -> list[Verdict | str | None]:
+    def _decided(self, candidates: Candidates) -> list[RuleVerdict | str | None]:
         """Per hit the verdict of its rule, what is wrong with the rule, or None where it has none."""
         query, mode = candidates.query.text, self.mode
         rules = (read_rule(hit.chunk.query_must) for hit in candidates.hits)
         return [decide(rule, query, mode) if isinstance(rule, Rule) else rule for rule in rules]
 
-    def _judgement(self, hits: Sequence[Hit], decided: Sequence[Verdict | str | None]) -> Judgement:
+    def _judgement(self, hits: Sequence[Hit], decided: Sequence[RuleVerdict | str | None]) -> Judgement:
         notices = tuple(
             Notice(self.name, f"rule not read, chunk kept: {answer}", hit.chunk.id)
             for hit, answer in zip(hits, decided, strict=True)
             if isinstance(answer, str)
         )
         reasons = [_reason(answer) for answer in decided]
-        ruled = sum(isinstance(answer, Verdict) for answer in decided)
+        ruled = sum(isinstance(answer, RuleVerdict) for answer in decided)
         return Judgement(reasons, {"with_rule": ruled, "unreadable": len(notices)}, notices)
 
-    def verdict(self, hit: Hit, query: str) -> Verdict | None:
+    def verdict(self, hit: Hit, query: str) -> RuleVerdict | None:
         """The verdict of the hit's rule on a query, or None where it has no readable rule."""
         rule = read_rule(hit.chunk.query_must)
         return decide(rule, query, self.mode) if isinstance(rule, Rule) else None
@@ -96,9 +96,9 @@ class QueryMust(Filter):
         return tuple(found)
 
 
-def _reason(answer: Verdict | str | None) -> Reason | None:
+def _reason(answer: RuleVerdict | str | None) -> Reason | None:
     """Why a decided hit is dropped, or None where it stays."""
-    return Reason(reason_text(answer)) if isinstance(answer, Verdict) and not answer.satisfied else None
+    return Reason(reason_text(answer)) if isinstance(answer, RuleVerdict) and not answer.satisfied else None
 
 
 def _kept_by(stage: QueryMust, hit: Hit, query: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_core.errors import InputError
 from rag_core.index.collection import RuleCounts, folder_of, rule_counts
-from rag_core.index.store import CollectionFile, Row, opened
+from rag_core.index.store import CollectionFile, StoredChunk, opened
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChunkLine:
     """A chunk in a list: only the beginning of its text, so that a list costs little. `tokens` as in Overview."""
 
     id: str
@@ -92,13 +92,13 @@ class Overview:
     unit: str = "tokens"
 
 
-def page_of(workspace: Path, name: str, wanted: Wanted, start: int, count: int) -> tuple[int, list[Line]]:
+def page_of(workspace: Path, name: str, wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
     """(how many chunks are wanted in all, those at start … start + count − 1 in the order that is wanted)."""
     asked = (wanted.text.strip().casefold(), wanted.type, wanted.document)
     with opened(folder_of(workspace, name)) as file, file.reading():
         ((total,),) = file.read(_TOTAL, asked)
         rows = file.read(_PAGE.format(order=ORDERS[wanted.order]), (*asked, count, start))
-    return total, [Line(*row) for row in rows]
+    return total, [ChunkLine(*row) for row in rows]
 
 
 _TOTAL = """
@@ -113,7 +113,7 @@ WHERE (?1 = '' OR holds(title || char(10) || text || char(10) || id, ?1))
 ORDER BY {order} LIMIT ?4 OFFSET ?5"""
 
 
-def chunk_of(workspace: Path, name: str, identity: str) -> Row:
+def chunk_of(workspace: Path, name: str, identity: str) -> StoredChunk:
     """One chunk with its text, or an InputError where the collection does not have it."""
     with opened(folder_of(workspace, name)) as file:
         row = file.row(identity)
@@ -151,7 +151,7 @@ def overview(workspace: Path, name: str) -> Overview:
         )
 
 
-def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) -> tuple[int, list[Line]]:
+def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
     """As `page_of`, of chunks in memory."""
     text = wanted.text.strip().casefold()
     fitting = [
@@ -169,7 +169,7 @@ def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) 
     }
     shown = sorted(fitting, key=keys[wanted.order])[start : start + count]
     return len(fitting), [
-        Line(one.id, one.title, one.type, "", length, length, int(one.query_must is not None), one.text[:BEGINS])
+        ChunkLine(one.id, one.title, one.type, "", length, length, int(one.query_must is not None), one.text[:BEGINS])
         for one in shown
         for length in (len(one.text),)
     ]

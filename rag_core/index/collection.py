@@ -14,7 +14,7 @@ from pathlib import Path
 from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.index.embed import Vectors
 from rag_core.index.lock import writing
-from rag_core.index.store import FILE, CollectionFile, Row, opened
+from rag_core.index.store import FILE, CollectionFile, StoredChunk, opened
 from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk, Metric
 
@@ -50,7 +50,7 @@ class RuleCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class CollectionSummary:
     """A line of the list of collections; `problem` says in one sentence why one cannot be used.
 
     `with_rule` counts the rules that can be read; the first that cannot is in `rule_problem`.
@@ -110,7 +110,7 @@ def keywords_of(workspace: Path, name: str) -> tuple[str, ...] | None:
     return tuple(map(str, listed)) if isinstance(listed, list) else None
 
 
-def list_collections(workspace: Path) -> list[Summary]:
+def list_collections(workspace: Path) -> list[CollectionSummary]:
     """All collections of the workspace by name; a damaged one is listed with its problem."""
     parent = Path(workspace) / FOLDER
     folders = sorted(path.parent for path in parent.glob(f"*/{FILE}")) if parent.is_dir() else []
@@ -124,7 +124,7 @@ def not_there(workspace: Path, name: str) -> StoreError:
     return StoreError(f"there is no collection {name[:80]!r}, expected {expected}")
 
 
-def _summary(folder: Path) -> Summary:
+def _summary(folder: Path) -> CollectionSummary:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     try:
         with opened(folder) as file, file.reading():
@@ -132,8 +132,8 @@ def _summary(folder: Path) -> Summary:
             ((chunks, documents),) = file.read(_COUNTS)
             rules = _rules_as_of(folder, meta.get("revision", ""))
     except (WinnowError, ValueError) as error:
-        return Summary(folder.name, bytes=size, problem=str(error))
-    return Summary(
+        return CollectionSummary(folder.name, bytes=size, problem=str(error))
+    return CollectionSummary(
         name=folder.name,
         chunks=chunks,
         documents=documents,
@@ -186,7 +186,7 @@ def delete_collection(workspace: Path, name: str) -> None:
         shutil.rmtree(folder)
 
 
-def fingerprints(rows: Iterable[Row], model: str) -> tuple[str, str]:
+def fingerprints(rows: Iterable[StoredChunk], model: str) -> tuple[str, str]:
     """(fingerprint, revision) of rows in the order of their ids: what rankings depend on, and everything."""
     ranked, everything = hashlib.sha256(model.encode()), hashlib.sha256(model.encode())
     for row in rows:

@@ -17,12 +17,12 @@ from pathlib import Path
 from rag_core.errors import InputError
 from rag_core.index.collection import fingerprints, folder_of, rules_of
 from rag_core.index.embed import BundledEmbedder, Progress, Vectors
-from rag_core.index.foreign_place import Place, reached, stamp
+from rag_core.index.foreign_place import ForeignPlace, reached, stamp
 from rag_core.index.foreign_records import Foreign, collection_named, described, read_records
 from rag_core.index.lock import writing
 from rag_core.index.remote import CHARACTERS_PER_TOKEN, KNOWN
 from rag_core.index.rules import kept_rules
-from rag_core.index.store import FILE, FORMAT, Row, embedded_text, opened
+from rag_core.index.store import FILE, FORMAT, StoredChunk, embedded_text, opened
 from rag_core.types import Chunk, Metric
 
 PAGE = 500  # vectors stored at a time
@@ -50,14 +50,14 @@ class Connected:
     rule_problem: str = ""  # what is wrong with the first rule that cannot
 
 
-def list_foreign(place: Place, workspace: Path) -> list[Foreign]:
+def list_foreign(place: ForeignPlace, workspace: Path) -> list[Foreign]:
     """The collections of a store, by name. A StoreError says why it cannot be read."""
     with reached(place, _spare(workspace, "listing")) as client:
         return sorted((described(one) for one in client.list_collections(limit=1000)), key=lambda one: one.name)
 
 
 def connect(
-    place: Place,
+    place: ForeignPlace,
     foreign: str,
     name: str,
     workspace: Path,
@@ -163,7 +163,7 @@ def _store(
     hashes = [hashlib.sha256(space + vector.tobytes() + text.encode()).hexdigest() for vector, text in pairs]
     window, tokens = _tokens(model, texts)
     files = [str(chunk.metadata.get(file_key, "")) if file_key else "" for chunk in chunks]
-    rows = [Row(*row) for row in zip(chunks, files, hashes, tokens, strict=True)]
+    rows = [StoredChunk(*row) for row in zip(chunks, files, hashes, tokens, strict=True)]
     with writing(folder), opened(folder, write=True) as file:
         before = {row.chunk.id for row in file.rows()}
         rows = kept_rules(file, rows)
@@ -195,7 +195,7 @@ def _spare(workspace: Path, name: str) -> Path:
     return Path(workspace) / COPIES / name
 
 
-def _stamp(place: Place) -> str:
+def _stamp(place: ForeignPlace) -> str:
     """The state of the folder that was read, '' for a server, and in place, where our own reading changes it."""
     return _hashed(stamp(place.path.expanduser().absolute())) if place.path is not None and not place.in_place else ""
 

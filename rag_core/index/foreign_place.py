@@ -31,7 +31,7 @@ IN_PLACE_WARNING = (
 
 
 @dataclass(frozen=True)
-class Place:
+class ForeignPlace:
     """Where a foreign store is: exactly one of path, url and cloud. The key goes to the server in a header only."""
 
     path: Path | None = None
@@ -65,20 +65,20 @@ def named_place(
     tenant: str,
     database: str,
     allow_private: bool,
-) -> Place:
+) -> ForeignPlace:
     """The place that a person named, with what the environment says of Chroma; an InputError says what is missing.
 
     Key, tenant and database go to Chroma Cloud alone.
     """
     if not cloud:
-        return Place(path, url, in_place=in_place, allow_private=allow_private)
+        return ForeignPlace(path, url, in_place=in_place, allow_private=allow_private)
     if not key:
         raise InputError("CHROMA_API_KEY is not set, expected the key of Chroma Cloud")
-    return Place(path, url, cloud, in_place, tenant, database, Key(key), allow_private)
+    return ForeignPlace(path, url, cloud, in_place, tenant, database, Key(key), allow_private)
 
 
 @contextmanager
-def reached(place: Place, spare: Path) -> Iterator[Any]:
+def reached(place: ForeignPlace, spare: Path) -> Iterator[Any]:
     """A Chroma client for the place; `spare` is a folder of ours that holds the copy and the server's log meanwhile.
 
     StoreErrors and InputErrors say what is wrong with the place, in one sentence; so does whatever Chroma does inside.
@@ -100,7 +100,7 @@ def reached(place: Place, spare: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def explained(place: Place, server: ChromaServer | None = None) -> Iterator[None]:
+def explained(place: ForeignPlace, server: ChromaServer | None = None) -> Iterator[None]:
     """Whatever Chroma raises as one StoreError that names the place, and says where its process died."""
     try:
         yield
@@ -164,7 +164,7 @@ def _copied(folder: Path, target: Path) -> Path:
     raise StoreError(f"{folder} is being written while it is copied; stop its writer and connect again")
 
 
-def _remote(place: Place) -> Any:
+def _remote(place: ForeignPlace) -> Any:
     """The client of a server or of Cloud; its address is checked as a model endpoint's is."""
     import chromadb
     from chromadb.config import Settings

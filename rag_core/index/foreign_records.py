@@ -17,7 +17,7 @@ import numpy as np
 from rag_core.corpus.columns import guess_columns
 from rag_core.errors import Cancelled, RuleError, StoreError
 from rag_core.index.embed import Progress, Vectors, normalise
-from rag_core.index.foreign_place import Place
+from rag_core.index.foreign_place import ForeignPlace
 from rag_core.rules.parsing import parse_rule
 from rag_core.types import Chunk, Metric
 
@@ -44,7 +44,7 @@ class Foreign:
     fields: Mapping[str, str] = field(default_factory=dict)  # FIELDS → key, as the sample proposes
 
 
-def collection_named(client: Any, foreign: str, place: Place) -> Any:
+def collection_named(client: Any, foreign: str, place: ForeignPlace) -> Any:
     """The collection of that name, or a StoreError that lists those there are."""
     known = {one.name: one for one in client.list_collections(limit=1000)}
     if foreign not in known:
@@ -130,7 +130,7 @@ def _is_rule(value: Any) -> bool:
 def read_records(
     collection: Any,
     about: Foreign,
-    place: Place,
+    place: ForeignPlace,
     progress: Progress | None,
     cancel: Callable[[], bool],
     fields: Mapping[str, str] | None = None,

@@ -20,11 +20,11 @@ from rag_core.index.collection import KEYWORDS, fingerprints, folder_of
 from rag_core.index.embed import Embedder, Progress
 from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
-from rag_core.index.store import FILE, FORMAT, CollectionFile, Row, embedded_text, opened, text_hash
+from rag_core.index.store import FILE, FORMAT, CollectionFile, StoredChunk, embedded_text, opened, text_hash
 from rag_core.types import Chunk
 
 
-def gone(before: Mapping[str, Row], rows: Sequence[Row], roots: Sequence[Path] | None) -> list[str]:
+def gone(before: Mapping[str, StoredChunk], rows: Sequence[StoredChunk], roots: Sequence[Path] | None) -> list[str]:
     """The stored chunks that go: those of the given paths (or all) that are not among the new ones.
 
     A new chunk may take the id of one from elsewhere only where that document is gone, a moved folder; then all of that
@@ -46,7 +46,9 @@ def gone(before: Mapping[str, Row], rows: Sequence[Row], roots: Sequence[Path] |
     return [identity for identity, row in before.items() if identity not in new and row.document in inside | moved]
 
 
-def switched(before: Mapping[str, Row], rows: Sequence[Row], removed: Sequence[str]) -> list[Row]:
+def switched(
+    before: Mapping[str, StoredChunk], rows: Sequence[StoredChunk], removed: Sequence[str]
+) -> list[StoredChunk]:
     """The collection's rows after the switch, in the order of their ids."""
     without = set(removed)
     kept = {identity: row for identity, row in before.items() if identity not in without}
@@ -177,7 +179,7 @@ def _store(
 
 def _rows(
     documents: Mapping[str, Sequence[Chunk]], known: Mapping[str, int], embedder: Embedder
-) -> tuple[list[Row], dict[str, str], float]:
+) -> tuple[list[StoredChunk], dict[str, str], float]:
     """The chunks as rows, their texts by hash, and the seconds the embedder took to count tokens.
 
     `known` has the tokens of texts that were counted before.
@@ -191,7 +193,8 @@ def _rows(
     tokens = {**known, **dict(zip(uncounted, embedder.count_tokens(list(uncounted.values())), strict=True))}
     seconds = perf_counter() - began
     rows = [
-        Row(chunk, document, hashed, tokens[hashed]) for (chunk, document), hashed in zip(chunks, hashes, strict=True)
+        StoredChunk(chunk, document, hashed, tokens[hashed])
+        for (chunk, document), hashed in zip(chunks, hashes, strict=True)
     ]
     return rows, by_hash, seconds
 
@@ -238,7 +241,7 @@ def _refuse_mirror(name: str, meta: Mapping[str, str]) -> None:
         raise InputError(f"collection {name} mirrors {meta['origin']}, expected another name for documents")
 
 
-def _facts(after: Sequence[Row], embedder: Embedder) -> dict[str, str]:
+def _facts(after: Sequence[StoredChunk], embedder: Embedder) -> dict[str, str]:
     fingerprint, revision = fingerprints(after, embedder.name)
     return {
         "format": str(FORMAT),

@@ -15,7 +15,7 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.index.collection import fingerprints, folder_of
 from rag_core.index.lock import writing
-from rag_core.index.store import CollectionFile, Row, opened
+from rag_core.index.store import CollectionFile, StoredChunk, opened
 from rag_core.rules.model import Rule
 
 
@@ -85,7 +85,7 @@ def rule_batches(workspace: Path, collection: str) -> tuple[RuleBatch, ...]:
         )
 
 
-def kept_rules(file: CollectionFile, rows: Sequence[Row]) -> list[Row]:
+def kept_rules(file: CollectionFile, rows: Sequence[StoredChunk]) -> list[StoredChunk]:
     """Rows about to be stored, with the rules that batches gave their chunks in place of the document's own."""
     chosen: dict[str, Any] = {}
     for *_, after, undone in file.rule_batches():
@@ -101,11 +101,11 @@ def _existing(workspace: Path, collection: str) -> Path:
         return folder
 
 
-def _with_rule(row: Row, rule: Any) -> Row:
+def _with_rule(row: StoredChunk, rule: Any) -> StoredChunk:
     return replace(row, chunk=replace(row.chunk, query_must=rule))
 
 
-def _facts(file: CollectionFile, rows: Sequence[Row], changed: Mapping[str, Any]) -> dict[str, str]:
+def _facts(file: CollectionFile, rows: Sequence[StoredChunk], changed: Mapping[str, Any]) -> dict[str, str]:
     """The collection's fingerprint, which rules do not touch, and its new revision."""
     after = [_with_rule(row, changed[row.chunk.id]) if row.chunk.id in changed else row for row in rows]
     fingerprint, revision = fingerprints(after, file.meta()["model"])

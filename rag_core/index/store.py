@@ -44,7 +44,7 @@ _PUT = "INSERT OR REPLACE INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredChunk:
     """A chunk as it is stored: where it came from, the hash of the text that is embedded, and that text's tokens."""
 
     chunk: Chunk
@@ -82,7 +82,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def read_row(values: Sequence[Any]) -> Row:
+def read_row(values: Sequence[Any]) -> StoredChunk:
     """A stored row; the rule comes back as a mapping, `tokens` stands in the metadata."""
     identity, document, title, text, type_, rule, refs, metadata, hashed, tokens = values
     chunk = Chunk(
@@ -94,7 +94,7 @@ def read_row(values: Sequence[Any]) -> Row:
         ref_ids=tuple(json.loads(refs)),
         metadata=json.loads(metadata),
     )
-    return Row(chunk, document, hashed, tokens)
+    return StoredChunk(chunk, document, hashed, tokens)
 
 
 def _holds(text: str, part: str) -> bool:
@@ -119,7 +119,7 @@ class CollectionFile:
             raise StoreError(f"the collection's file is damaged ({str(found)[:100]}); force an ingest to build it anew")
         sum(1 for _ in self.rows())
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[StoredChunk]:
         """All chunks in the order of their ids."""
         for values in self._connection.execute(_SELECT):
             yield read_row(values)
@@ -129,7 +129,7 @@ class CollectionFile:
         self._connection.create_function("holds", 2, _holds, deterministic=True)
         return self._connection.execute(query, parameters).fetchall()
 
-    def row(self, identity: str) -> Row | None:
+    def row(self, identity: str) -> StoredChunk | None:
         """One chunk, or None where there is none of that id."""
         found = self._connection.execute(_SELECT_ONE, (identity,)).fetchone()
         return None if found is None else read_row(found)
@@ -189,7 +189,7 @@ class CollectionFile:
             )
             return int(written.lastrowid or 0)
 
-    def switch(self, rows: Iterable[Row], removed: Iterable[str], facts: Mapping[str, str]) -> None:
+    def switch(self, rows: Iterable[StoredChunk], removed: Iterable[str], facts: Mapping[str, str]) -> None:
         """Make the collection hold these rows besides those it has, less the removed ones; one transaction."""
         with self._transaction():
             self._connection.executemany("DELETE FROM chunk WHERE id = ?", ((identity,) for identity in removed))

@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
-from rag_core.llm import Limits, Progress, answer_all
+from rag_core.llm import Progress, RunLimits, answer_all
 from rag_core.llm import preview as look_ahead
 
 
@@ -48,17 +48,17 @@ def ahead(bench: Bench, entrants: Sequence[Entrant]) -> dict[str, Any]:
 
 def limits_of(
     entrants: Sequence[Entrant], budget: float | None, max_calls: int | None, rate: float | None = None
-) -> Limits:
+) -> RunLimits:
     """The limits of a run; calls at once and the time of one as the filters have them."""
     stages = [one.stage for one in entrants]
     seconds = max(stage.timeout_ms for stage in stages) / 1000
-    return Limits(max(stage.concurrency for stage in stages), rate, budget, max_calls, seconds)
+    return RunLimits(max(stage.concurrency for stage in stages), rate, budget, max_calls, seconds)
 
 
 def ask_all(
     bench: Bench,
     entrants: Sequence[Entrant],
-    limits: Limits,
+    limits: RunLimits,
     tell: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
 ) -> Ran:
@@ -66,7 +66,7 @@ def ask_all(
     asked = [one.prompts(bench) for one in entrants]
     done: list[dict[str, Any]] = []
     so_far = Progress(sum(map(len, asked)))
-    left: Limits | None = limits
+    left: RunLimits | None = limits
     for entrant, prompts in zip(entrants, asked, strict=True):
         assert left is not None
         free = entrant.simulated and entrant.judge.price is None
@@ -95,7 +95,7 @@ def _together(before: Progress, now: Progress) -> Progress:
 _ADDED = ("cached", "asked", "failed", "retries", "prompt_tokens", "completion_tokens", "seconds")
 
 
-def _left_of(limits: Limits, done: Progress) -> Limits | None:
+def _left_of(limits: RunLimits, done: Progress) -> RunLimits | None:
     """What a run leaves of its limits for the next one, None where nothing is left or it was stopped."""
     if done.stopped:
         return None

@@ -16,7 +16,7 @@ from rag_core.filters.llm.wording import Variant
 from rag_core.judged.asking import Ran
 from rag_core.judged.bench import Bench
 from rag_core.labelling.grading import Graded, grading_prompt, read_grade
-from rag_core.llm import AnswerStore, Limits, Progress, RecordedJudge, answer_all
+from rag_core.llm import AnswerStore, Progress, RecordedJudge, RunLimits, answer_all
 from rag_core.llm import preview as look_ahead
 from rag_core.llm.simulated import SimulatedGrader
 from rag_core.types import Chunk, Query
@@ -26,7 +26,7 @@ NO_ANSWER = "was not asked"
 
 
 @dataclass(frozen=True)
-class Proposal:
+class GradeProposal:
     """What a model says of a pair in each run; None where it gave no grade, and then why in the first run."""
 
     query: Query
@@ -75,7 +75,7 @@ def preview(prompts: Sequence[Prompt], judge: RecordedJudge, times: int = 1) -> 
 def grade_all(
     prompts: Sequence[Prompt],
     judge: RecordedJudge,
-    limits: Limits,
+    limits: RunLimits,
     times: int = 1,
     tell: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
@@ -96,7 +96,9 @@ def grade_all(
     return Ran(tuple(done), "")
 
 
-def proposals(pairs: Sequence[Pair], prompts: Sequence[Prompt], judge: RecordedJudge, times: int = 1) -> list[Proposal]:
+def proposals(
+    pairs: Sequence[Pair], prompts: Sequence[Prompt], judge: RecordedJudge, times: int = 1
+) -> list[GradeProposal]:
     """What is stored of the answers, read; nothing is asked."""
     rows = []
     for one in _runs(judge, times):
@@ -106,7 +108,7 @@ def proposals(pairs: Sequence[Pair], prompts: Sequence[Prompt], judge: RecordedJ
     for at, (query, chunk) in enumerate(pairs):
         graded = tuple(read_grade(row[at].text) for row in rows)
         failure = "" if graded[0] else NO_ANSWER if rows[0][at].text is None else "the answer holds no grade of 0 to 3"
-        found.append(Proposal(query, chunk, graded, failure))
+        found.append(GradeProposal(query, chunk, graded, failure))
     return found
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
-from rag_core.filters.llm import DISCARD, Asked
+from rag_core.filters.llm import DISCARD, Asking
 from rag_core.judged.asking import Ran, ask_all
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
 from rag_core.judged.figures import repeatability
-from rag_core.llm import Limits, Progress, RecordedJudge
+from rag_core.llm import Progress, RecordedJudge, RunLimits
 from rag_core.measure.experiment import PipelineReport, run
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates
@@ -39,7 +39,7 @@ def ask_again(
     bench: Bench,
     entrant: Entrant,
     times: int,
-    limits: Limits,
+    limits: RunLimits,
     tell: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
 ) -> Ran:
@@ -86,7 +86,7 @@ def _order(entrant: Entrant, candidates: Candidates, bench: Bench) -> tuple[int,
     The middle candidate of an odd number stands in the middle both times and is left out.
     """
     stage = entrant.replay(bench)
-    asked: Asked = stage.ask(candidates)
+    asked: Asking = stage.ask(candidates)
     checked = flips = early = late = 0
     for prompt in stage.prompts(candidates):
         if prompt.second:

@@ -35,7 +35,7 @@ SMALL = 1e-9
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LabelEvidence:
     """The labels of several queries in parallel: texts, distances (NaN: unknown), and whether each says relevant."""
 
     queries: Sequence[str]  # the query's id, per label
@@ -46,7 +46,7 @@ class Evidence:
     relevant: Floats
 
 
-def features(given: Evidence) -> Floats:
+def features(given: LabelEvidence) -> Floats:
     """(labels, features), each column in units of its spread; what is not known is 0."""
     of_texts, of_queries = _weights(given)
     by_query = _places(given.queries)
@@ -62,7 +62,7 @@ def features(given: Evidence) -> Floats:
     return np.asarray((found - found.mean(axis=0)) / np.where(spread > SMALL, spread, 1.0))
 
 
-def _weights(given: Evidence) -> tuple[Any, Any]:
+def _weights(given: LabelEvidence) -> tuple[Any, Any]:
     """tf-idf rows of the chunks' texts and of their queries' texts, one per label."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -153,7 +153,7 @@ ENOUGH_LABELS, ENOUGH_QUERIES, ENOUGH_OF_EACH = 400, 20, 60
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledPair:
     """One label with what speaks for or against it. `distance` is None where no list holds the chunk."""
 
     query_id: str
@@ -165,16 +165,16 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LabelFinding:
     """A label to look at again: why, and how suspect it is, from 0 to 1; from 1 to 2 where a near-duplicate differs."""
 
-    label: Labelled
+    label: LabelledPair
     kind: str
     suspicion: float
     against: str = ""  # the near-duplicate's chunk id
 
 
-def audit(labels: Sequence[Labelled], min_grade: int = 1, near: float = NEAR) -> list[Finding]:
+def audit(labels: Sequence[LabelledPair], min_grade: int = 1, near: float = NEAR) -> list[LabelFinding]:
     """Every label with a distance or a text to go by, or whose near-duplicate disagrees, the most suspect first.
 
     The last answers are kept: the same labels are not fitted twice.
@@ -183,7 +183,7 @@ def audit(labels: Sequence[Labelled], min_grade: int = 1, near: float = NEAR) ->
 
 
 @lru_cache(maxsize=2)
-def _audited(labels: tuple[Labelled, ...], min_grade: int, near: float) -> tuple[Finding, ...]:
+def _audited(labels: tuple[LabelledPair, ...], min_grade: int, near: float) -> tuple[LabelFinding, ...]:
     fitted = _learned(labels, min_grade) if _enough(labels, min_grade) else None
     chances = fitted[0] if fitted else _chances(labels, min_grade)
     twins = _contradicted(labels, min_grade, near)
@@ -192,28 +192,30 @@ def _audited(labels: tuple[Labelled, ...], min_grade: int, near: float) -> tuple
         chance = chances[place]
         doubt = 0.0 if chance is None else 1 - chance
         if place in twins:
-            found.append(Finding(label, TWINS, 1 + doubt, twins[place]))
+            found.append(LabelFinding(label, TWINS, 1 + doubt, twins[place]))
         elif chance is not None:
-            found.append(Finding(label, _kind(label, min_grade, fitted[1][place] if fitted else None), doubt))
+            found.append(LabelFinding(label, _kind(label, min_grade, fitted[1][place] if fitted else None), doubt))
     return tuple(sorted(found, key=lambda one: -one.suspicion))
 
 
-def blind_sample(labels: Sequence[Labelled], count: int, seed: int = 0) -> list[Labelled]:
+def blind_sample(labels: Sequence[LabelledPair], count: int, seed: int = 0) -> list[LabelledPair]:
     """Labels drawn at random, to be given again without seeing the first: the flip rate is the labels' own noise."""
     return random.Random(f"audit {seed}").sample(list(labels), min(count, len(labels)))
 
 
-def labelled(cases: Iterable[Case]) -> list[Labelled]:
+def labelled(cases: Iterable[Case]) -> list[LabelledPair]:
     """Every label of a chunk in the cases' lists, with its distance and texts."""
     return [
-        Labelled(case.query.id, hit.chunk.id, case.grades[hit.chunk.id], hit.chunk.text, hit.distance, case.query.text)
+        LabelledPair(
+            case.query.id, hit.chunk.id, case.grades[hit.chunk.id], hit.chunk.text, hit.distance, case.query.text
+        )
         for case in cases
         for hit in (case.candidates.hits if case.candidates else ())
         if hit.chunk.id in case.grades
     ]
 
 
-def _kind(label: Labelled, min_grade: int, height: float | None) -> str:
+def _kind(label: LabelledPair, min_grade: int, height: float | None) -> str:
     """What speaks against a label: its distance, or, where that agrees with it, its like."""
     if label.grade >= min_grade:
         return FAR if height is None or height > 0 else UNLIKE
@@ -222,7 +224,7 @@ def _kind(label: Labelled, min_grade: int, height: float | None) -> str:
     return CLOSE if height is None or height < 0 else LIKE
 
 
-def _enough(labels: Sequence[Labelled], min_grade: int) -> bool:
+def _enough(labels: Sequence[LabelledPair], min_grade: int) -> bool:
     relevant = sum(label.grade >= min_grade for label in labels)
     queries = len({label.query_id for label in labels})
     return (
@@ -232,13 +234,13 @@ def _enough(labels: Sequence[Labelled], min_grade: int) -> bool:
     )
 
 
-def _learned(labels: Sequence[Labelled], min_grade: int) -> tuple[list[float | None], Floats]:
+def _learned(labels: Sequence[LabelledPair], min_grade: int) -> tuple[list[float | None], Floats]:
     """How likely each label is by models fitted without its query, and its distance in its query's spread."""
     relevant = np.array([label.grade >= min_grade for label in labels], dtype=float)
     queries = [label.query_id for label in labels]
     distances = np.array([np.nan if label.distance is None else label.distance for label in labels])
     table = features(
-        Evidence(
+        LabelEvidence(
             queries,
             [label.chunk_id for label in labels],
             [label.query for label in labels],
@@ -276,7 +278,7 @@ def _fitted_on(table: Floats, relevant: Floats, wanted: Floats) -> Floats:
     return np.asarray(sum(chances) / len(chances), dtype=float)
 
 
-def _contradicted(labels: Sequence[Labelled], min_grade: int, near: float) -> dict[int, str]:
+def _contradicted(labels: Sequence[LabelledPair], min_grade: int, near: float) -> dict[int, str]:
     """Place of a label → the near-duplicate of the same query that is labelled the other way."""
     found: dict[int, str] = {}
     for places in _by_query(labels):
@@ -291,14 +293,14 @@ def _contradicted(labels: Sequence[Labelled], min_grade: int, near: float) -> di
     return found
 
 
-def _by_query(labels: Iterable[Labelled]) -> list[list[int]]:
+def _by_query(labels: Iterable[LabelledPair]) -> list[list[int]]:
     places: dict[str, list[int]] = {}
     for place, label in enumerate(labels):
         places.setdefault(label.query_id, []).append(place)
     return list(places.values())
 
 
-def _chances(labels: Sequence[Labelled], min_grade: int) -> list[float | None]:
+def _chances(labels: Sequence[LabelledPair], min_grade: int) -> list[float | None]:
     """How likely each label is at its distance, None where the distance is not known."""
     chances: list[float | None] = [None] * len(labels)
     known, heights = [], []

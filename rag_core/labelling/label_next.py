@@ -108,7 +108,7 @@ class OpenQuery:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OpenComparison:
     """Two pipelines over the same queries, with the labels known so far."""
 
     queries: tuple[OpenQuery, ...]
@@ -163,7 +163,7 @@ def compare(
     second: PipelineReport,
     chunks: Callable[[str], Iterable[str]] = lambda _: (),
     labels: Mapping[str, Grades] | None = None,
-) -> Comparison:
+) -> OpenComparison:
     """The comparison of two reports over the same cases, with the labels their cases carry, or `labels` by query id.
 
     `chunks` names, per query id, further chunks that may turn out relevant (a deeper pool); without it whatever neither
@@ -175,7 +175,7 @@ def compare(
         query_id, total = one.case.query.id, one.case.relevant_total
         kept = (kept_ids(one.result), kept_ids(other.result))
         queries.append(open_query(query_id, kept, grades, first.min_grade, total, chunks(query_id)))
-    return Comparison(tuple(with_chances(queries, given, first.min_grade)))
+    return OpenComparison(tuple(with_chances(queries, given, first.min_grade)))
 
 
 def open_query(

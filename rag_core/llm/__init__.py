@@ -8,7 +8,7 @@ from rag_core.llm.judging import Answer, EndpointJudge, Judge, Pace, Price
 from rag_core.llm.named import ENDPOINTS, endpoint_of, endpoints, environment_judge, named_endpoint, price_of
 from rag_core.llm.recorded import AnswerStore, RecordedJudge
 from rag_core.llm.retry import RetryBudget
-from rag_core.llm.runner import Limits, Preview, Progress, answer_all, preview
+from rag_core.llm.runner import CostPreview, Progress, RunLimits, answer_all, preview
 from rag_core.llm.secret import Key, redact
 from rag_core.llm.simulated import SimulatedJudge
 
@@ -23,9 +23,9 @@ __all__ = [
     "EndpointJudge",
     "Judge",
     "Key",
-    "Limits",
+    "RunLimits",
     "Pace",
-    "Preview",
+    "CostPreview",
     "Price",
     "Progress",
     "RecordedJudge",

@@ -22,7 +22,7 @@ MAX_TEXT = 200_000
 """Characters of an answer that are handed on; no reader of decisions reads more."""
 
 
-class Prompt(Protocol):
+class PromptLike(Protocol):
     """What a judge is given for one call."""
 
     @property
@@ -89,11 +89,11 @@ class Judge(Protocol):
         """What its tokens cost, None where that is unknown."""
 
     def ask(
-        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
+        self, prompts: Sequence[PromptLike], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> Sequence[Answer]:
         """One answer per prompt, within `seconds` over all."""
 
-    def stored(self, prompt: Prompt, model: str) -> bool:
+    def stored(self, prompt: PromptLike, model: str) -> bool:
         """Whether the answer is at hand, so that asking costs nothing."""
 
 
@@ -145,12 +145,12 @@ class EndpointJudge:
         """The endpoint's own model, asked where no other is named."""
         return self.endpoint.model
 
-    def stored(self, prompt: Prompt, model: str) -> bool:
+    def stored(self, prompt: PromptLike, model: str) -> bool:
         """Nothing is stored here."""
         return False
 
     def ask(
-        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
+        self, prompts: Sequence[PromptLike], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
         """One answer per prompt, at most `concurrency` calls at once; `cache` is for judges that store."""
         client = self._client(model or self.endpoint.model)
@@ -161,7 +161,7 @@ class EndpointJudge:
         with ThreadPoolExecutor(min(concurrency, len(prompts)), "model-call") as pool:
             return list(pool.map(lambda prompt: self._one(client, prompt, end, seconds), prompts))
 
-    def _one(self, client: Client, prompt: Prompt, end: float, seconds: float) -> Answer:
+    def _one(self, client: Client, prompt: PromptLike, end: float, seconds: float) -> Answer:
         if not self._pace.wait(end) or (left := end - monotonic()) <= 0:
             return Answer(error=f"no time was left for this call within {seconds:.3g} seconds")
         tried = client.try_chat(prompt.messages, prompt.schema, left)
@@ -186,7 +186,7 @@ class EndpointJudge:
             return self._clients[model]
 
 
-def cost_of(price: Price | None, prompt: Prompt, answer: Answer) -> float | None:
+def cost_of(price: Price | None, prompt: PromptLike, answer: Answer) -> float | None:
     """What a call cost; tokens the endpoint does not count are estimated. None where the price is unknown."""
     if price is None:
         return None

@@ -17,7 +17,7 @@ from time import time
 from typing import Any
 
 from rag_core.errors import StoreError
-from rag_core.llm.judging import Answer, Judge, Price, Prompt
+from rag_core.llm.judging import Answer, Judge, Price, PromptLike
 from rag_core.llm.secret import redact
 
 FILE = "answers.sqlite"
@@ -32,7 +32,7 @@ SELECT text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds
 """
 
 
-def answer_key(model: str, prompt: Prompt) -> str:
+def answer_key(model: str, prompt: PromptLike) -> str:
     """The identity of a question: model, every message, the schema."""
     content = json.dumps([model, [dict(one) for one in prompt.messages], prompt.schema], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
@@ -117,12 +117,12 @@ class RecordedJudge:
         """The price of the judge behind."""
         return self.behind.price if self.behind else None
 
-    def stored(self, prompt: Prompt, model: str) -> bool:
+    def stored(self, prompt: PromptLike, model: str) -> bool:
         """Whether the answer is on disk."""
         return self._get(prompt, model) is not None
 
     def ask(
-        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
+        self, prompts: Sequence[PromptLike], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
         """Stored answers, and fresh ones for the rest, stored as they come in; with `cache` off all are asked anew."""
         if not cache:
@@ -133,7 +133,7 @@ class RecordedJudge:
         return [next(fresh) if answer is None else answer for answer in found]
 
     def _fresh(
-        self, prompts: Sequence[Prompt], seconds: float, concurrency: int, model: str, cache: bool
+        self, prompts: Sequence[PromptLike], seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
         if self.behind is None:
             return [Answer(error="the answer to this prompt was not recorded") for _ in prompts]
@@ -143,14 +143,14 @@ class RecordedJudge:
                 self._put(prompt, model, answer)
         return list(asked)
 
-    def _get(self, prompt: Prompt, model: str) -> Answer | None:
+    def _get(self, prompt: PromptLike, model: str) -> Answer | None:
         """The stored answer; a broken file is as good as an empty one."""
         try:
             return self.store.get(answer_key(model or self.model, prompt))
         except StoreError:
             return None
 
-    def _put(self, prompt: Prompt, model: str, answer: Answer) -> None:
+    def _put(self, prompt: PromptLike, model: str, answer: Answer) -> None:
         """Store what was answered; where that fails the answer is still good."""
         if answer.text is None or self.behind is None:
             return

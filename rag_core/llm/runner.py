@@ -12,14 +12,14 @@ from threading import Condition, Event, Thread
 from time import monotonic
 
 from rag_core.errors import InputError
-from rag_core.llm.judging import Answer, Judge, Pace, Prompt
+from rag_core.llm.judging import Answer, Judge, Pace, PromptLike
 
 FAILURES_IN_A_ROW = 10
 """So many failed calls without a good one between them end a run: the endpoint is gone or wrongly set."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """What a run may use. A budget is in the currency of the judge's price."""
 
     concurrency: int = 4
@@ -68,7 +68,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Preview:
+class CostPreview:
     """What a run would do: its calls, those already answered, and the estimated tokens and cost of the others."""
 
     prompts: int
@@ -83,17 +83,19 @@ class Preview:
         return self.prompts - self.stored
 
 
-def preview(prompts: Sequence[Prompt], judge: Judge, model: str = "") -> Preview:
+def preview(prompts: Sequence[PromptLike], judge: Judge, model: str = "") -> CostPreview:
     """Calls, tokens and cost of a run before it is made."""
     fresh = [prompt for prompt in prompts if not judge.stored(prompt, model)]
     tokens = sum(prompt.tokens for prompt in fresh), sum(prompt.answer_tokens for prompt in fresh)
-    return Preview(len(prompts), len(prompts) - len(fresh), *tokens, judge.price.of(*tokens) if judge.price else None)
+    return CostPreview(
+        len(prompts), len(prompts) - len(fresh), *tokens, judge.price.of(*tokens) if judge.price else None
+    )
 
 
 def answer_all(
-    prompts: Sequence[Prompt],
+    prompts: Sequence[PromptLike],
     judge: Judge,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     *,
     model: str = "",
     on_progress: Callable[[Progress], None] | None = None,
@@ -104,7 +106,7 @@ def answer_all(
     No call is started that would pass the budget by its estimate; an InputError where a budget is set and the judge's
     price is not known. An interrupt ends the run after the calls under way.
     """
-    limits = limits or Limits()
+    limits = limits or RunLimits()
     if limits.budget is not None and judge.price is None:
         raise InputError("a budget was set but the model's price is not known, expected prices or a number of calls")
     run = _Run(prompts, judge, limits, model, on_progress, cancel or Event())
@@ -128,9 +130,9 @@ class _Run:
 
     def __init__(
         self,
-        prompts: Sequence[Prompt],
+        prompts: Sequence[PromptLike],
         judge: Judge,
-        limits: Limits,
+        limits: RunLimits,
         model: str,
         on_progress: Callable[[Progress], None] | None,
         cancel: Event,
@@ -142,7 +144,7 @@ class _Run:
         self._tell = on_progress
         self._started = monotonic()
         self._pace = Pace(limits.per_second)
-        self._open: Iterator[Prompt] = iter(prompts)
+        self._open: Iterator[PromptLike] = iter(prompts)
         self._reserved = 0.0
         self._calls = 0
         self._calls_open = 0
@@ -161,7 +163,7 @@ class _Run:
                 self._calls_open = 0
                 self._lock.notify_all()
 
-    def _next(self) -> Prompt | None:
+    def _next(self) -> PromptLike | None:
         """The next prompt that must be asked and may be; those stored are only counted."""
         with self._lock:
             while not self._stopping():
@@ -178,7 +180,7 @@ class _Run:
             self.progress = replace(self.progress, stopped="cancelled")
         return bool(self.progress.stopped)
 
-    def _reserve(self, prompt: Prompt) -> bool:
+    def _reserve(self, prompt: PromptLike) -> bool:
         """Set the call's estimated cost aside; False where a limit would be passed or the run stopped meanwhile."""
         cost, limits = self._estimate(prompt), self.limits
         while self._over_budget(cost) and self._calls_open:  # calls under way may turn out cheaper than estimated
@@ -198,7 +200,7 @@ class _Run:
         budget = self.limits.budget
         return budget is not None and (self.progress.spent or 0.0) + self._reserved + cost > budget + 1e-9
 
-    def _estimate(self, prompt: Prompt) -> float:
+    def _estimate(self, prompt: PromptLike) -> float:
         price = self.judge.price
         return price.of(prompt.tokens, prompt.answer_tokens) if price else 0.0
 
@@ -206,7 +208,7 @@ class _Run:
         self.progress = replace(self.progress, stopped=self.progress.stopped or reason)
         return False
 
-    def _answer(self, prompt: Prompt) -> None:
+    def _answer(self, prompt: PromptLike) -> None:
         self._pace.wait(float("inf"))
         (answer,) = self.judge.ask(
             [prompt], seconds=self.limits.seconds_per_call, concurrency=1, model=self.model, cache=True
@@ -217,7 +219,7 @@ class _Run:
             self._book(prompt, answer)
             self._lock.notify_all()
 
-    def _book(self, prompt: Prompt, answer: Answer) -> None:
+    def _book(self, prompt: PromptLike, answer: Answer) -> None:
         """Count an answer; after too many failures in a row, stop."""
         if answer.text is None:
             known = self.progress.failures

@@ -20,7 +20,7 @@ BANDS = ("high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BandLimits:
     """Where the bands end, in distance. InputError where high would begin behind low."""
 
     low_distance: float = 0.4
@@ -36,10 +36,10 @@ class Limits:
             )
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = BandLimits()
 
 
-def band(distance: float, gap_before: float, limits: Limits = DEFAULT_LIMITS) -> str:
+def band(distance: float, gap_before: float, limits: BandLimits = DEFAULT_LIMITS) -> str:
     """`high`, `medium` or `low`; compared in whole units of 1e-9, as the cut does."""
     whole, gap = units(distance), units(gap_before)
     if whole > units(limits.low_distance) or gap >= units(limits.low_gap):
@@ -49,7 +49,7 @@ def band(distance: float, gap_before: float, limits: Limits = DEFAULT_LIMITS) ->
     return "medium"
 
 
-def bands(distances: Sequence[float], limits: Limits = DEFAULT_LIMITS) -> list[str]:
+def bands(distances: Sequence[float], limits: BandLimits = DEFAULT_LIMITS) -> list[str]:
     """The band of every chunk of an ascending list; before the first there is no gap."""
     whole = [units(distance) for distance in distances]
     gaps = [0.0, *((after - before) / 1e9 for before, after in pairwise(whole))][: len(whole)]
@@ -69,7 +69,7 @@ class BandShare:
 
 
 def calibration(
-    starts: Sequence[Candidates], cases: Sequence[Case], limits: Limits = DEFAULT_LIMITS, min_grade: int = 1
+    starts: Sequence[Candidates], cases: Sequence[Case], limits: BandLimits = DEFAULT_LIMITS, min_grade: int = 1
 ) -> list[BandShare]:
     """Share relevant of each band over all judged chunks; unjudged ones take no part. Wilson intervals (1927)."""
     counts = {name: [0, 0] for name in BANDS}

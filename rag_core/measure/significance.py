@@ -57,7 +57,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ValuePair:
     """Two vectors of per-query values that stand in the same order of queries, and what they are called."""
 
     a: Values
@@ -80,10 +80,10 @@ def compare(
     A query that either side leaves unscored (None) is left out. Raises InputError for vectors of different length or
     a value that is not finite.
     """
-    return compare_all([Pair(a, b, names, measure)], seed=seed, resamples=resamples)[0]
+    return compare_all([ValuePair(a, b, names, measure)], seed=seed, resamples=resamples)[0]
 
 
-def compare_all(pairs: Sequence[Pair], *, seed: int = 0, resamples: int = RESAMPLES) -> list[Comparison]:
+def compare_all(pairs: Sequence[ValuePair], *, seed: int = 0, resamples: int = RESAMPLES) -> list[Comparison]:
     """Each pair as `compare` has it; those over equally many queries share their resamples, which saves most of it."""
     import numpy as np
 
@@ -93,7 +93,7 @@ def compare_all(pairs: Sequence[Pair], *, seed: int = 0, resamples: int = RESAMP
     return [_comparison(*one) for one in zip(pairs, rows, found, tests, strict=True)]
 
 
-def _comparison(pair: Pair, row: Row, interval: Interval, test: Chance) -> Comparison:
+def _comparison(pair: ValuePair, row: Row, interval: Interval, test: Chance) -> Comparison:
     """One pair from its differences and what was drawn of them."""
     count, wins, losses = len(row), int((row > 0).sum()), int((row < 0).sum())
     if not count:
@@ -177,4 +177,4 @@ def all_pairs(values: Mapping[str, Values], measure: str, *, seed: int = 0) -> l
 def _compare_pairs(
     pairs: Sequence[tuple[str, str]], values: Mapping[str, Values], measure: str, seed: int
 ) -> list[Comparison]:
-    return corrected(compare_all([Pair(values[a], values[b], (a, b), measure) for a, b in pairs], seed=seed))
+    return corrected(compare_all([ValuePair(values[a], values[b], (a, b), measure) for a, b in pairs], seed=seed))

@@ -44,7 +44,7 @@ MOST_POINTS = 400
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PrecisionRecall:
     """Keeping every chunk at most so far, all questions together: precision, recall and rates by threshold."""
 
     thresholds: Floats  # ascending
@@ -108,7 +108,7 @@ class Ceilings:
             return "nothing to gain"
         return "search" if search >= filtering else "filter"
 
-    def curve(self, unjudged_too: bool = False) -> Curve | None:
+    def curve(self, unjudged_too: bool = False) -> PrecisionRecall | None:
         """Every threshold of distance; None where the chunks are all of one kind. Unjudged ones count as irrelevant."""
         taken = np.ones(len(self.labels), dtype=bool) if unjudged_too else self.labels != UNJUDGED
         right = self.labels[taken] == RELEVANT
@@ -123,7 +123,7 @@ class Ceilings:
         ap = float(np.sum(np.diff(recall, prepend=0.0) * precision))
         auc = float(np.trapezoid(np.append(0.0, recall), np.append(0.0, false_rate)))
         shown = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_POINTS)).astype(np.int64))
-        return Curve(
+        return PrecisionRecall(
             distances[ends][shown], precision[shown], recall[shown], false_rate[shown], kept[shown], ap, auc, len(right)
         )
 

@@ -24,7 +24,7 @@ from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.grid import Axis, pipeline_at
 from rag_core.tune.learned import choose_trained
-from rag_core.tune.objectives import Row
+from rag_core.tune.objectives import SearchedSetting
 from rag_core.tune.search import Search, choice_of, search
 from rag_core.tune.steps import cheap_knobs
 from rag_core.tune.tune import (
@@ -227,7 +227,7 @@ class Sought:
     ready: Pipeline
     min_grade: int
 
-    def pipeline_of(self, row: Row) -> Pipeline:
+    def pipeline_of(self, row: SearchedSetting) -> Pipeline:
         """The pipeline of a trial, without handles; of the baseline's row its fixed k."""
         if row is self.found.baseline:
             front = stages_in_front(self.pipeline, self.axes)
@@ -235,7 +235,7 @@ class Sought:
         at = pipeline_at(self.pipeline, [(axis, row.settings[axis.name]) for axis in self.axes])
         return replace(at, label="found")
 
-    def choice_of(self, row: Row) -> Choice:
+    def choice_of(self, row: SearchedSetting) -> Choice:
         """A row as `tune.choose` gives a choice, beside the best fixed k."""
         choice = choice_of(self.found, row, self.cases, self.ready, self.axes, self.min_grade)
         return replace(choice, pipeline=self.pipeline_of(row))

@@ -18,10 +18,19 @@ from rag_core.eval_sets.writing import LISTS
 from rag_core.files import decode, read_text, write_whole
 from rag_core.index.collection import folder_of
 from rag_core.index.foreign import Connected, connect
-from rag_core.index.foreign_place import Place, named_place
+from rag_core.index.foreign_place import ForeignPlace, named_place
 from rag_core.index.handles import ingest_embedder
 from rag_core.index.ingest import IngestReport, ingest
-from rag_core.project.project import ALIASES, COLLECTION, NAME, Project, Source, init_project, project_names, save
+from rag_core.project.project import (
+    ALIASES,
+    COLLECTION,
+    NAME,
+    Project,
+    ProjectSource,
+    init_project,
+    project_names,
+    save,
+)
 from rag_core.project.project import LISTS as RECORDED
 from rag_core.records import load_lists
 from rag_core.settings import chroma_settings
@@ -66,7 +75,7 @@ class Chroma:
     fields: tuple[tuple[str, str], ...] | None = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ForeignPlace:
         """Where the store is, with the environment's key; an InputError where several or none are named."""
         if bool(self.path) + bool(self.url) + self.cloud > 1:
             raise InputError("several places are given, expected one of a folder, an address and Chroma Cloud")
@@ -124,8 +133,8 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
     check_intake(project.workspace, name, intake)
     kind = next(kind for kind, type_ in KINDS.items() if isinstance(intake, type_))
     write_whole(project.state / FILE, json.dumps({"kind": kind, **asdict(intake)}, ensure_ascii=False, indent=1) + "\n")
-    if project.source != Source(COLLECTION, name):
-        save(project, source=Source(COLLECTION, name))
+    if project.source != ProjectSource(COLLECTION, name):
+        save(project, source=ProjectSource(COLLECTION, name))
     if isinstance(intake, Chroma):
         fields = None if intake.fields is None else dict(intake.fields)
         return connect(intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields)
@@ -147,7 +156,7 @@ def take_lists(project: Project, content: bytes, name: str) -> Project:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
     load_lists(content, name)
     write_whole(project.folder / LISTS, decode(content, name))
-    return save(project, source=Source(RECORDED))
+    return save(project, source=ProjectSource(RECORDED))
 
 
 def keep_dropped(workspace: Path, folder: str, files: Iterable[tuple[str, bytes]]) -> Path:

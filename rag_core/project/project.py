@@ -44,7 +44,7 @@ DEFAULT_PIPELINES = {"A": "query-must-refill", "B": "auto", "C": None}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ProjectSource:
     """Where a project's lists come from: a collection of the workspace, its own recorded lists, or a function."""
 
     kind: str = NOTHING
@@ -75,7 +75,7 @@ class Project:
     folder: Path  # its questions and lists; may not be there yet
     state: Path
     workspace: Path
-    source: Source
+    source: ProjectSource
     labels: str  # the eval set's name in label events; never renamed
     split: SplitRule = SplitRule()
     baseline: str = "auto"
@@ -147,13 +147,13 @@ def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
     if "source" in said:
         source = _source(said["source"], name)
     elif (folder / "lists.jsonl").is_file():
-        source = Source(LISTS)
+        source = ProjectSource(LISTS)
     elif (folder / "corpus.jsonl").is_file():
-        source = Source(COLLECTION, str(meta.get("name") or name))  # as bring_up_to_date calls it
+        source = ProjectSource(COLLECTION, str(meta.get("name") or name))  # as bring_up_to_date calls it
     elif name in collections:
-        source = Source(COLLECTION, name)
+        source = ProjectSource(COLLECTION, name)
     else:
-        source = Source()
+        source = ProjectSource()
     split = said.get("split") or {}
     if not isinstance(split, Mapping):
         raise InputError(f"{FILE} of {name} has split {split!r:.80}, expected a mapping with salt, held_out and from")
@@ -189,10 +189,10 @@ def _read(path: Path) -> dict[str, Any]:
     return dict(value)
 
 
-def _source(value: Any, name: str) -> Source:
+def _source(value: Any, name: str) -> ProjectSource:
     if not isinstance(value, Mapping) or value.get("kind") not in KINDS:
         raise InputError(f"{FILE} of {name} has source {value!r:.80}, expected kind: one of {', '.join(KINDS)}")
-    return Source(str(value["kind"]), str(value.get("name") or ""))
+    return ProjectSource(str(value["kind"]), str(value.get("name") or ""))
 
 
 def _share(value: Any, name: str) -> float:
@@ -255,7 +255,7 @@ def check_new(workspace: Path, name: str) -> None:
 def init_project(
     workspace: Path,
     name: str,
-    source: Source = Source(),
+    source: ProjectSource = ProjectSource(),
     title: str = "",
     questions: Sequence[Query] = (),
     min_grade: int = 1,
@@ -281,7 +281,7 @@ def copy_project(workspace: Path, name: str, new: str) -> Project:
     if new in ALIASES:
         raise InputError(f"there is a project {new} already, expected another name")
     copy_set(workspace, old.folder.name, new)
-    source = Source(COLLECTION, new) if (old.folder / "corpus.jsonl").is_file() else old.source
+    source = ProjectSource(COLLECTION, new) if (old.folder / "corpus.jsonl").is_file() else old.source
     made = open_project(new, workspace)
     if (old.state / SIDES_FILE).is_file():
         shutil.copyfile(old.state / SIDES_FILE, made.folder / SIDES_FILE)

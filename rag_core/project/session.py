@@ -36,7 +36,7 @@ from rag_core.measure.tally import PipelineTally, measure_all
 from rag_core.project.captures import CapturedList, ListCache, query_key
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
 from rag_core.project.rules import OVERLAY, overlay_of
-from rag_core.project.split import Split, split_of
+from rag_core.project.split import Sides, split_of
 from rag_core.resources import structure_path, with_entities, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.hybrid import Hybrid
@@ -149,7 +149,7 @@ class _Held:
 
     opened: tuple[str, Opened] | None = None
     cases: tuple[str, EvalSet] | None = None
-    split: tuple[tuple[Case, ...], str, Split] | None = None
+    split: tuple[tuple[Case, ...], str, Sides] | None = None
     asked: int = 0
 
 
@@ -349,7 +349,7 @@ class Session:
         return " ".join([*marks, _newest_label(self.workspace, self.project.labels)])
 
     @property
-    def split(self) -> Split:
+    def split(self) -> Sides:
         """Which questions are dev and which are held out; decided once for each question."""
         cases = self.cases
         with self._lock:

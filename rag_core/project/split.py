@@ -27,7 +27,7 @@ SIDES = {"dev": DEV, "test": HELD_OUT, HELD_OUT: HELD_OUT}
 
 
 @dataclass(frozen=True)
-class Split:
+class Sides:
     """The sides of a project's questions by id. `straddling` ids were held out, but their family is on both sides."""
 
     dev: tuple[str, ...]
@@ -47,7 +47,7 @@ class Split:
         return [case for case in cases if case.query.id in wanted]
 
 
-def split_of(project: Project, queries: Sequence[Query]) -> Split:
+def split_of(project: Project, queries: Sequence[Query]) -> Sides:
     """The sides of these questions; those never seen before are decided now and written down."""
     path = project.state / SIDES_FILE
     known = read_sides(path)
@@ -63,7 +63,7 @@ def split_of(project: Project, queries: Sequence[Query]) -> Split:
         straddling = set()
     examples = set(project.examples)
     ids = [query.id for query in queries]
-    return Split(
+    return Sides(
         dev=tuple(id_ for id_ in ids if sides.get(id_) == DEV),
         held_out=tuple(id_ for id_ in ids if sides.get(id_) == HELD_OUT and id_ not in straddling),
         examples=tuple(id_ for id_ in ids if id_ in examples),
@@ -160,4 +160,4 @@ def read_sides(path: Path) -> dict[str, str]:
     return {str(query): side for query, side in document.items() if side in (DEV, HELD_OUT)}
 
 
-__all__ = ["DECLARED", "DEV", "HELD_OUT", "Split", "decide", "read_sides", "split_of"]
+__all__ = ["DECLARED", "DEV", "HELD_OUT", "Sides", "decide", "read_sides", "split_of"]

@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from rag_core.records.schema import VERSION
-from rag_core.rules.templates import Family, propose
+from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.types import RANKS, Candidates, Case, Hit, Metric, Order
 
 
-def with_rules(cases: Iterable[Case], families: Sequence[Family]) -> list[Case]:
+def with_rules(cases: Iterable[Case], families: Sequence[TemplateFamily]) -> list[Case]:
     """The cases with the templates' rules on every candidate that carries none and whose title a family matches."""
     return [replace(case, candidates=_ruled(case.candidates, families)) for case in cases]
 
 
-def _ruled(candidates: Candidates | None, families: Sequence[Family]) -> Candidates | None:
+def _ruled(candidates: Candidates | None, families: Sequence[TemplateFamily]) -> Candidates | None:
     if candidates is None:
         return None
     hits = []

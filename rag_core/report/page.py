@@ -20,7 +20,7 @@ MOST_CHUNKS = 20  # kept chunks listed of a query and pipeline
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """One pipeline of the table of means."""
 
     name: str
@@ -40,7 +40,7 @@ class Fall:
 
 
 @dataclass(frozen=True)
-class Side:
+class ReportSide:
     """One pipeline on one query."""
 
     name: str
@@ -57,7 +57,7 @@ class Told:
     id: str
     query: str
     spread: float
-    sides: tuple[Side, ...]
+    sides: tuple[ReportSide, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Content:
 
     run: Run
     measures: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
     differences: tuple[tuple[Comparison, tuple[float, ...]], ...]
     falls: tuple[Fall, ...]
     queries: tuple[Told, ...]
@@ -103,12 +103,12 @@ def _against(base: RunPipeline, other: RunPipeline, seed: int) -> Comparison:
     return compare(base.values("SetF"), other.values("SetF"), names=names, measure="SetF", seed=seed, resamples=count)
 
 
-def _row(one: RunPipeline, measures: Sequence[str], seed: int, against: Comparison | None) -> Row:
+def _row(one: RunPipeline, measures: Sequence[str], seed: int, against: Comparison | None) -> ReportRow:
     economies = [query.get("economy") or {} for query in one.queries]
     tokens = sum(part.get(name, 0) for part in economies for name in ("relevant", "irrelevant", "unjudged"))
     judged = one.means.get("judged")
     estimates = {name: estimate(one.values(name), seed) for name in measures}
-    return Row(one.name, estimates, against, one.means, tokens, None if judged is None else 1 - judged)
+    return ReportRow(one.name, estimates, against, one.means, tokens, None if judged is None else 1 - judged)
 
 
 def _differences(base: RunPipeline, other: RunPipeline) -> tuple[float, ...]:
@@ -144,7 +144,7 @@ def _contrasts(run: Run) -> list[Told]:
     return sorted(found, key=lambda one: -one.spread)
 
 
-def _side(run: Run, one: RunPipeline, at: int) -> Side:
+def _side(run: Run, one: RunPipeline, at: int) -> ReportSide:
     query = one.queries[at]
     titles, grades = run.document["chunks"], run.document["labels"].get(query["id"], {})
     least = run.document["min_grade"]
@@ -159,7 +159,7 @@ def _side(run: Run, one: RunPipeline, at: int) -> Side:
         for reason in query.get("reasons", ())
     )
     value = query["values"].get("SetF")
-    return Side(one.name, value, kept[:MOST_CHUNKS], max(0, len(kept) - MOST_CHUNKS), lost[:MOST_CHUNKS])
+    return ReportSide(one.name, value, kept[:MOST_CHUNKS], max(0, len(kept) - MOST_CHUNKS), lost[:MOST_CHUNKS])
 
 
 def label_words(grade: int | None, least: int) -> str:

@@ -77,7 +77,7 @@ class Lexical(Source):
         index = has_words(self.name, self.index)
         query = candidates.query
         words = index.lexical_reader(query.lexical_text or query.text, self.where, self.file_filter)
-        reader = Measured(words, index, query.dense_text or query.text)
+        reader = MeasuredWords(words, index, query.dense_text or query.text)
         hits = reader.read(0, self.depth)
         fallbacks = (Fallback(self.name, reader.failed),) if reader.failed else ()
         after = replace(
@@ -100,7 +100,7 @@ class Lexical(Source):
         return (Notice(self.name, f"no chunk of the collection shares a word with the query{condition}"),)
 
 
-class Measured:
+class MeasuredWords:
     """A BM25 ranking whose hits also carry their distance. `failed` says why they do not, where the query could not be
     embedded: word search needs no model, so the list stands without.
     """

@@ -49,7 +49,7 @@ _TASK = (
 )
 
 
-class Answer(Protocol):
+class HopAnswer(Protocol):
     """What a judge gives back for one prompt: a text or an error."""
 
     text: str | None
@@ -69,7 +69,7 @@ class HopJudge(Protocol):
 
     def ask(
         self, prompts: Sequence[Any], *, seconds: float, concurrency: int, model: str, cache: bool
-    ) -> Sequence[Answer]:
+    ) -> Sequence[HopAnswer]:
         """One answer per prompt, within `seconds` over all."""
 
 
@@ -171,7 +171,7 @@ Structure = Callable[[Query], str]
 """What the model is told of the collection for a question: the part that the entity filter leaves."""
 
 
-class Match(Protocol):
+class TitleMatch(Protocol):
     """A title that is a header."""
 
     @property

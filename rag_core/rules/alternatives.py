@@ -12,7 +12,7 @@ from itertools import combinations
 
 from rag_core.rules.model import Group, Rule
 from rag_core.rules.reading import JOINING_WORDS
-from rag_core.rules.templates import Family, shipped_families
+from rag_core.rules.templates import TemplateFamily, shipped_families
 from rag_core.rules.trie import singulars
 from rag_core.text import Token, tokenize
 
@@ -20,7 +20,7 @@ Words = frozenset[str]
 LEAST_ENUMERATED = 3
 
 
-def template_alternatives(families: Sequence[Family] | None = None) -> tuple[Words, ...]:
+def template_alternatives(families: Sequence[TemplateFamily] | None = None) -> tuple[Words, ...]:
     """The sets of words that templates treat as alternatives: literal groups, and all values of one capture."""
     found: list[Words] = []
     for family in shipped_families() if families is None else families:

@@ -5,22 +5,22 @@ Written for a person who sees the query beside it; the verdict itself, with span
 
 from __future__ import annotations
 
-from rag_core.rules.match import Part, Verdict
+from rag_core.rules.match import RulePart, RuleVerdict
 from rag_core.rules.model import NumberIn
 
 
-def reason_text(verdict: Verdict) -> str:
+def reason_text(verdict: RuleVerdict) -> str:
     """Why the verdict drops the chunk, e.g. "no word of: armor class 7 / ac 7 / a.c. 7"; empty where it does not."""
     return "; ".join(_lacking(part) for part in verdict.missing)
 
 
-def would_stay_text(verdict: Verdict) -> str:
+def would_stay_text(verdict: RuleVerdict) -> str:
     """What would have kept the chunk, e.g. "would stay if the query held one of: armor class 6, ac 6"."""
     wanted = "; and ".join(_wanted(part) for part in verdict.missing)
     return f"would stay if the query held {wanted}" if wanted else ""
 
 
-def chip_text(part: Part) -> str:
+def chip_text(part: RulePart) -> str:
     """A part of a rule in a few words: what it asks for."""
     if part.number is not None:
         return f"{label_text(part.number)} {range_text(part.number)}"
@@ -43,7 +43,7 @@ def range_text(element: NumberIn) -> str:
     return f"from {element.minimum:g} to {element.maximum:g}"
 
 
-def _lacking(part: Part) -> str:
+def _lacking(part: RulePart) -> str:
     if part.number is None:
         named = f" (the query names {part.named})" if part.named is not None else ""
         return f"no word of: {' / '.join(part.terms)}{named}"
@@ -53,7 +53,7 @@ def _lacking(part: Part) -> str:
     return f"no number in range for: {asked} (the query says {', '.join(f'{number:g}' for number in part.given[:5])})"
 
 
-def _wanted(part: Part) -> str:
+def _wanted(part: RulePart) -> str:
     if part.number is not None:
         return f"a number for {chip_text(part)}"
     return f"one of: {', '.join(part.terms)}" if len(part.terms) > 1 else part.terms[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_core.rules.match import Part, Verdict, conditions, decide
+from rag_core.rules.match import RulePart, RuleVerdict, conditions, decide
 from rag_core.rules.model import Group, NumberIn, Rule
 from rag_core.rules.numbers import in_range
 from rag_core.rules.reading import Reading, compiled_label, read_query
@@ -101,18 +101,18 @@ class RuleIndex:
         """The positions of the chunks that carry a rule which the query satisfies, rule by rule."""
         return self._chunks.of(self.satisfied_rules(query))
 
-    def verdict(self, position: int, query: str) -> Verdict | None:
+    def verdict(self, position: int, query: str) -> RuleVerdict | None:
         """What a chunk's rule lacks of the query: a verdict with the missing parts alone, or None without a rule."""
         if self.rule_of[position] < 0:
             return None
         rule = self.rules[self.rule_of[position]]
         if rule.when_named:
             decided = decide(rule, query)
-            return Verdict(decided.satisfied, decided.missing, "token")
+            return RuleVerdict(decided.satisfied, decided.missing, "token")
         held = set(self._held(read_query(query)))
         parts = conditions(rule)
         missing = tuple(_lacking(part, query) for part in parts if self._number_of[_key(part)] not in held)
-        return Verdict(not missing, missing, "token")
+        return RuleVerdict(not missing, missing, "token")
 
     def satisfied_rules(self, query: str, mode: str = "token") -> Positions:
         """The ascending numbers of the different rules that the query satisfies."""
@@ -144,15 +144,15 @@ def _parts(rule: Rule) -> list[Group | NumberIn]:
     return [_key(part) for part in conditions(rule) if not part.among]
 
 
-def _key(part: Part) -> Group | NumberIn:
+def _key(part: RulePart) -> Group | NumberIn:
     return part.terms if part.number is None else part.number
 
 
-def _lacking(part: Part, query: str) -> Part:
+def _lacking(part: RulePart, query: str) -> RulePart:
     """A missing part with the numbers the query gave for it."""
     if part.number is None:
         return part
-    return Part(part.key, part.terms, number=part.number, given=in_range(part.number, read_query(query))[1])
+    return RulePart(part.key, part.terms, number=part.number, given=in_range(part.number, read_query(query))[1])
 
 
 def _inverted(numbers: Sequence[int], count: int) -> _Lists:

@@ -21,12 +21,12 @@ from rag_core.rules.alternatives import (
 )
 from rag_core.rules.explain import reason_text
 from rag_core.rules.index import RuleIndex
-from rag_core.rules.match import Part, conditions, decide
+from rag_core.rules.match import RulePart, conditions, decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.rules.reading import find_substring, find_term, read_query
 from rag_core.rules.siblings import sibling_families
-from rag_core.rules.templates import Family
+from rag_core.rules.templates import TemplateFamily
 from rag_core.text import tokenize
 from rag_core.types import Case, Chunk
 
@@ -35,7 +35,7 @@ MOST_PAIRS = 200_000  # of different rules compared within one family
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """One finding: its kind, how grave it is, a sentence, the chunks it concerns and the query that shows it."""
 
     kind: str
@@ -46,8 +46,11 @@ class Finding:
 
 
 def lint_rules(
-    chunks: Sequence[Chunk], cases: Sequence[Case] = (), min_grade: int = 1, families: Sequence[Family] | None = None
-) -> tuple[Finding, ...]:
+    chunks: Sequence[Chunk],
+    cases: Sequence[Case] = (),
+    min_grade: int = 1,
+    families: Sequence[TemplateFamily] | None = None,
+) -> tuple[RuleFinding, ...]:
     """All findings on the chunks' rules, gravest first; `cases` are the queries with their labels."""
     read = {chunk.id: read_rule(chunk.query_must) for chunk in chunks}
     rules = {identity: rule for identity, rule in read.items() if isinstance(rule, Rule)}
@@ -66,32 +69,33 @@ def lint_rules(
     return tuple(sorted(_together(found), key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
-def _together(found: Iterable[Finding]) -> list[Finding]:
+def _together(found: Iterable[RuleFinding]) -> list[RuleFinding]:
     """Findings that say the same of several chunks as one."""
-    chunks: dict[Finding, list[str]] = defaultdict(list)
+    chunks: dict[RuleFinding, list[str]] = defaultdict(list)
     for one in found:
-        chunks[Finding(one.kind, one.severity, one.text, (), one.query)] += one.chunks
+        chunks[RuleFinding(one.kind, one.severity, one.text, (), one.query)] += one.chunks
     return [
-        Finding(one.kind, one.severity, one.text, tuple(dict.fromkeys(ids)), one.query) for one, ids in chunks.items()
+        RuleFinding(one.kind, one.severity, one.text, tuple(dict.fromkeys(ids)), one.query)
+        for one, ids in chunks.items()
     ]
 
 
 def rule_findings(
     identity: str, rule: Rule, titles: Mapping[str, str], alternatives: Iterable[Words]
-) -> Iterator[Finding]:
+) -> Iterator[RuleFinding]:
     """What is doubtful about one rule by itself."""
     torn = torn_apart(rule, titles.get(identity, ""), alternatives)
     if torn:
         groups = " and ".join(" / ".join(group[:3]) for group in torn)
-        yield Finding("torn-group", "error", f"asks for {groups} together, expected them in one group", (identity,))
+        yield RuleFinding("torn-group", "error", f"asks for {groups} together, expected them in one group", (identity,))
     if cannot_both_hold(rule):
         text = "has number ranges for one label that exclude each other; only a query with two numbers passes"
-        yield Finding("ranges-exclude", "warning", text, (identity,))
+        yield RuleFinding("ranges-exclude", "warning", text, (identity,))
     for part in conditions(rule):
         yield from _redundant(identity, part)
 
 
-def _redundant(identity: str, part: Part) -> Iterator[Finding]:
+def _redundant(identity: str, part: RulePart) -> Iterator[RuleFinding]:
     """Terms of a group that another term of it makes superfluous."""
     if part.number is not None:
         return
@@ -99,28 +103,28 @@ def _redundant(identity: str, part: Part) -> Iterator[Finding]:
     for longer, shorter in ((a, b) for a in tokens for b in tokens if a != b):
         if contains_term(tokens[longer], tokens[shorter]):
             text = f"has the term {longer!r} beside {shorter!r}, which it contains: it adds nothing"
-            yield Finding("term-in-term", "note", text, (identity,))
+            yield RuleFinding("term-in-term", "note", text, (identity,))
 
 
-def _unreadable(read: Mapping[str, Rule | str | None]) -> Iterator[Finding]:
+def _unreadable(read: Mapping[str, Rule | str | None]) -> Iterator[RuleFinding]:
     for identity, rule in read.items():
         if isinstance(rule, str):
-            yield Finding("unreadable", "error", f"cannot be read, so it drops nothing: {rule}", (identity,))
+            yield RuleFinding("unreadable", "error", f"cannot be read, so it drops nothing: {rule}", (identity,))
 
 
-def _drop_relevant(rules: Mapping[str, Rule], cases: Sequence[Case], min_grade: int) -> Iterator[Finding]:
+def _drop_relevant(rules: Mapping[str, Rule], cases: Sequence[Case], min_grade: int) -> Iterator[RuleFinding]:
     """Rules that drop a chunk from a query it is labelled relevant for."""
     for case in cases:
         for identity, grade in case.grades.items():
             verdict = decide(rules[identity], case.query.text) if identity in rules else None
             if verdict is not None and grade >= min_grade and not verdict.satisfied:
                 text = f"drops a chunk labelled {grade}: {reason_text(verdict)}"
-                yield Finding("drops-relevant", "error", text, (identity,), case.query.id)
+                yield RuleFinding("drops-relevant", "error", text, (identity,), case.query.id)
 
 
 def _alike(
     rules: Mapping[str, Rule], siblings: Mapping[str, Sequence[str]], titles: Mapping[str, str]
-) -> Iterator[Finding]:
+) -> Iterator[RuleFinding]:
     """Siblings with the same rule: nothing tells them apart; under one title that is only a warning."""
     for name, ids in siblings.items():
         same: dict[Rule, list[str]] = defaultdict(list)
@@ -130,25 +134,25 @@ def _alike(
             if len(twins) > 1:
                 one_title = len({titles[identity] for identity in twins}) == 1
                 text = f"is the same on {len(twins)} siblings of family {name!r:.120}"
-                yield Finding("siblings-alike", "warning" if one_title else "error", text, tuple(twins))
+                yield RuleFinding("siblings-alike", "warning" if one_title else "error", text, tuple(twins))
 
 
-def _overlapping(rules: Mapping[str, Rule], siblings: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+def _overlapping(rules: Mapping[str, Rule], siblings: Mapping[str, Sequence[str]]) -> Iterator[RuleFinding]:
     """Siblings of which one is admitted by every query that admits the other, or which share a term in every part."""
     for name, ids in siblings.items():
         by_rule = {rules[identity]: identity for identity in reversed(ids)}
         if len(by_rule) * (len(by_rule) - 1) // 2 > MOST_PAIRS:
             text = f"family {name!r:.120} has {len(by_rule):,} different rules, too many to compare pair by pair"
-            yield Finding("not-compared", "note", text)
+            yield RuleFinding("not-compared", "note", text)
             continue
         for (one, first), (other, second) in combinations(by_rule.items(), 2):
             if _implies(one, other) or _implies(other, one):
                 wider, narrower = (second, first) if _implies(one, other) else (first, second)
                 text = f"admits {wider} whenever it admits {narrower}: the family's rules overlap"
-                yield Finding("siblings-overlap", "warning", text, (wider, narrower))
+                yield RuleFinding("siblings-overlap", "warning", text, (wider, narrower))
             elif _share_every_part(one, other):
                 text = "shares a term in every part with its sibling: one wording can admit both"
-                yield Finding("siblings-overlap", "note", text, (first, second))
+                yield RuleFinding("siblings-overlap", "note", text, (first, second))
 
 
 def _implies(one: Rule, other: Rule) -> bool:
@@ -156,7 +160,7 @@ def _implies(one: Rule, other: Rule) -> bool:
     return all(any(_no_narrower(wide, narrow) for narrow in conditions(one)) for wide in conditions(other))
 
 
-def _no_narrower(wide: Part, narrow: Part) -> bool:
+def _no_narrower(wide: RulePart, narrow: RulePart) -> bool:
     if (wide.number is None) != (narrow.number is None) or (narrow.among and not wide.among):
         return False
     if wide.among:  # what need not be named admits more: any narrower way to name the value, or fewer values that ask
@@ -178,7 +182,7 @@ def _share_every_part(one: Rule, other: Rule) -> bool:
 
 def _never_and_always(
     rules: Mapping[str, Rule], siblings: Mapping[str, Sequence[str]], cases: Sequence[Case]
-) -> Iterator[Finding]:
+) -> Iterator[RuleFinding]:
     """Rules that drop their chunk from every query given, and rules that drop it from none; one finding a family."""
     if not cases:
         return
@@ -197,10 +201,10 @@ def _never_and_always(
                 of_family[family_of.get(identity, identity)].append(identity)
         severity = "warning" if kind == "never-drops" else "note"
         for some in of_family.values():
-            yield Finding(kind, severity, text, tuple(some))
+            yield RuleFinding(kind, severity, text, tuple(some))
 
 
-def _inside_words(rules: Mapping[str, Rule], cases: Sequence[Case]) -> Iterator[Finding]:
+def _inside_words(rules: Mapping[str, Rule], cases: Sequence[Case]) -> Iterator[RuleFinding]:
     """Terms that stand in a query only as part of other words or numbers: what substring mode would match."""
     holders: dict[str, list[str]] = defaultdict(list)
     for identity, rule in rules.items():
@@ -211,5 +215,5 @@ def _inside_words(rules: Mapping[str, Rule], cases: Sequence[Case]) -> Iterator[
             query = read_query(case.query.text)
             if find_substring(term, query) and find_term(term, query) is None:
                 text = f"has the term {term!r}, which a query holds only inside other words: substring mode matches it"
-                yield Finding("inside-words", "note", text, tuple(ids), case.query.id)
+                yield RuleFinding("inside-words", "note", text, tuple(ids), case.query.id)
                 break

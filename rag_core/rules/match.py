@@ -23,7 +23,7 @@ FEW = 12  # terms that are looked for one by one; one walk for all costs about a
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RulePart:
     """One condition of a rule and what the query gave for it.
 
     `key` is the rule's key, `terms` the alternatives (one of them is enough). `term` and `spans` name the term that
@@ -55,28 +55,28 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RuleVerdict:
     """Whether a query satisfies a rule: every part must."""
 
     satisfied: bool
-    parts: tuple[Part, ...]
+    parts: tuple[RulePart, ...]
     mode: str
 
     @property
-    def missing(self) -> tuple[Part, ...]:
+    def missing(self) -> tuple[RulePart, ...]:
         """The parts the query does not hold."""
         return tuple(part for part in self.parts if not part.satisfied)
 
 
 @lru_cache(maxsize=16384)
-def conditions(rule: Rule) -> tuple[Part, ...]:
+def conditions(rule: Rule) -> tuple[RulePart, ...]:
     """The rule's parts in the order of its keys, not yet decided."""
     return (
-        *(Part("contain_one_of", group) for group in rule.contain_one_of),
-        *(Part("contain_all_of", (term,)) for term in rule.contain_all_of),
-        *(Part("contain", (term,)) for term in (rule.contain,) if term is not None),
-        *(Part("number_in", _labels(element), number=element) for element in rule.number_in),
-        *(Part("when_named", element.one_of, among=element.among) for element in rule.when_named),
+        *(RulePart("contain_one_of", group) for group in rule.contain_one_of),
+        *(RulePart("contain_all_of", (term,)) for term in rule.contain_all_of),
+        *(RulePart("contain", (term,)) for term in (rule.contain,) if term is not None),
+        *(RulePart("number_in", _labels(element), number=element) for element in rule.number_in),
+        *(RulePart("when_named", element.one_of, among=element.among) for element in rule.when_named),
     )
 
 
@@ -85,7 +85,7 @@ def _labels(element: NumberIn) -> Group:
 
 
 @lru_cache(maxsize=16384)
-def _plan(rule: Rule) -> tuple[tuple[tuple[Part, Words], ...], Verdict]:
+def _plan(rule: Rule) -> tuple[tuple[tuple[RulePart, Words], ...], RuleVerdict]:
     """What deciding a rule needs of it alone.
 
     Its parts, each with the last words of its terms: a query without one of them holds none of the terms. And the
@@ -93,10 +93,10 @@ def _plan(rule: Rule) -> tuple[tuple[tuple[Part, Words], ...], Verdict]:
     """
     parts = conditions(rule)
     pairs = tuple((part, frozenset(compiled(term).texts[-1] for term in (*part.terms, *part.among))) for part in parts)
-    return pairs, Verdict(all(part.satisfied for part in parts), parts, "token")
+    return pairs, RuleVerdict(all(part.satisfied for part in parts), parts, "token")
 
 
-def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
+def decide(rule: Rule, query_text: str, mode: str = "token") -> RuleVerdict:
     """The verdict of a rule on the user's original query; numbers are read by tokens in both modes."""
     if mode not in MODES:
         raise InputError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
@@ -116,35 +116,37 @@ def decide(rule: Rule, query_text: str, mode: str = "token") -> Verdict:
         touched = True
     if not touched:
         return untouched
-    return Verdict(all([part.satisfied for part in parts]), tuple(parts), mode)
+    return RuleVerdict(all([part.satisfied for part in parts]), tuple(parts), mode)
 
 
-def _when_named(part: Part, query: Reading, first: Callable[[Part, Reading], Part]) -> Part:
+def _when_named(part: RulePart, query: Reading, first: Callable[[RulePart, Reading], RulePart]) -> RulePart:
     """The part with its own term where the query holds one, else with the value of its kind that the query names."""
-    own = first(Part("contain_one_of", part.terms), query)
+    own = first(RulePart("contain_one_of", part.terms), query)
     if own.term is not None:
-        return Part(part.key, part.terms, own.term, own.spans, among=part.among)
-    return Part(part.key, part.terms, among=part.among, named=first(Part("among", part.among), query).term)
+        return RulePart(part.key, part.terms, own.term, own.spans, among=part.among)
+    return RulePart(part.key, part.terms, among=part.among, named=first(RulePart("among", part.among), query).term)
 
 
-def _first(part: Part, terms: Sequence[str], query: Reading, find: Callable[[str, Reading], Spans | None]) -> Part:
+def _first(
+    part: RulePart, terms: Sequence[str], query: Reading, find: Callable[[str, Reading], Spans | None]
+) -> RulePart:
     """The part with the first of the terms that stands in the query, or as it is."""
     for term in terms:
         spans = find(term, query)
         if spans is not None:
-            return Part(part.key, part.terms, term, spans)
+            return RulePart(part.key, part.terms, term, spans)
     return part
 
 
-def _first_substring(part: Part, query: Reading) -> Part:
+def _first_substring(part: RulePart, query: Reading) -> RulePart:
     return _first(part, part.terms, query, find_substring)
 
 
-def _first_token(part: Part, query: Reading) -> Part:
+def _first_token(part: RulePart, query: Reading) -> RulePart:
     """`_first` in token mode, found once per query for all rules that share the part."""
     key = (part.key, part.terms)
     known = query.remembered.get(key)
-    if not isinstance(known, Part):
+    if not isinstance(known, RulePart):
         known = query.remembered[key] = _first(part, _worth_a_look(part.terms, query), query, find_term)
     return known
 
@@ -162,8 +164,8 @@ def _worth_a_look(terms: Group, query: Reading) -> Sequence[str]:
     return [term for number, term in enumerate(some) if number in held]
 
 
-def _in_range(part: Part, number: NumberIn, query: Reading) -> Part:
+def _in_range(part: RulePart, number: NumberIn, query: Reading) -> RulePart:
     hit, given = in_range(number, query)
     if hit is None:
-        return Part(part.key, part.terms, number=number, given=given)
-    return Part(part.key, part.terms, hit.term, hit.spans, number, given)
+        return RulePart(part.key, part.terms, number=number, given=given)
+    return RulePart(part.key, part.terms, hit.term, hit.spans, number, given)

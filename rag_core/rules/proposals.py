@@ -14,11 +14,11 @@ from typing import Any
 from rag_core.errors import RuleError
 from rag_core.rules.alternatives import Words, template_alternatives, torn_apart
 from rag_core.rules.explain import reason_text
-from rag_core.rules.match import Verdict, decide
+from rag_core.rules.match import RuleVerdict, decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import parse_rule, read_rule
 from rag_core.rules.siblings import sibling_families
-from rag_core.rules.templates import Family, propose
+from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.types import Case, Chunk
 
 
@@ -40,7 +40,7 @@ class Checked:
     warnings: tuple[str, ...] = ()
 
 
-def template_proposals(chunks: Iterable[Chunk], families: Sequence[Family] | None = None) -> dict[str, Any]:
+def template_proposals(chunks: Iterable[Chunk], families: Sequence[TemplateFamily] | None = None) -> dict[str, Any]:
     """Chunk id → the rule its title's template writes, for the chunks a template fits."""
     found = ((chunk.id, propose(chunk.title, families)) for chunk in chunks)
     return {identity: proposal.rule.as_mapping() for identity, proposal in found if proposal is not None}
@@ -51,7 +51,7 @@ def check_proposals(
     chunks: Sequence[Chunk],
     cases: Sequence[Case] = (),
     min_grade: int = 1,
-    families: Sequence[Family] | None = None,
+    families: Sequence[TemplateFamily] | None = None,
 ) -> Checked:
     """Check proposed rules (chunk id → rule as in a file) against the corpus they are for and the labels there are.
 
@@ -115,7 +115,7 @@ def _dropping(identity: str, rule: Rule, cases: Iterable[Case], min_grade: int) 
 
 
 def _alike(
-    parsed: Mapping[str, Rule], chunks: Sequence[Chunk], families: Sequence[Family] | None
+    parsed: Mapping[str, Rule], chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | None
 ) -> tuple[list[Refusal], list[str]]:
     """Proposals whose rule a sibling has or is proposed too: refused, or a warning where their titles are equal."""
     titles = {chunk.id: chunk.title for chunk in chunks}
@@ -143,18 +143,20 @@ def _alike(
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ProposalPreview:
     """A proposed rule beside one labelled query: the verdict and the chunk's grade there (None: no label)."""
 
     query_id: str
-    verdict: Verdict
+    verdict: RuleVerdict
     grade: int | None
 
 
-def preview(identity: str, rule: Rule, cases: Iterable[Case], labelled_only: bool = False) -> tuple[Preview, ...]:
+def preview(
+    identity: str, rule: Rule, cases: Iterable[Case], labelled_only: bool = False
+) -> tuple[ProposalPreview, ...]:
     """The rule's verdict on every query, or only on those the chunk has a label for."""
     return tuple(
-        Preview(case.query.id, decide(rule, case.query.text), case.grades.get(identity))
+        ProposalPreview(case.query.id, decide(rule, case.query.text), case.grades.get(identity))
         for case in cases
         if not labelled_only or identity in case.grades
     )

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from rag_core.rules.templates import Family, propose
+from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.text import tokenize
 
 Shape = tuple[str, ...]
@@ -28,7 +28,7 @@ def shape_of(title: str) -> Shape:
 
 
 def sibling_families(
-    titles: Mapping[str, str], families: Sequence[Family] | None = None, least: int = 2
+    titles: Mapping[str, str], families: Sequence[TemplateFamily] | None = None, least: int = 2
 ) -> dict[str, tuple[str, ...]]:
     """Name → chunk ids of each family of at least `least` chunks, largest first; `titles` is chunk id → title.
 
@@ -52,7 +52,7 @@ def sibling_families(
     return named
 
 
-def _title_keys(title: str, families: Sequence[Family] | None) -> Iterator[Hashable]:
+def _title_keys(title: str, families: Sequence[TemplateFamily] | None) -> Iterator[Hashable]:
     """What a title shares with its siblings besides its shape: the template it belongs to, its head."""
     proposal = propose(title, families)
     if proposal is not None:

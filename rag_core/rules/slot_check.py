@@ -11,7 +11,7 @@ from typing import Any
 
 from rag_core.rules.explain import reason_text
 from rag_core.rules.match import decide
-from rag_core.rules.slots import Family
+from rag_core.rules.slots import SlotFamily
 from rag_core.types import Case
 
 ENOUGH = 5  # relevant chunks met before labels may make a slot of words strict
@@ -27,7 +27,7 @@ class WrongDrop:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SlotCheck:
     """One family on labelled questions. Pairs are (question, member with a rule) that have a label.
 
     `listed` counts members in the first k places of the questions' lists, and what of them the rules drop.
@@ -68,7 +68,7 @@ class Check:
         return "\n".join(lines)
 
 
-def check(family: Family, cases: Sequence[Case], k: int = 15, min_grade: int = 1) -> Check:
+def check(family: SlotFamily, cases: Sequence[Case], k: int = 15, min_grade: int = 1) -> SlotCheck:
     """What the family's rules would do on labelled questions, and in the first k places of those with a list."""
     relevant = irrelevant = right = listed = listed_dropped = 0
     wrong: list[WrongDrop] = []
@@ -88,10 +88,10 @@ def check(family: Family, cases: Sequence[Case], k: int = 15, min_grade: int = 1
         members = [hit.chunk.id for hit in hits if hit.chunk.id in family.rules]
         listed += len(members)
         listed_dropped += sum(not decide(family.rules[identity], case.query.text).satisfied for identity in members)
-    return Check(family.name, family.policy, relevant, tuple(wrong), irrelevant, right, listed, listed_dropped)
+    return SlotCheck(family.name, family.policy, relevant, tuple(wrong), irrelevant, right, listed, listed_dropped)
 
 
-def settled(family: Family, cases: Sequence[Case], min_grade: int = 1) -> Family:
+def settled(family: SlotFamily, cases: Sequence[Case], min_grade: int = 1) -> SlotFamily:
     """The family with its words asked for strictly where labels vouch for that, else as it is.
 
     Labels vouch where at least ENOUGH relevant pairs meet the strict rules and none would be dropped; with so few, one

@@ -290,7 +290,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SlotEvidence:
     """Why this is a family: how alike its texts are beside any texts of the corpus (medians, 0 … 100), rules it has."""
 
     likeness: float
@@ -311,7 +311,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Family:
+class SlotFamily:
     """Near-duplicate chunks, the slots that tell them apart, and a proposed rule for each; nothing is stored.
 
     `without` says of the members that get no rule why. `parents` have the family's constant title without a slot,
@@ -321,7 +321,7 @@ class Family:
     name: str
     slots: tuple[Slot, ...]
     members: tuple[Member, ...]
-    evidence: Evidence
+    evidence: SlotEvidence
     conditions: Mapping[str, tuple[Condition, ...]] = field(repr=False)
     without: Mapping[str, str] = field(default_factory=dict)
     parents: tuple[str, ...] = ()
@@ -339,7 +339,7 @@ class Family:
         policies = {slot.policy for slot in self.slots}
         return policies.pop() if len(policies) == 1 else "mixed"
 
-    def with_policy(self, policy: str) -> Family:
+    def with_policy(self, policy: str) -> SlotFamily:
         """The family with one policy for all its slots, as far as their kinds allow."""
         return replace(self, slots=tuple(replace(slot, policy=policy) for slot in self.slots))
 
@@ -408,7 +408,7 @@ class Family:
         return "\n".join(lines)
 
 
-def propose(chunks: Sequence[Chunk], synonyms: Synonyms | None = None) -> list[Family]:
+def propose(chunks: Sequence[Chunk], synonyms: Synonyms | None = None) -> list[SlotFamily]:
     """The families of a corpus with a rule for each member, the largest first.
 
     `synonyms` gives other words for a value ("plain" → "grassland"); they count as the value itself.
@@ -431,13 +431,13 @@ def propose(chunks: Sequence[Chunk], synonyms: Synonyms | None = None) -> list[F
     return sorted(families, key=lambda family: (-len(family.members), family.name))
 
 
-def _alike(family: Family) -> bool:
+def _alike(family: SlotFamily) -> bool:
     """Whether a family's texts are as alike as any two; only where words make the family, which chance does too."""
     numbered = any(slot.kind in ("number", "code") for slot in family.slots)
     return numbered or family.evidence.likeness >= min(family.evidence.any_texts, HOMOGENEOUS)
 
 
-def rules_to_store(families: Iterable[Family], chunks: Iterable[Chunk], replacing: bool = False) -> dict[str, Rule]:
+def rules_to_store(families: Iterable[SlotFamily], chunks: Iterable[Chunk], replacing: bool = False) -> dict[str, Rule]:
     """The families' rules for chunks that carry none that can be read; when `replacing`, for all their chunks."""
     standing = {chunk.id for chunk in chunks if not replacing and isinstance(read_rule(chunk.query_must), Rule)}
     proposed = {identity: rule for family in families for identity, rule in family.rules.items()}
@@ -602,7 +602,7 @@ _Key = tuple[tuple[str, ...], tuple[str, ...], str]
 """What shapes that differ in one stretch share: the elements before it, those after it, the gap it begins with."""
 
 
-def _bracket_families(corpus: _Corpus) -> tuple[list[Family], list[_Row]]:
+def _bracket_families(corpus: _Corpus) -> tuple[list[SlotFamily], list[_Row]]:
     """The families of titles that differ in their brackets alone, and the titles that are in none of them.
 
     A question rarely says what stands in brackets, so it is asked for only where a question names some such value.
@@ -611,7 +611,7 @@ def _bracket_families(corpus: _Corpus) -> tuple[list[Family], list[_Row]]:
     for row in corpus.rows:
         if len(row.title.brackets) == 1:
             by_core[_elements(row)].append(row)
-    families: list[Family] = []
+    families: list[SlotFamily] = []
     taken: set[int] = set()
     for core, rows in by_core.items():
         if core and len(rows) >= LEAST:
@@ -702,7 +702,7 @@ class _Place:
     alone: bool = False
 
 
-def _family(corpus: _Corpus, shapes: Sequence[_Shape], key: _Key | None) -> Family | None:
+def _family(corpus: _Corpus, shapes: Sequence[_Shape], key: _Key | None) -> SlotFamily | None:
     """The family of shapes that differ in an open stretch (none: in numbers alone), or None where it makes no rule."""
     places: list[_Place] = []
     if key is not None:
@@ -914,7 +914,7 @@ def _labels_in_texts(corpus: _Corpus, place: _Place, rows: _Rows) -> list[str]:
 # ---------------------------------------------------------------- what a value asks of a question
 
 
-def _built(corpus: _Corpus, rows: _Rows, places: Sequence[_Place], slots: Sequence[Slot]) -> Family | None:
+def _built(corpus: _Corpus, rows: _Rows, places: Sequence[_Place], slots: Sequence[Slot]) -> SlotFamily | None:
     """The family with its members, and for each the conditions of its values."""
     frames = [_frames(corpus, place, rows, places) if place.kind in ("word", "list") else {} for place in places]
     numbers = [
@@ -950,12 +950,12 @@ def _built(corpus: _Corpus, rows: _Rows, places: Sequence[_Place], slots: Sequen
     texts = [corpus.chunks[rows[at][1].chunks[0]].text for at in _spread(range(len(rows)), 10)]
     repeated = [corpus.chunks[chunk].id for _, row in rows if len(row.chunks) > 1 for chunk in row.chunks]
     ruled = sum(isinstance(read_rule(corpus.chunks[chunk].query_must), Rule) for _, row in rows for chunk in row.chunks)
-    return Family(
+    return SlotFamily(
         name=_pattern(rows, places, slots),
         parents=_parents(corpus, rows, places),
         slots=tuple(slots),
         members=tuple(members),
-        evidence=Evidence(_likeness(texts), corpus.any_texts, ruled),
+        evidence=SlotEvidence(_likeness(texts), corpus.any_texts, ruled),
         conditions=conditions,
         without=without,
         repeated=tuple(repeated),
@@ -967,7 +967,7 @@ def _tried(slots: Sequence[Slot], conditions: Sequence[Condition], row: _Row) ->
     if not conditions:
         return False, "its title has no value that can be asked for"
     asked = tuple(one for one in conditions if not (isinstance(one.strict, NumberIn) and one.strict.summed))
-    alone = Family("", tuple(slots), (), Evidence(0, 0, 0), {"": asked})
+    alone = SlotFamily("", tuple(slots), (), SlotEvidence(0, 0, 0), {"": asked})
     for policy in POLICIES:
         rule = alone.with_policy(policy).rules.get("")
         if rule is not None and not decide(rule, row.title.text).satisfied:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.rules.siblings import sibling_families
-from rag_core.rules.templates import Family, propose
+from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.types import Case, Chunk, Hit
 
 Named = Mapping[str, tuple[str, ...]]
@@ -48,7 +48,7 @@ def suggest(
     cases: Sequence[Case] = (),
     k: int = 15,
     min_grade: int = 1,
-    families: Sequence[Family] | None = None,
+    families: Sequence[TemplateFamily] | None = None,
     least: int = LEAST,
     named: Named | None = None,
 ) -> tuple[Crowd, ...]:
@@ -81,7 +81,7 @@ def suggest(
     return tuple(sorted(found, key=lambda crowd: (-crowd.crowding, -crowd.share, -len(crowd.chunks), crowd.name)))
 
 
-def families_of(chunks: Sequence[Chunk], families: Sequence[Family] | None = None, least: int = LEAST) -> Named:
+def families_of(chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | None = None, least: int = LEAST) -> Named:
     """Name → chunk ids of each family of at least `least` chunks with near-duplicate titles, largest first."""
     return sibling_families({chunk.id: _line(chunk) for chunk in chunks}, families, least)
 
@@ -119,13 +119,13 @@ def _places(
     return places, unwanted, lists_with, most
 
 
-def _template(ids: Sequence[str], titles: Mapping[str, str], families: Sequence[Family] | None) -> str:
+def _template(ids: Sequence[str], titles: Mapping[str, str], families: Sequence[TemplateFamily] | None) -> str:
     proposal = propose(titles[ids[0]], families)
     return proposal.family if proposal is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class RuleCoverage:
     """How many chunks carry rules: in all, unreadable ones, and per family (name, chunks, with a rule)."""
 
     chunks: int
@@ -136,13 +136,13 @@ class Coverage:
 
 def coverage(
     chunks: Sequence[Chunk],
-    families: Sequence[Family] | None = None,
+    families: Sequence[TemplateFamily] | None = None,
     least: int = LEAST,
     named: Named | None = None,
-) -> Coverage:
+) -> RuleCoverage:
     """The share of a corpus that rules cover, by family of near-duplicate titles; `named` as in `suggest`."""
     read = {chunk.id: read_rule(chunk.query_must) for chunk in chunks}
     named = families_of(chunks, families, least) if named is None else named
     ruled = {identity for identity, rule in read.items() if isinstance(rule, Rule)}
     rows = tuple((name, len(ids), len(ruled.intersection(ids))) for name, ids in named.items())
-    return Coverage(len(chunks), len(ruled), sum(isinstance(rule, str) for rule in read.values()), rows)
+    return RuleCoverage(len(chunks), len(ruled), sum(isinstance(rule, str) for rule in read.values()), rows)

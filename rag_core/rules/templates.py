@@ -29,7 +29,7 @@ _KEYS = {"name", "about", "title", "details", "terms", "rule"}
 
 
 @dataclass(frozen=True)
-class Family:
+class TemplateFamily:
     """One family: its patterns (the first matching title pattern decides, details add captures) and its rule."""
 
     name: str
@@ -41,7 +41,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class RuleProposal:
     """A rule that a family's template proposes for a title, and what the pattern captured."""
 
     family: str
@@ -49,7 +49,7 @@ class Proposal:
     captures: Mapping[str, str]
 
 
-def propose(title: str, families: Sequence[Family] | None = None) -> Proposal | None:
+def propose(title: str, families: Sequence[TemplateFamily] | None = None) -> RuleProposal | None:
     """The rule of the first family whose title pattern matches, or None where none does or nothing is left to ask."""
     for family in shipped_families() if families is None else families:
         captures = _captures(family, title)
@@ -57,22 +57,22 @@ def propose(title: str, families: Sequence[Family] | None = None) -> Proposal | 
             continue
         filled = _filled(family.rule, captures, family.terms)
         if filled:
-            return Proposal(family.name, parse_rule(filled, f"family {family.name}"), captures)
+            return RuleProposal(family.name, parse_rule(filled, f"family {family.name}"), captures)
     return None
 
 
 @lru_cache(maxsize=1)
-def shipped_families() -> tuple[Family, ...]:
+def shipped_families() -> tuple[TemplateFamily, ...]:
     """The families that come with the product."""
     return read_families(SHIPPED)
 
 
-def read_families(path: Path) -> tuple[Family, ...]:
+def read_families(path: Path) -> tuple[TemplateFamily, ...]:
     """The families of a template file, or an InputError that says what is wrong and where."""
     return parse_families(read_text(path, limit=MAX_YAML_BYTES), path.name)
 
 
-def parse_families(text: str, where: str) -> tuple[Family, ...]:
+def parse_families(text: str, where: str) -> tuple[TemplateFamily, ...]:
     """The families of a template text: checked whole, every pattern compiled, every example title tried."""
     raw = parse_yaml(text, where)
     if not isinstance(raw, Mapping) or set(raw) != {"version", "families"}:
@@ -88,14 +88,14 @@ def parse_families(text: str, where: str) -> tuple[Family, ...]:
     return families
 
 
-def _family(entry: Any, where: str) -> Family:
+def _family(entry: Any, where: str) -> TemplateFamily:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise RuleError(f"{where}: a family is {type(entry).__name__} without a name, expected a mapping with name")
     place = f"{where}: family {entry['name'][:80]!r}"
     for key in entry:
         if key not in _KEYS:
             raise RuleError(f"{place} has unknown key {str(key)[:80]!r}, expected {', '.join(sorted(_KEYS))}")
-    family = Family(
+    family = TemplateFamily(
         name=entry["name"],
         title=_patterns(entry.get("title"), f"{place}, title"),
         details=_patterns(entry.get("details", []), f"{place}, details"),
@@ -152,7 +152,7 @@ def _terms(raw: Any, place: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
     return {name: {_canonical(str(value)): list(terms) for value, terms in raw[name].items()} for name in raw}
 
 
-def _try_out(family: Family, place: str) -> None:
+def _try_out(family: TemplateFamily, place: str) -> None:
     """Fill the rule once with every capture as "1": a template that cannot give a rule is refused when it is read."""
     names = {name for pattern in (*family.title, *family.details) for name in pattern.groupindex}
     unknown = set(_placeholders(family.rule)) - names
@@ -175,7 +175,7 @@ def _placeholders(value: Any) -> Iterable[str]:
         raise InputError(f"the template text {value[:80]!r} has a brace too many or too few") from None
 
 
-def _captures(family: Family, title: str) -> dict[str, str] | None:
+def _captures(family: TemplateFamily, title: str) -> dict[str, str] | None:
     """What the family's patterns capture from a title, or None where no title pattern matches."""
     first = next((match for pattern in family.title if (match := pattern.search(title))), None)
     if first is None:

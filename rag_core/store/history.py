@@ -30,7 +30,7 @@ _expired: dict[Path, float] = {}  # workspace → when this process last looked 
 
 
 @dataclass(frozen=True)
-class Asked:
+class HistoryEntry:
     """One question as it was asked and answered; `number` is its place in the store, 0 before it is stored."""
 
     query: str
@@ -46,7 +46,7 @@ class Asked:
     number: int = 0
 
 
-def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_by: str) -> Asked:
+def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_by: str) -> HistoryEntry:
     """What the history keeps of a run: no chunk's text, and only the titles of what stayed."""
     dropped: dict[str, int] = {}
     for drop in found.drops:
@@ -56,7 +56,7 @@ def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_
         for hit in found.hits
     ]
     fallbacks = [{"stage": one.stage, "reason": one.reason} for one in found.fallbacks]
-    return Asked(
+    return HistoryEntry(
         found.query.text,
         collection,
         list(pipeline),
@@ -86,7 +86,7 @@ class History:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def append(self, asked: Asked) -> int:
+    def append(self, asked: HistoryEntry) -> int:
         """Store a question; its number, or 0 where the setting keeps none."""
         if not history_days():
             return 0
@@ -114,7 +114,7 @@ class History:
         until: str = "",
         limit: int = SHOWN,
         offset: int = 0,
-    ) -> list[Asked]:
+    ) -> list[HistoryEntry]:
         """The questions that meet all filters, newest first; `holds` is part of the question, ASCII case ignored."""
         with self.store.reading() as connection:
             chosen = select(query_history).where(_filters(collection, holds, since, until))
@@ -133,7 +133,7 @@ class History:
             chosen = select(query_history.c.collection).distinct().order_by(query_history.c.collection)
             return [str(name) for (name,) in connection.execute(chosen)]
 
-    def get(self, number: int) -> Asked:
+    def get(self, number: int) -> HistoryEntry:
         """One question, or a StoreError where there is none of that number."""
         with self.store.reading() as connection:
             row = connection.execute(select(query_history).where(query_history.c.position == number)).first()
@@ -162,7 +162,7 @@ class History:
         return int(gone)
 
 
-def remember(workspace: Path, asked: Asked) -> str:
+def remember(workspace: Path, asked: HistoryEntry) -> str:
     """Append a question to the workspace's history; '' or the sentence why it could not be kept. Never raises."""
     if not history_days():
         return ""
@@ -206,8 +206,8 @@ def _filters(collection: str, holds: str, since: str, until: str) -> Any:
     return and_(True, *found)
 
 
-def _asked(row: Row[Any]) -> Asked:
-    return Asked(
+def _asked(row: Row[Any]) -> HistoryEntry:
+    return HistoryEntry(
         row.query,
         row.collection,
         json.loads(row.pipeline),

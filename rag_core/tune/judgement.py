@@ -20,7 +20,7 @@ SURE = 0.05
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ChoiceJudgement:
     """A choice judged on queries it was not made on. Values are means of the objective over the scored ones."""
 
     choice: Choice
@@ -55,7 +55,7 @@ def judge(
     looks: int = 1,
     min_grade: int = 1,
     seed: int = 0,
-) -> Judgement:
+) -> ChoiceJudgement:
     """The choice on held-out cases against its baseline, and `given` against the same; p is corrected for both.
 
     `looks` is how often these cases have been looked at, this time included: Holm's p times that number.
@@ -65,7 +65,7 @@ def judge(
         pipelines["given"] = given
     values = {name: values_of(cases, pipeline, objective, min_grade) for name, pipeline in pipelines.items()}
     compared = [_for_looks(one, looks) for one in against_first(values, objective, seed=seed)]
-    return Judgement(
+    return ChoiceJudgement(
         choice,
         objective,
         len([value for value in values["tuned"] if value is not None]),
@@ -91,7 +91,7 @@ def _interval(values: Values, seed: int) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def judgement_json(found: Judgement) -> dict[str, Any]:
+def judgement_json(found: ChoiceJudgement) -> dict[str, Any]:
     """The judgement as plain JSON values."""
     return {
         "queries": found.queries,
@@ -106,7 +106,7 @@ def judgement_json(found: Judgement) -> dict[str, Any]:
     }
 
 
-def sentence(found: Judgement) -> str:
+def sentence(found: ChoiceJudgement) -> str:
     """The judgement in plain words, for people who read nothing else."""
     compared = found.against_baseline
     interval = "" if found.interval is None else f" [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
@@ -125,7 +125,7 @@ def _difference(compared: Comparison) -> str:
     return f"{compared.delta or 0.0:+.3f}{interval}{p}"
 
 
-def _cannot_tell(found: Judgement) -> str:
+def _cannot_tell(found: ChoiceJudgement) -> str:
     seen = found.against_baseline.detectable
     if not seen:
         return "These queries cannot tell the two apart."

@@ -29,7 +29,7 @@ def usual_ranges(pipeline: Pipeline) -> Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class KnobReach:
     """A setting over a range: per query how many different kept sets it gives; 1 means that nothing changes."""
 
     stage: str
@@ -55,13 +55,13 @@ class Knob:
         return f"{where} {word} {len(self.kept_sets)} queries"
 
 
-def knob(cases: Sequence[Case], pipeline: Pipeline, stage: str, setting: str, low: float, high: float) -> Knob:
+def knob(cases: Sequence[Case], pipeline: Pipeline, stage: str, setting: str, low: float, high: float) -> KnobReach:
     """What turning one setting of a pipeline's stage from low to high changes, query by query."""
     sets = {case.query.id: _kept_sets(start_of(case), pipeline, stage, setting, low, high) for case in cases}
-    return Knob(stage, setting, low, high, sets)
+    return KnobReach(stage, setting, low, high, sets)
 
 
-def knobs(cases: Sequence[Case], pipeline: Pipeline, ranges: Ranges | None = None) -> list[Knob]:
+def knobs(cases: Sequence[Case], pipeline: Pipeline, ranges: Ranges | None = None) -> list[KnobReach]:
     """Every knob of the pipeline's stages that has a range, in the order of the ranges; without any, the usual ones."""
     ranges = usual_ranges(pipeline) if ranges is None else ranges
     held = {stage.name for stage in pipeline.stages}

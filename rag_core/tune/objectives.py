@@ -30,7 +30,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SearchedSetting:
     """One line of a search's table: settings by axis name, the objectives' values, whether the floor is reached."""
 
     name: str
@@ -82,13 +82,13 @@ _OF_A_RUN: Mapping[str, Callable[[PipelineReport], float]] = {
 }
 
 
-def pareto_front(rows: Sequence[Row]) -> tuple[Row, ...]:
+def pareto_front(rows: Sequence[SearchedSetting]) -> tuple[SearchedSetting, ...]:
     """The feasible rows that no feasible row beats: at least as good in all objectives and better in one."""
     able = [row for row in rows if row.feasible]
     return tuple(row for row in able if not any(beats(other, row) for other in able))
 
 
-def beats(one: Row, other: Row) -> bool:
+def beats(one: SearchedSetting, other: SearchedSetting) -> bool:
     """Whether a row is at least as good as another in all objectives and better in one."""
     signed = [
         (one.values[name] - other.values[name]) * (1 if OBJECTIVES[name] == "maximize" else -1) for name in one.values
@@ -96,7 +96,7 @@ def beats(one: Row, other: Row) -> bool:
     return min(signed) >= -1e-12 and max(signed) > 1e-12
 
 
-def best_row(rows: Sequence[Row], objective: str) -> Row | None:
+def best_row(rows: Sequence[SearchedSetting], objective: str) -> SearchedSetting | None:
     """The feasible row with the best value of one objective, the first of equals; None where none is feasible."""
     sign = 1 if OBJECTIVES[objective] == "maximize" else -1
     able = [row for row in rows if row.feasible]

@@ -22,7 +22,7 @@ from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.tune.chain import QUANTITIES, means_of
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.objectives import OBJECTIVES, Row, best_row, measured, pareto_front
+from rag_core.tune.objectives import OBJECTIVES, SearchedSetting, best_row, measured, pareto_front
 from rag_core.tune.studies import SAMPLERS, answering, finished, labels, sampler_of, suggested
 from rag_core.tune.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.tune.variants import Captures
@@ -37,18 +37,18 @@ class Search:
     """What a search found. `front`: the rows that no other beats; for one objective the best one and its equals."""
 
     objectives: tuple[str, ...]
-    baseline: Row
-    rows: tuple[Row, ...]  # every finished trial, in order
-    front: tuple[Row, ...]  # trials only, feasible ones
+    baseline: SearchedSetting
+    rows: tuple[SearchedSetting, ...]  # every finished trial, in order
+    front: tuple[SearchedSetting, ...]  # trials only, feasible ones
     baseline_pipeline: Pipeline
 
     @property
-    def table(self) -> tuple[Row, ...]:
+    def table(self) -> tuple[SearchedSetting, ...]:
         """The baseline, then the front."""
         return (self.baseline, *self.front)
 
     @property
-    def best(self) -> Row | None:
+    def best(self) -> SearchedSetting | None:
         """The feasible trial that is best by the first objective, the first of equals."""
         return best_row(self.rows, self.objectives[0])
 
@@ -175,10 +175,10 @@ def _run(study: Any, task: _Task, sampler: str, trials: int, progress: Progress 
         study.optimize(objective, n_trials=20 * missing, callbacks=[after])
 
 
-def _row(trial: Any, task: _Task) -> Row:
+def _row(trial: Any, task: _Task) -> SearchedSetting:
     values = dict(zip(task.objectives, trial.values, strict=True))
     settings = {axis.name: labels(axis).get(held := trial.params[axis.name], held) for axis in task.axes}
-    return Row(f"trial {trial.number}", settings, values, bool(trial.user_attrs.get("feasible", True)))
+    return SearchedSetting(f"trial {trial.number}", settings, values, bool(trial.user_attrs.get("feasible", True)))
 
 
 def measure_of(objectives: Sequence[str]) -> str:
@@ -186,16 +186,21 @@ def measure_of(objectives: Sequence[str]) -> str:
     return next((name for name in objectives if name.startswith("Set")), "SetF")
 
 
-def _baseline(task: _Task, cases: Sequence[Case], min_grade: int) -> tuple[Row, Pipeline]:
+def _baseline(task: _Task, cases: Sequence[Case], min_grade: int) -> tuple[SearchedSetting, Pipeline]:
     """The best fixed k by the first of the objectives that is a measure, else by SetF."""
     front = stages_in_front(task.pipeline, task.axes)
     baseline, k, _ = fixed_k(cases, front, measure_of(task.objectives), task.floor, min_grade)
     values, short = task.judge(baseline)
-    return Row(baseline.label, {"k": k}, values, not short), baseline
+    return SearchedSetting(baseline.label, {"k": k}, values, not short), baseline
 
 
 def choice_of(
-    found: Search, row: Row, cases: Sequence[Case], pipeline: Pipeline, axes: Sequence[Axis], min_grade: int = 1
+    found: Search,
+    row: SearchedSetting,
+    cases: Sequence[Case],
+    pipeline: Pipeline,
+    axes: Sequence[Axis],
+    min_grade: int = 1,
 ) -> Choice:
     """A row of a search over these cases as `tune.choose` gives one, beside the search's best fixed k."""
     chosen = replace(pipeline_at(pipeline, [(axis, row.settings[axis.name]) for axis in axes]), label="found")

@@ -79,7 +79,7 @@ def measured(pipeline, case, state):
 
 
 def figures(values):
-    return payload.Figures(*(None if np.isnan(value) else float(value) for value in values))
+    return payload.BenchFigures(*(None if np.isnan(value) else float(value) for value in values))
 
 
 def means(table):
@@ -114,7 +114,9 @@ def steps_of(stages, place, name, positions, all_cases, question, baseline, stat
 def side(place, hit, result):
     reason = next((drop for drop in result.drops if drop.hit.chunk.id == hit.chunk.id), None)
     verdict = f"dropped by {TITLES[reason.stage]}" if reason else "kept"
-    return payload.Side(place, hit.rank, hit.distance, reason is None, verdict, reason.reason.text if reason else "")
+    return payload.BenchSide(
+        place, hit.rank, hit.distance, reason is None, verdict, reason.reason.text if reason else ""
+    )
 
 
 def losses(stages, case, state):
@@ -156,11 +158,11 @@ def filled(state, name):
                     running, running.index(stage), setting, positions, all_cases, state["question"], tables[1][2], state
                 )
             )
-            knobs.append(payload.Knob(setting, title, now, positions, "", digits, steps))
+            knobs.append(payload.BenchKnob(setting, title, now, positions, "", digits, steps))
         step = trace.get(stage.name, (None, []))[0]
         did = f"−{step.entered - step.left}" if step else ""
         shown.append(
-            payload.Stage(
+            payload.BenchStage(
                 stage.name,
                 TITLES[stage.name],
                 type(stage).__doc__.split("\n")[0],
@@ -175,13 +177,13 @@ def filled(state, name):
     hits = case.candidates.hits
     grades = judged(case, state)
     rows = tuple(
-        payload.Row(hit.chunk.id, head, rest, grades.get(hit.chunk.id), None if hit.chunk.id not in grades else grades[hit.chunk.id] > 0,
+        payload.BenchRow(hit.chunk.id, head, rest, grades.get(hit.chunk.id), None if hit.chunk.id not in grades else grades[hit.chunk.id] > 0,
                     row, side(row, hit, result), side(row, hit, other))
         for row, (hit, (head, rest)) in enumerate(zip(hits, payload.split_titles([hit.chunk.title for hit in hits]), strict=True))
     )  # fmt: skip
     curve = curve_of(state, running, hits, trace, case)
     changes = payload.count_changes(tables[0][2], tables[1][2])
-    lines = payload.Line(
+    lines = payload.BenchLine(
         f"All {len(all_cases)} dev questions",
         len(all_cases),
         len(all_cases),
@@ -189,7 +191,7 @@ def filled(state, name):
         figures(means(tables[1])),
         tuple(int(one) for one in changes),
     )
-    one = payload.Line(
+    one = payload.BenchLine(
         "This one", 1, 1, figures(tables[0][:, state["question"]]), figures(tables[1][:, state["question"]])
     )
     ids = [each.query.id for each in all_cases]
@@ -199,7 +201,7 @@ def filled(state, name):
     )
     pipes = (payload.Pipe("A", "rules, then cut", f"{len(result.hits)} of {len(hits)}", tables[0][2], tables[0][0], tables[0][1], tables[0][3]),
              payload.Pipe("B", "fixed k 15", f"{len(other.hits)} of {len(hits)}", tables[1][2], tables[1][0], tables[1][1], tables[1][3]))  # fmt: skip
-    questions = tuple(payload.Question(each.query.id, each.query.text, each.query.tags) for each in all_cases)
+    questions = tuple(payload.BenchQuestion(each.query.id, each.query.text, each.query.tags) for each in all_cases)
     return payload.Payload(state["version"], pipes, tuple(shown), lines, one, insight, state["zoom"], state["lens"], rows, curve, questions,
                            losses(running, case, state), state["filter"], state["selected"], state["notice"], 72, state["acks"])  # fmt: skip
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.ingest import ingest
 from rag_core.store.database import open_store
-from rag_core.store.history import Asked, History
+from rag_core.store.history import History, HistoryEntry
 from tests.browser.hands import tick_row
 
 HOSTILE = "![x](http://foreign.invalid/a.png) <img src=http://foreign.invalid/b.png>"
@@ -23,7 +23,7 @@ def asked(own_app, tmp_path):
     with open_store(workspace) as store:
         for query in ("a soft cap", HOSTILE):
             kept = {"kept": [{"id": HOSTILE, "title": HOSTILE, "distance": 0.5}], "dropped": {"TopK": 1}}
-            History(store).append(Asked(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], kept))
+            History(store).append(HistoryEntry(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], kept))
     return own_app
 
 

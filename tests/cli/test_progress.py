@@ -2,7 +2,7 @@ import io
 from contextlib import redirect_stderr
 from types import SimpleNamespace
 
-from rag_core.cli.progress import AskingBar, Bar
+from rag_core.cli.progress import AskingBar, ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ def drawn(bar, *steps):
 
 
 def test_the_last_step_is_drawn_and_ends_the_line():
-    text = drawn(Bar("embedded"), *((done, 1000) for done in range(1, 1001)))
+    text = drawn(ProgressBar("embedded"), *((done, 1000) for done in range(1, 1001)))
     assert "embedded 1,000 of 1,000 · " in text
     assert text.endswith("0 s left   \n")
     assert text.count("\r") < 1000  # not every step is drawn
@@ -32,5 +32,5 @@ def test_a_run_that_asks_says_what_it_cost_or_that_nobody_knows():
 
 
 def test_nothing_is_drawn_into_a_file(capsys):
-    Bar("embedded")(1, 1)
+    ProgressBar("embedded")(1, 1)
     assert capsys.readouterr().err == ""

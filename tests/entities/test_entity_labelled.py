@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.entities import TeamFilter
-from rag_core.entities.agreement import Labelled, agreement, changes, read_labelled, threshold_curve
+from rag_core.entities.agreement import LabelledQuery, agreement, changes, read_labelled, threshold_curve
 from rag_core.errors import InputError, RecordError
 
 QUERIES = Path(__file__).parents[2] / "eval_sets/skirmish-entities/queries.jsonl"
@@ -52,10 +52,10 @@ def test_each_strategy_alone_finds_part_of_the_teams_and_together_they_find_most
 
 def test_macro_is_the_mean_per_query_and_micro_counts_pairs():
     rows = [
-        Labelled("1", "aaron bertil", ("Aaron",)),  # found 2, right 1
-        Labelled("2", "cesar", ("Cesar",)),  # right
-        Labelled("3", "nothing", ("Bertil",)),  # found none
-        Labelled("4", "hello", ()),  # means none, found none
+        LabelledQuery("1", "aaron bertil", ("Aaron",)),  # found 2, right 1
+        LabelledQuery("2", "cesar", ("Cesar",)),  # right
+        LabelledQuery("3", "nothing", ("Bertil",)),  # found none
+        LabelledQuery("4", "hello", ()),  # means none, found none
     ]
     found = agreement(TeamFilter(TWO), rows)
     assert found.precision == (1 / 2 + 1 + 0 + 1) / 4
@@ -68,7 +68,7 @@ def test_macro_is_the_mean_per_query_and_micro_counts_pairs():
 
 
 def test_shares_of_nothing_are_none():
-    found = agreement(TeamFilter(TWO), [Labelled("1", "hello", ())])
+    found = agreement(TeamFilter(TWO), [LabelledQuery("1", "hello", ())])
     assert (found.precision, found.recall, found.micro_precision, found.micro_recall) == (1, 1, None, None)
 
 
@@ -80,12 +80,12 @@ def test_no_labelled_queries_are_an_error():
 def test_adding_an_alias_shows_which_labelled_queries_change():
     before = TeamFilter(TWO)
     after = TeamFilter(before.structure.with_alias("gaffer", ("Cesar",)))
-    rows = [Labelled("1", "the gaffer", ("Cesar",)), Labelled("2", "aaron", ("Aaron",))]
+    rows = [LabelledQuery("1", "the gaffer", ("Cesar",)), LabelledQuery("2", "aaron", ("Aaron",))]
     assert [(c.labelled.id, c.came, c.went) for c in changes(before, after, rows)] == [("1", ("Cesar",), ())]
 
 
 def test_the_threshold_curve_measures_each_threshold():
-    rows = [Labelled("1", "berttil", ("Bertil",))]
+    rows = [LabelledQuery("1", "berttil", ("Bertil",))]
     curve = threshold_curve(TeamFilter(TWO), rows, [80, 99])
     assert [(threshold, found.recall) for threshold, found in curve] == [(80, 1.0), (99, 0.0)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_core.entities import Match, Settings, TeamFilter
+from rag_core.entities import EntityMatch, EntitySettings, TeamFilter
 from rag_core.entities.phrases import one_letter_off
 from rag_core.errors import InputError
 
@@ -132,7 +132,7 @@ def test_the_threshold_decides_what_is_misspelt(demo_filter):
 @pytest.mark.parametrize("threshold", [-1, 101, float("nan"), "80", True])
 def test_a_threshold_outside_0_to_100_is_refused(threshold):
     with pytest.raises(InputError, match=r"threshold is .* expected a number from 0 to 100"):
-        Settings(threshold=threshold)
+        EntitySettings(threshold=threshold)
 
 
 def test_a_new_strategy_is_one_object_with_match(demo):
@@ -140,7 +140,7 @@ def test_a_new_strategy_is_one_object_with_match(demo):
         name = "shout"
 
         def match(self, query_lower, query_words):
-            return [Match("Kasrkin", "shout", "!", tuple(query_words), 100.0, "it is asked for", 1.0)]
+            return [EntityMatch("Kasrkin", "shout", "!", tuple(query_words), 100.0, "it is asked for", 1.0)]
 
     assert TeamFilter(demo, strategies=[Shout()]).extract_relevant_teams("anything") == ["Kasrkin"]
 

@@ -8,7 +8,7 @@ import pytest
 from rapidfuzz import fuzz
 
 from benchmarks.parts.plain_scan import PlainMatch, PlainScan
-from rag_core.entities import Settings, TeamFilter, load_structure
+from rag_core.entities import EntitySettings, TeamFilter, load_structure
 from rag_core.entities.near import NearStrings
 
 _spec = importlib.util.spec_from_file_location("random_structures", Path(__file__).with_name("random_structures.py"))
@@ -57,11 +57,11 @@ def test_indexed_equals_plain_scan_on_5000_random_queries(name):
 
 @pytest.mark.parametrize("threshold", [0, 55, 66.7, 100])
 def test_indexed_equals_plain_scan_at_other_thresholds(threshold):
-    assert_same("random", 60, seed=3, settings=Settings(threshold=threshold))
+    assert_same("random", 60, seed=3, settings=EntitySettings(threshold=threshold))
 
 
 def test_a_filter_with_a_moved_threshold_equals_one_built_with_it(demo, demo_filter):
-    built, moved, rng = TeamFilter(demo, Settings(threshold=70)), demo_filter.at(70), made.rng(4)
+    built, moved, rng = TeamFilter(demo, EntitySettings(threshold=70)), demo_filter.at(70), made.rng(4)
     for _ in range(200):
         query = made.random_query(rng, demo)
         assert moved.explain(query) == built.explain(query)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_core.errors import SpecError
 from rag_core.filters.query_must import QueryMust
-from rag_core.rules import Verdict
+from rag_core.rules import RuleVerdict
 from rag_core.rules.templates import propose
 from rag_core.stage import counterfactuals
 from rag_core.types import Candidates, Chunk, Hit, Query
@@ -114,7 +114,7 @@ def test_a_drop_has_one_reason_and_the_verdict_as_a_note():
     (drop,) = after.drops
     assert drop.reason.text == "no word of: armor class 6 / ac 6"
     verdict = drop.hit.notes["QueryMust"]
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, RuleVerdict)
     assert [part.term for part in verdict.parts] == ["cleric", None]
 
 

@@ -19,7 +19,7 @@ from rag_core.index.browse import overview
 from rag_core.index.chroma_server import ChromaServer
 from rag_core.index.collection import list_collections, open_collection
 from rag_core.index.foreign import connect, has_changed, kept_fields, list_foreign
-from rag_core.index.foreign_place import Place
+from rag_core.index.foreign_place import ForeignPlace
 from rag_core.index.foreign_records import FIELDS, propose_fields
 from rag_core.index.handles import open_index
 from rag_core.index.ingest import ingest_chunks
@@ -68,14 +68,14 @@ def workspace(tmp_path_factory, store):
     place = tmp_path_factory.mktemp("workspace")
     before = checksums(store[0])
     for name in SPACES:
-        connect(Place(path=store[0]), name, name, place, model="hash-16")
+        connect(ForeignPlace(path=store[0]), name, name, place, model="hash-16")
     assert checksums(store[0]) == before
     return place
 
 
 def test_listing_names_collections_spaces_and_sizes_and_changes_nothing(store, tmp_path):
     before = checksums(store[0])
-    found = {one.name: one for one in list_foreign(Place(path=store[0]), tmp_path)}
+    found = {one.name: one for one in list_foreign(ForeignPlace(path=store[0]), tmp_path)}
     assert {name: one.metric for name, one in found.items()} == {name: METRICS[s] for name, s in SPACES.items()}
     assert {(one.count, one.dimension) for one in found.values()} == {(60, 16)}
     assert checksums(store[0]) == before
@@ -131,7 +131,7 @@ def test_any_metadata_is_read_and_no_key_stands_for_two_fields(rows):
 
 
 def test_what_was_chosen_for_the_metadata_is_kept_when_the_mirror_is_read_again(own_store, tmp_path):
-    place = Place(path=own_store)
+    place = ForeignPlace(path=own_store)
     connect(place, "plain", "mine", tmp_path, model="hash-16", fields={"type": "title", "file": "n"})
     for _ in range(2):
         (chunk, *_) = open_collection(tmp_path, "mine").chunks
@@ -161,11 +161,11 @@ def test_a_mirror_is_listed_with_its_origin_and_metric(store, workspace):
 
 def test_an_unnamed_model_and_another_dimension_are_refused_naming_both(store, tmp_path):
     with pytest.raises(InputError, match=r"does not say which model .*16 dimensions.*--model"):
-        connect(Place(path=store[0]), "cosine", "mine", tmp_path)
+        connect(ForeignPlace(path=store[0]), "cosine", "mine", tmp_path)
     with pytest.raises(InputError, match="16 dimensions, all-MiniLM-L6-v2-int8 gives 384"):
-        connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="all-MiniLM-L6-v2")
+        connect(ForeignPlace(path=store[0]), "cosine", "mine", tmp_path, model="all-MiniLM-L6-v2")
     with pytest.raises(InputError, match="16 dimensions, text-embedding-3-small gives 1536"):
-        connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="text-embedding-3-small")
+        connect(ForeignPlace(path=store[0]), "cosine", "mine", tmp_path, model="text-embedding-3-small")
     assert list_collections(tmp_path) == []
 
 
@@ -176,7 +176,7 @@ def test_a_query_with_no_endpoint_for_the_model_names_both(workspace):
 
 def test_an_unknown_collection_lists_what_the_store_has(store, tmp_path):
     with pytest.raises(StoreError, match="has no collection 'nope', expected one of cosine, cosine-bare, ell-two"):
-        connect(Place(path=store[0]), "nope", "mine", tmp_path, model="hash-16")
+        connect(ForeignPlace(path=store[0]), "nope", "mine", tmp_path, model="hash-16")
 
 
 def test_documents_do_not_go_into_a_mirror_nor_a_mirror_over_documents(store, workspace, tmp_path):
@@ -184,14 +184,14 @@ def test_documents_do_not_go_into_a_mirror_nor_a_mirror_over_documents(store, wo
         ingest_chunks([Chunk("a", text="b")], "inner", workspace, HashEmbedder(), force=True)
     ingest_chunks([Chunk("a", text="b")], "own", tmp_path, HashEmbedder())
     with pytest.raises(InputError, match="own was ingested here"):
-        connect(Place(path=store[0]), "cosine", "own", tmp_path, model="hash-16")
+        connect(ForeignPlace(path=store[0]), "cosine", "own", tmp_path, model="hash-16")
 
 
 def test_a_text_that_changed_beside_the_same_vector_is_found_by_its_new_words(own_store, tmp_path):
     workspace = tmp_path / "ws"
     found = []
     for _ in range(2):
-        connect(Place(path=own_store), "plain", "mine", workspace, model="hash-16")
+        connect(ForeignPlace(path=own_store), "plain", "mine", workspace, model="hash-16")
         index = open_index(workspace, "mine", HashEmbedder())
         found.append(([hit.chunk.id for hit in index.lexical_reader("zeppelin").read(0, 5)], index.fingerprint))
         rewrite(own_store, "plain", "d07", "a zeppelin")
@@ -201,17 +201,17 @@ def test_a_text_that_changed_beside_the_same_vector_is_found_by_its_new_words(ow
 
 def test_rules_set_here_outlive_connecting_again_and_the_store_is_not_written(store, tmp_path):
     before = checksums(store[0])
-    connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
+    connect(ForeignPlace(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
     rule = read_rule({"contain_one_of": [["ours"]]})
     assert isinstance(rule, Rule)
     apply_rules(tmp_path, "mine", {"d03": rule}, "test")
-    connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
+    connect(ForeignPlace(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
     assert read_rule(open_collection(tmp_path, "mine").chunks[3].query_must) == rule
     assert checksums(store[0]) == before
 
 
 def test_a_store_written_to_since_is_told(own_store, tmp_path):
-    connect(Place(path=own_store), "plain", "mine", tmp_path / "ws", model="hash-16")
+    connect(ForeignPlace(path=own_store), "plain", "mine", tmp_path / "ws", model="hash-16")
     assert not has_changed(tmp_path / "ws", "mine")
     make_store(own_store, {"more": None})
     assert has_changed(tmp_path / "ws", "mine")
@@ -235,7 +235,7 @@ def test_a_crash_of_the_serving_process_is_one_sentence_and_exit_code_3(store, t
 
     monkeypatch.setattr(foreign, "described", described_then_killed)
     with pytest.raises(StoreError, match=r"Chroma's process died \(signal 11\) while .* was read") as caught:
-        connect(Place(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
+        connect(ForeignPlace(path=store[0]), "cosine", "mine", tmp_path, model="hash-16")
     assert "\n" not in str(caught.value)
     assert exit_code(caught.value) == 3
     assert list_collections(tmp_path) == []
@@ -248,7 +248,7 @@ def test_a_damaged_store_is_an_error_or_read_whole_never_the_end_of_the_process(
             path.write_bytes(os.urandom(path.stat().st_size))
     said = ""
     try:
-        connect(Place(path=own_store), "plain", "mine", tmp_path / "ws", model="hash-16")
+        connect(ForeignPlace(path=own_store), "plain", "mine", tmp_path / "ws", model="hash-16")
     except StoreError as error:
         said = str(error)
     whole = [(one.name, one.chunks) for one in list_collections(tmp_path / "ws")]
@@ -260,22 +260,22 @@ def test_empty_sparse_and_foreign_folders_are_refused_before_anything_starts(tmp
     folder = tmp_path / "store"
     folder.mkdir()
     with pytest.raises(InputError, match=r"holds no chroma\.sqlite3"):
-        list_foreign(Place(path=folder), tmp_path)
+        list_foreign(ForeignPlace(path=folder), tmp_path)
     (folder / "chroma.sqlite3").touch()
     with pytest.raises(StoreError, match=r"chroma\.sqlite3 is empty"):
-        list_foreign(Place(path=folder), tmp_path)
+        list_foreign(ForeignPlace(path=folder), tmp_path)
     (folder / "chroma.sqlite3").write_bytes(b"SQLite format 3\0")
     with (folder / "link_lists.bin").open("wb") as file:
         file.truncate(2_000_000_000_000)
     with pytest.raises(StoreError, match=r"link_lists\.bin .* claims 2,000 GB and holds 0\.0"):
-        list_foreign(Place(path=folder), tmp_path)
+        list_foreign(ForeignPlace(path=folder), tmp_path)
     with pytest.raises(InputError, match="is not a folder"):
-        list_foreign(Place(path=tmp_path / "none"), tmp_path)
+        list_foreign(ForeignPlace(path=tmp_path / "none"), tmp_path)
 
 
 def test_in_place_reads_the_original_and_leaves_no_file_of_ours_there(own_store, tmp_path):
     before = set(checksums(own_store))
-    done = connect(Place(path=own_store, in_place=True), "plain", "mine", tmp_path / "ws", model="hash-16")
+    done = connect(ForeignPlace(path=own_store, in_place=True), "plain", "mine", tmp_path / "ws", model="hash-16")
     assert done.chunks == 60
     assert not {name for name in checksums(own_store) if "writer" in name or "server.log" in name}
     assert before <= set(checksums(own_store))
@@ -288,13 +288,13 @@ def test_a_server_of_its_own_is_read_by_its_address(store, tmp_path):
     try:
         server.client()
         url = f"http://127.0.0.1:{server.port}"
-        assert {one.name for one in list_foreign(Place(url=url), tmp_path)} == set(SPACES)
-        done = connect(Place(url=url), "inner", "remote", tmp_path / "ws", model="hash-16")
+        assert {one.name for one in list_foreign(ForeignPlace(url=url), tmp_path)} == set(SPACES)
+        done = connect(ForeignPlace(url=url), "inner", "remote", tmp_path / "ws", model="hash-16")
         assert (done.chunks, done.metric) == (60, Metric.IP)
     finally:
         server.stop()
     with pytest.raises(StoreError, match=r"is a Chroma server running there\?") as caught:
-        list_foreign(Place(url=url), tmp_path)
+        list_foreign(ForeignPlace(url=url), tmp_path)
     assert url in str(caught.value)
 
 
@@ -303,15 +303,15 @@ def test_a_server_of_its_own_is_read_by_its_address(store, tmp_path):
 )
 def test_addresses_that_may_not_be_asked_are_refused(url, tmp_path):
     with pytest.raises(InputError) as caught:
-        list_foreign(Place(url=url), tmp_path)
+        list_foreign(ForeignPlace(url=url), tmp_path)
     assert "pw" not in str(caught.value)
 
 
 def test_exactly_one_place_is_named():
     with pytest.raises(InputError, match="expected one of a folder, a server's address and Cloud"):
-        Place()
+        ForeignPlace()
     with pytest.raises(InputError, match="in-place is set for a server"):
-        Place(url="http://127.0.0.1:1", in_place=True)
+        ForeignPlace(url="http://127.0.0.1:1", in_place=True)
 
 
 def test_cloud_sends_its_key_in_a_header_only(httpserver, monkeypatch, tmp_path):
@@ -319,7 +319,7 @@ def test_cloud_sends_its_key_in_a_header_only(httpserver, monkeypatch, tmp_path)
 
     httpserver.expect_request("").respond_with_json({"error": "canary-key-123456789"}, status=401)
     monkeypatch.setattr(foreign_place, "CLOUD", httpserver.url_for("").rstrip("/"))
-    place = Place(cloud=True, tenant="team", database="db", key=Key("canary-key-123456789"))
+    place = ForeignPlace(cloud=True, tenant="team", database="db", key=Key("canary-key-123456789"))
     with pytest.raises(StoreError) as caught:
         list_foreign(place, tmp_path)
     assert "canary" not in f"{caught.value}{place!r}{place.said}"

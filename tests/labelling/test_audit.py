@@ -6,13 +6,13 @@ from statistics import fmean
 
 import pytest
 
-from rag_core.labelling.audit import CLOSE, FAR, LIKE, SAME, TWINS, UNLIKE, Labelled, audit, blind_sample
+from rag_core.labelling.audit import CLOSE, FAR, LIKE, SAME, TWINS, UNLIKE, LabelledPair, audit, blind_sample
 
 LONG = "the knight of the northern keep rides out at dawn with two squires and returns before the feast begins"
 
 
 def one_query(*rows):
-    return [Labelled("q", f"c{i}", grade, text, distance) for i, (grade, text, distance) in enumerate(rows)]
+    return [LabelledPair("q", f"c{i}", grade, text, distance) for i, (grade, text, distance) in enumerate(rows)]
 
 
 def test_near_duplicates_with_different_labels_come_first_and_name_each_other():
@@ -65,7 +65,7 @@ def planted_collection(seed, queries=225, length=30):
             own = max(0, round(draw.gauss(9 if truth else 5, 3)))
             words = draw.choices(subject, k=own) + draw.choices(other, k=12 - truth * 6) + draw.choices(WORDS, k=20)
             distance = draw.gauss(0.6 if truth else 0.747, 0.1) + 0.01 * q
-            labels.append(Labelled(f"q{q}", f"{q}-{at}", truth, " ".join(words), distance, asked))
+            labels.append(LabelledPair(f"q{q}", f"{q}-{at}", truth, " ".join(words), distance, asked))
     return labels
 
 

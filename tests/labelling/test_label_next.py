@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_core.labelling.label_next import Comparison, open_query, with_chances
+from rag_core.labelling.label_next import OpenComparison, open_query, with_chances
 from rag_core.measure.measures import f_measure
 from rag_core.measure.scores import score
 
@@ -49,12 +49,12 @@ def test_a_case_counted_by_hand():
 
 
 def test_settled_when_only_shared_chunks_of_equal_lists_are_open():
-    assert Comparison((open_query("q", (["a", "b"], ["b", "a"]), {}),)).settled
-    assert not Comparison((open_query("q", (["a"], ["b"]), {}),)).settled
+    assert OpenComparison((open_query("q", (["a", "b"], ["b", "a"]), {}),)).settled
+    assert not OpenComparison((open_query("q", (["a"], ["b"]), {}),)).settled
 
 
 def test_what_only_one_pipeline_kept_comes_before_what_both_kept():
-    comparison = Comparison((open_query("q", (["a", "s", "t"], ["s", "t", "b"]), {}),))
+    comparison = OpenComparison((open_query("q", (["a", "s", "t"], ["s", "t", "b"]), {}),))
     assert {chunk for _, _, chunk in comparison.ranked()[:2]} == {"a", "b"}
 
 
@@ -88,7 +88,7 @@ class Run:
 
     @property
     def comparison(self):
-        return Comparison(tuple(self.queries))
+        return OpenComparison(tuple(self.queries))
 
     def label(self, number, chunk):
         kept, truth = self.made[number]
@@ -161,7 +161,7 @@ def deletions(count, seed):
 def test_bounds_contain_the_truth_whatever_labels_are_deleted(count):
     for made, left in deletions(count, "deletions"):
         queries = [open_query("q", kept, grades) for (kept, _), grades in zip(made, left, strict=True)]
-        low, high = Comparison(tuple(queries)).bounds
+        low, high = OpenComparison(tuple(queries)).bounds
         truth = sum(true_difference(kept, truth) for kept, truth in made) / len(made)
         assert low - 1e-12 <= truth <= high + 1e-12
 

@@ -19,7 +19,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from rag_core.errors import InputError
-from rag_core.llm import Answer, AnswerStore, Limits, Price, RecordedJudge, answer_all, preview
+from rag_core.llm import Answer, AnswerStore, Price, RecordedJudge, RunLimits, answer_all, preview
 from rag_core.types import Query
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def test_every_prompt_is_asked_once_and_counted():
 
 def test_concurrency_is_a_limit_that_is_used():
     judge = Counting(pause=0.02)
-    answer_all(prompts_of(20), judge, Limits(concurrency=3))
+    answer_all(prompts_of(20), judge, RunLimits(concurrency=3))
     assert judge.most == 3
 
 
@@ -95,7 +95,7 @@ def test_an_unknown_price_makes_an_unknown_spend():
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_budget_of_one_stops_at_one(concurrency):
     judge = Counting(UNIT, pause=0.002)
-    done = answer_all(prompts_of(100), judge, Limits(concurrency=concurrency, budget=1.0))
+    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=concurrency, budget=1.0))
     assert done.spent == pytest.approx(1.0)
     assert len(judge.asked) == 10
     assert "the budget of 1 is reached" in done.stopped
@@ -103,21 +103,21 @@ def test_a_budget_of_one_stops_at_one(concurrency):
 
 def test_calls_that_turn_out_cheaper_leave_budget_for_more():
     judge = Counting(UNIT, real_tokens=50, pause=0.002)
-    done = answer_all(prompts_of(100), judge, Limits(concurrency=8, budget=1.0))
+    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=8, budget=1.0))
     assert done.spent <= 1.0
     assert len(judge.asked) == 19  # 18 cost 0.9, then one estimated at 0.1 fits, then none
 
 
 def test_a_limit_of_one_call_makes_one():
     judge = Counting()
-    done = answer_all(prompts_of(9), judge, Limits(max_calls=1))
+    done = answer_all(prompts_of(9), judge, RunLimits(max_calls=1))
     assert len(judge.asked) == 1
     assert "the limit of 1 calls is reached" in done.stopped
 
 
 def test_a_budget_needs_a_price():
     with pytest.raises(InputError, match="price is not known"):
-        answer_all(prompts_of(1), Counting(), Limits(budget=1.0))
+        answer_all(prompts_of(1), Counting(), RunLimits(budget=1.0))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_budget_needs_a_price():
 )
 def test_limits_that_cannot_be_are_refused(wrong):
     with pytest.raises(InputError):
-        Limits(**wrong)
+        RunLimits(**wrong)
 
 
 def test_failures_are_counted_with_their_reasons_and_do_not_end_the_run():
@@ -136,14 +136,14 @@ def test_failures_are_counted_with_their_reasons_and_do_not_end_the_run():
 
 def test_ten_failures_in_a_row_end_the_run():
     judge = Counting(bad={f"p{at}" for at in range(100)})
-    done = answer_all(prompts_of(100), judge, Limits(concurrency=1))
+    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=1))
     assert len(judge.asked) == 10
     assert done.stopped == "10 calls in a row failed: broken"
 
 
 def test_progress_tells_n_of_total_rate_and_rest():
     told = []
-    answer_all(prompts_of(5), Counting(UNIT, pause=0.001), Limits(concurrency=1), on_progress=told.append)
+    answer_all(prompts_of(5), Counting(UNIT, pause=0.001), RunLimits(concurrency=1), on_progress=told.append)
     assert [one.done for one in told] == [1, 2, 3, 4, 5]
     assert told[-1].rate > 0
     assert told[-1].remaining_seconds == 0
@@ -156,7 +156,7 @@ def test_cancelling_stops_after_the_calls_under_way():
         if progress.done == 5:
             cancel.set()
 
-    done = answer_all(prompts_of(100), judge, Limits(concurrency=1), on_progress=tell, cancel=cancel)
+    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=1), on_progress=tell, cancel=cancel)
     assert len(judge.asked) == 5
     assert done.stopped == "cancelled"
 
@@ -173,7 +173,7 @@ def test_a_judge_that_raises_ends_the_run_with_its_error():
 def test_a_run_resumed_asks_only_for_the_rest(tmp_path):
     behind = Counting(UNIT)
     judge = RecordedJudge(AnswerStore(tmp_path / "a.sqlite"), behind, "m")
-    answer_all(prompts_of(20), judge, Limits(max_calls=8))
+    answer_all(prompts_of(20), judge, RunLimits(max_calls=8))
     done = answer_all(prompts_of(20), judge)
     assert (done.cached, done.asked) == (8, 12)
     assert Counter(behind.asked).most_common(1)[0][1] == 1

@@ -2,7 +2,7 @@ import pytest
 from scipy.stats import binomtest
 
 from rag_core.errors import InputError
-from rag_core.measure.confidence import Limits, bands, calibration, wilson
+from rag_core.measure.confidence import BandLimits, bands, calibration, wilson
 from tests import planted
 
 
@@ -25,9 +25,9 @@ def test_low_is_asked_before_high_and_float_error_does_not_decide():
 
 
 def test_limits_are_settings_and_refused_where_high_begins_behind_low():
-    assert bands([0.45], Limits(low_distance=0.5)) == ["medium"]
+    assert bands([0.45], BandLimits(low_distance=0.5)) == ["medium"]
     with pytest.raises(InputError, match="high confidence ends"):
-        Limits(high_distance=0.6)
+        BandLimits(high_distance=0.6)
 
 
 def test_the_share_relevant_of_each_band_counts_judged_chunks_only():

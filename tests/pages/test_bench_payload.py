@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.bench.component import FIELDS, acknowledged, parse_events
-from pages.bench.payload import Figures, Knob, Line, Payload, Pipe, Stage, Steps, count_changes, pack, split_titles
+from pages.bench.payload import (
+    BenchFigures,
+    BenchKnob,
+    BenchLine,
+    BenchStage,
+    Payload,
+    Pipe,
+    Steps,
+    count_changes,
+    pack,
+    split_titles,
+)
 
 
 def unpack(data):
@@ -34,15 +45,15 @@ def unpack(data):
 
 
 def payload(*knobs, **changes):
-    line = Line("all", 3, 3, Figures(0.5, None, float("nan"), 2.0))
-    return Payload(1, (Pipe("A", "a"),), (Stage("TopK", "Fixed k", knobs=knobs),), line, **changes)
+    line = BenchLine("all", 3, 3, BenchFigures(0.5, None, float("nan"), 2.0))
+    return Payload(1, (Pipe("A", "a"),), (BenchStage("TopK", "Fixed k", knobs=knobs),), line, **changes)
 
 
 @given(st.integers(1, 7), st.integers(0, 5), st.text(max_size=20))
 def test_arrays_and_words_come_out_as_they_went_in(positions, rows, notice):
     chance = np.random.default_rng(positions)
     steps = Steps(chance.random((4, positions)), chance.random((4, positions)), chance.random((rows, positions)) > 0.5)
-    knob = Knob("k", "keep", 1.0, np.arange(float(positions)), steps=steps)
+    knob = BenchKnob("k", "keep", 1.0, np.arange(float(positions)), steps=steps)
     header = unpack(pack(payload(knob, notice=notice)))
     (out,) = header["stages"][0]["knobs"]
     for name in ("means", "one", "kept"):
@@ -58,7 +69,7 @@ def test_figures_of_every_question_travel_exactly_and_only_to_the_zoom_that_draw
     f[0, 0] = np.nan
     steps = Steps(np.zeros((4, positions)), np.zeros((4, positions)), np.zeros((3, positions), bool), None, f)
     sent = pack(
-        payload(Knob("k", "keep", 0.0, np.arange(float(positions)), steps=steps), zoom="all" if every else "one")
+        payload(BenchKnob("k", "keep", 0.0, np.arange(float(positions)), steps=steps), zoom="all" if every else "one")
     )
     out = unpack(sent)["stages"][0]["knobs"][0]["steps"]
     if every:
@@ -71,7 +82,7 @@ def test_figures_of_every_question_travel_exactly_and_only_to_the_zoom_that_draw
 
 def test_of_very_many_questions_only_the_knob_in_the_hand_has_its_figures():
     f = np.zeros((2000, 60))
-    knobs = [Knob(name, name, 0.0, np.arange(60.0), steps=Steps(f[:4], f[:4], None, None, f)) for name in "kl"]
+    knobs = [BenchKnob(name, name, 0.0, np.arange(60.0), steps=Steps(f[:4], f[:4], None, None, f)) for name in "kl"]
     for grabbed, expected in (None, [False, False]), ((0, "l"), [False, True]):
         out = unpack(pack(payload(*knobs, zoom="all", grabbed=grabbed)))["stages"][0]["knobs"]
         assert [knob["steps"]["per_question"] is not None for knob in out] == expected
@@ -79,7 +90,7 @@ def test_of_very_many_questions_only_the_knob_in_the_hand_has_its_figures():
 
 def test_an_array_of_another_type_is_refused():
     with pytest.raises(TypeError, match="complex"):
-        pack(payload(Knob("k", "keep", 1.0, np.zeros(2, complex))))
+        pack(payload(BenchKnob("k", "keep", 1.0, np.zeros(2, complex))))
 
 
 @given(st.lists(st.text(alphabet="ab :.-", max_size=12), max_size=8))

@@ -5,7 +5,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag_core.project.project import COLLECTION, Source, init_project
+from rag_core.project.project import COLLECTION, ProjectSource, init_project
 from rag_core.store.database import open_store
 from rag_core.store.events import IN_SIGHT, Event
 from rag_core.store.keys import text_hash
@@ -140,7 +140,7 @@ def test_nobody_takes_the_name_of_decisions(labels_page, words):
 def test_without_documents_or_questions_the_next_step_is_said(labels_page, workspace, words):
     init_project(workspace, "bare")
     assert "nothing to search yet" in words(labels_page("bare"))
-    init_project(workspace, "asked", Source(COLLECTION, "rulebook"))
+    init_project(workspace, "asked", ProjectSource(COLLECTION, "rulebook"))
     assert "no question yet" in words(labels_page("asked"))
 
 

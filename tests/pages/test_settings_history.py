@@ -7,10 +7,10 @@ import pytest
 
 from pages import state
 from rag_core.cli import main
-from rag_core.project.project import Source, open_project
+from rag_core.project.project import ProjectSource, open_project
 from rag_core.spec import dump_stages, parse_pipeline
 from rag_core.store.database import open_store
-from rag_core.store.history import Asked, History
+from rag_core.store.history import History, HistoryEntry
 
 HOSTILE = "![x](http://foreign.invalid/a.png) heal?"
 
@@ -26,7 +26,9 @@ def append(workspace, *queries, result=None, **fields):
     row = result or {"kept": [{"id": "hats.md#beret", "title": HOSTILE, "distance": 0.25}], "dropped": {"TopK": 2}}
     with open_store(workspace) as store:
         for query in queries:
-            History(store).append(Asked(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], row, **fields))
+            History(store).append(
+                HistoryEntry(query, "wear", [{"Dense": {"depth": 15}}, {"TopK": {"k": 1}}], row, **fields)
+            )
 
 
 def questions(workspace):
@@ -119,7 +121,7 @@ def test_ticked_questions_become_a_project_on_their_collection(wear, page, words
     app = sane(app.button(key="history.make").click().run())
     made = open_project("asked", wear)
     assert [case.query.text for case in made.eval_set.cases] == ["one hat", "two caps"]
-    assert made.source == Source("collection", "wear")
+    assert made.source == ProjectSource("collection", "wear")
     assert "asked holds 2 questions" in words(app)
     assert app.session_state[state.KEY].project == "asked"
 

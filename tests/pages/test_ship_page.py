@@ -7,7 +7,7 @@ import pytest
 from pages import state
 from rag_core.compare.run_file import read_run
 from rag_core.project.ledger import looks
-from rag_core.project.project import Source, init_project, open_project
+from rag_core.project.project import ProjectSource, init_project, open_project
 from rag_core.spec import parse_pipeline, read_pipeline
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
@@ -85,7 +85,7 @@ def test_the_gate_judges_a_against_the_kept_run_and_says_how_a_build_asks_the_sa
     for number in range(30):
         chunks = [{"id": f"c{at}", "distance": at / 10, "relevant": int(at < 4)} for at in range(9)]
         rows.append({"id": f"q{number}", "query": f"question {number}", "candidates": chunks})
-    project = init_project(workspace, "listed", Source("lists"))
+    project = init_project(workspace, "listed", ProjectSource("lists"))
     (project.folder / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)))
     app = keep(ship(entry_of({"TopK": {"k": 4}}), "listed"))
     (run,) = runs_of(workspace)

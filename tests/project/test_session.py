@@ -12,7 +12,7 @@ from rag_core.errors import InputError
 from rag_core.index.rules import apply_rules
 from rag_core.llm import SimulatedJudge
 from rag_core.measure.experiment import run_case
-from rag_core.project.project import Source, add_questions, init_project, open_project, project_names, save
+from rag_core.project.project import ProjectSource, add_questions, init_project, open_project, project_names, save
 from rag_core.project.rules import apply, undo
 from rag_core.project.session import Session
 from rag_core.project.verdict import judge
@@ -125,7 +125,7 @@ def test_a_changed_text_is_searched_anew_and_only_its_chunks_are_embedded(tmp_pa
     document.write_text("# Manual\n\n" + "\n".join(sections))
     workspace = tmp_path / "workspace"
     ingest([document], "machines", workspace, BundledEmbedder())
-    project = init_project(workspace, "espresso", Source("collection", "machines"))
+    project = init_project(workspace, "espresso", ProjectSource("collection", "machines"))
     add_questions(project, [Query("q1", "How many grams for the E 20?"), Query("q2", "How much for the E 30?")])
     session = Session(open_project("espresso", workspace))
     pipeline = session.pipeline("fixed-15")

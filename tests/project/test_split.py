@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.project.ledger import Look, look, looks
-from rag_core.project.project import Source, SplitRule, init_project, open_project
+from rag_core.project.project import ProjectSource, SplitRule, init_project, open_project
 from rag_core.project.split import DEV, HELD_OUT, decide, split_of
 from rag_core.types import Query
 
@@ -20,7 +20,7 @@ def queries(count, **metadata):
 
 
 def test_half_is_held_out_and_a_declared_side_stands(tmp_path):
-    project = init_project(tmp_path, "mine", Source())
+    project = init_project(tmp_path, "mine", ProjectSource())
     split = split_of(project, queries(100))
     assert 35 <= len(split.held_out) <= 65
     assert len(split.dev) + len(split.held_out) == 100
@@ -29,7 +29,7 @@ def test_half_is_held_out_and_a_declared_side_stands(tmp_path):
         Query("b", "another matter", metadata={"split": "test"}),
         Query("c", "third", metadata={"split": "dev"}),
     ]
-    split = split_of(init_project(tmp_path, "declared", Source()), said)
+    split = split_of(init_project(tmp_path, "declared", ProjectSource()), said)
     assert "b" in split.held_out
     assert "c" in split.dev
     assert split.declared
@@ -63,7 +63,7 @@ def test_no_side_is_left_short_by_more_than_a_family(sizes, salt, share):
 
 
 def test_paraphrases_stand_on_one_side_and_a_family_on_both_is_left_out(tmp_path):
-    project = init_project(tmp_path, "mine", Source())
+    project = init_project(tmp_path, "mine", ProjectSource())
     family = [
         Query(f"f{at}", text, metadata={"family": "dose"})
         for at, text in enumerate(("how much", "what dose", "grams?"))

@@ -8,13 +8,13 @@ import pytest
 from rag_core.errors import StoreError
 from rag_core.store import history as history_module
 from rag_core.store.database import open_store
-from rag_core.store.history import EXPIRE_SECONDS, Asked, History, asked_of, expire, remember
+from rag_core.store.history import EXPIRE_SECONDS, History, HistoryEntry, asked_of, expire, remember
 from rag_core.store.schema import query_history
 from rag_core.types import Candidates, Chunk, Drop, Fallback, Hit, Metric, Query, Reason, Step
 
 
 def asked(query="Can I heal?", collection="rules", **fields):
-    return Asked(query, collection, [{"TopK": {"k": 3}}], {"kept": [{"id": "c1"}]}, **fields)
+    return HistoryEntry(query, collection, [{"TopK": {"k": 3}}], {"kept": [{"id": "c1"}]}, **fields)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 from rag_core.errors import InputError
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Filter, Judgement, Pipeline
-from rag_core.tune.objectives import Row, best_row, measured, pareto_front
+from rag_core.tune.objectives import SearchedSetting, best_row, measured, pareto_front
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
 
 def row(name, precision, kept, feasible=True):
-    return Row(name, {}, {"SetP": precision, "kept_mean": kept}, feasible)
+    return SearchedSetting(name, {}, {"SetP": precision, "kept_mean": kept}, feasible)
 
 
 ROWS = [

@@ -53,7 +53,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class BenchEvent:
     """One thing that a person did, with the fields of its kind; `version` is the payload that was on the screen."""
 
     kind: str
@@ -79,7 +79,7 @@ def show(payload: Payload, key: str, on_event: Callable[[], None]) -> None:
     _component()(key=key, data=pack(payload), on_did_change=on_event)
 
 
-def read_events(key: str, acks: Mapping[str, int]) -> list[Event]:
+def read_events(key: str, acks: Mapping[str, int]) -> list[BenchEvent]:
     """The events that came in and are not in `acks` (browser tab → last sequence number), in their order.
 
     What is malformed is left out: it came from a browser and is not trusted.
@@ -88,14 +88,14 @@ def read_events(key: str, acks: Mapping[str, int]) -> list[Event]:
     return parse_events(state.get("did") if isinstance(state, Mapping) else None, acks)
 
 
-def parse_events(value: Any, acks: Mapping[str, int]) -> list[Event]:
+def parse_events(value: Any, acks: Mapping[str, int]) -> list[BenchEvent]:
     """The new events of what a browser sent; see `read_events`."""
     if not isinstance(value, Mapping) or not isinstance(value.get("session"), str):
         return []
     session, entries = value["session"][:64], value.get("events")
     events = [_event(session, entry) for entry in entries[:500]] if isinstance(entries, list) else []
     last = acks.get(session, 0)
-    new: list[Event] = []
+    new: list[BenchEvent] = []
     for event in events:
         if event is not None and event.sequence > last:
             new.append(event)
@@ -103,7 +103,7 @@ def parse_events(value: Any, acks: Mapping[str, int]) -> list[Event]:
     return new
 
 
-def _event(session: str, entry: Any) -> Event | None:
+def _event(session: str, entry: Any) -> BenchEvent | None:
     if not isinstance(entry, Mapping) or entry.get("kind") not in FIELDS:
         return None
     kind = entry["kind"]
@@ -118,9 +118,9 @@ def _event(session: str, entry: Any) -> Event | None:
         return None
     if kind == "label" and values["grade"] not in range(4):
         return None
-    return Event(kind, entry["version"], session, entry["sequence"], values)
+    return BenchEvent(kind, entry["version"], session, entry["sequence"], values)
 
 
-def acknowledged(acks: Mapping[str, int], events: list[Event]) -> dict[str, int]:
+def acknowledged(acks: Mapping[str, int], events: list[BenchEvent]) -> dict[str, int]:
     """The acks after these events were taken in."""
     return {**acks, **{event.session: event.sequence for event in events}}

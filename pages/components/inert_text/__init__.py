@@ -19,7 +19,7 @@ STYLES = ("lead", "text", "chips", "note", "box")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """A stretch of text. `mark` is '' or the way it stands out: word, held, missing, plain."""
 
     text: str
@@ -31,7 +31,7 @@ class Block:
     """A line of runs in one of STYLES: lead (large), text, chips (one chip a run), note (small), box (scrolls)."""
 
     style: str
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
 
 
 @cache
@@ -49,17 +49,17 @@ def show(blocks: Iterable[Block], key: str) -> None:
     _component()(key=key, data={"blocks": [asdict(block) for block in blocks]})
 
 
-def marked(text: str, spans: Iterable[tuple[int, int]], mark: str = "word") -> tuple[Run, ...]:
+def marked(text: str, spans: Iterable[tuple[int, int]], mark: str = "word") -> tuple[TextRun, ...]:
     """The text as runs, with the given parts (start, end) marked; parts that touch or overlap become one."""
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     at = 0
     for start, end in _joined(spans, len(text)):
         if start > at:
-            runs.append(Run(text[at:start]))
-        runs.append(Run(text[start:end], mark))
+            runs.append(TextRun(text[at:start]))
+        runs.append(TextRun(text[start:end], mark))
         at = end
     if at < len(text):
-        runs.append(Run(text[at:]))
+        runs.append(TextRun(text[at:]))
     return tuple(runs)
 
 

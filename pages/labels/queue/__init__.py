@@ -20,7 +20,7 @@ SCRIPTS = ("readable.js", "keep.js", "draw.js", "flow.js", "queue.js")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class QueueItem:
     """A pair as the browser gets it: what is shown, and what its label is about. `id` names it within the queue.
 
     `others` are further chunks with this content, each {chunk_id, text_hash}; `origin` is '' unless it was asked for.
@@ -46,7 +46,7 @@ class QueueData:
     """All the component shows. `acks` is {stream: largest seq on disk}, `problem` why the last labels are not."""
 
     whose: str
-    items: tuple[Item, ...]
+    items: tuple[QueueItem, ...]
     total: int
     done: int
     coverage: tuple[str, ...]

@@ -1,7 +1,7 @@
 """The LLM filter: its stage, and what pages and runs read of it."""
 
-from rag_core.filters.llm.asking import Answer, Asked, Judge, Verdict, ask
-from rag_core.filters.llm.decisions import ACTIONS, DISCARD, Decision, Reading, read_decisions
+from rag_core.filters.llm.asking import Asking, CandidateJudge, CandidateVerdict, JudgeAnswer, ask
+from rag_core.filters.llm.decisions import ACTIONS, DISCARD, AnswerReading, Decision, read_decisions
 from rag_core.filters.llm.prompts import Prompt, estimate_tokens
 from rag_core.filters.llm.reach import ChunkLookup, Reached, reach, reach_all
 from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
@@ -11,17 +11,17 @@ __all__ = [
     "ACTIONS",
     "DISCARD",
     "NO_JUDGE",
-    "Answer",
-    "Asked",
+    "JudgeAnswer",
+    "Asking",
     "ChunkLookup",
     "Decision",
-    "Judge",
+    "CandidateJudge",
     "LLMFilter",
     "Prompt",
     "Reached",
-    "Reading",
+    "AnswerReading",
     "Variant",
-    "Verdict",
+    "CandidateVerdict",
     "ask",
     "estimate_tokens",
     "parse_variant",

@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_core.filters.llm.reading import MAX_LINE, Numbers, Reading, after_action, parse_action
+from rag_core.filters.llm.reading import MAX_LINE, AnswerReading, Numbers, after_action, parse_action
 
 _MAX_ARROWS = 20  # arrows looked at in one line
 _ARROW = re.compile(r"-+>|→|=+>|⇒|➔|➜")
 _SEPARATOR = re.compile(r"\s[-–—]\s|[:=|\t]")
 
 
-def read_lines(text: str, numbers: Numbers) -> Reading:
+def read_lines(text: str, numbers: Numbers) -> AnswerReading:
     """Decisions of every line that names a candidate and an action."""
-    reading = Reading()
+    reading = AnswerReading()
     for line in text.split("\n"):
         take_line(line[:MAX_LINE], numbers, reading)
     return reading
 
 
-def take_line(line: str, numbers: Numbers, reading: Reading) -> None:
+def take_line(line: str, numbers: Numbers, reading: AnswerReading) -> None:
     """Note the decision of one line; a line that names neither a candidate nor an action is prose."""
     arrows = list(_first(_ARROW.finditer(line), _MAX_ARROWS))
     parted = [(line[: arrow.start()], line[arrow.end() :]) for arrow in arrows]
@@ -37,7 +37,7 @@ def take_line(line: str, numbers: Numbers, reading: Reading) -> None:
         _take_separated(line, numbers, reading)
 
 
-def _take_separated(line: str, numbers: Numbers, reading: Reading) -> None:
+def _take_separated(line: str, numbers: Numbers, reading: AnswerReading) -> None:
     """`3: KEEP` and `3 - KEEP`, where the candidate and the action are both known."""
     for mark in _first(_SEPARATOR.finditer(line), 3):
         left, right = line[: mark.start()], line[mark.end() :]

@@ -12,11 +12,11 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 from rag_core.errors import WinnowError
-from rag_core.filters.llm.decisions import Decision, Reading, counted, read_decisions
+from rag_core.filters.llm.decisions import AnswerReading, Decision, counted, read_decisions
 from rag_core.filters.llm.prompts import Prompt
 
 
-class Answer(Protocol):
+class JudgeAnswer(Protocol):
     """What a judge brings back for one prompt: a text, or an error in one sentence without key or chunk text."""
 
     @property
@@ -56,7 +56,7 @@ class Answer(Protocol):
         """Further tries this call took."""
 
 
-class Judge(Protocol):
+class CandidateJudge(Protocol):
     """Whoever decides. Says what it is, and answers several prompts within a time, in their order."""
 
     @property
@@ -65,12 +65,12 @@ class Judge(Protocol):
 
     def ask(
         self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
-    ) -> Sequence[Answer]:
+    ) -> Sequence[JudgeAnswer]:
         """One answer per prompt, all within `seconds`; a failed call is an answer with an error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CandidateVerdict:
     """What is known about one candidate: the model's decision, or why there is none."""
 
     decision: Decision | None = None
@@ -89,17 +89,17 @@ def _action(decision: Decision | None) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asking:
     """All verdicts, in the order of the judged candidates, and the facts of the asking."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CandidateVerdict, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
     failures: tuple[str, ...] = ()  # distinct reasons of failed prompts of the first order
     keys: tuple[tuple[str, str], ...] = ()  # Hit.key of the judged candidates
 
 
 def ask(
-    judge: Judge,
+    judge: CandidateJudge,
     prompts: Sequence[Prompt],
     *,
     count: int,
@@ -108,10 +108,10 @@ def ask(
     model: str,
     cache: bool,
     min_coverage: float,
-) -> Asked:
+) -> Asking:
     """Verdicts on `count` candidates. Never raises: a judge that fails leaves its candidates undecided."""
     answers, broken = _answers(judge, prompts, seconds, concurrency, model, cache)
-    verdicts: list[Verdict] = [Verdict(failure=broken or "was not asked about")] * count
+    verdicts: list[CandidateVerdict] = [CandidateVerdict(failure=broken or "was not asked about")] * count
     counts: list[Mapping[str, int]] = []
     failures: list[str] = []
     unchecked = 0
@@ -126,12 +126,12 @@ def ask(
             failures.append(failure)
         _settle(verdicts, prompt, reading, failure)
     facts = {**costs(prompts, answers), **counted(counts), "unchecked_prompts": unchecked}
-    return Asked(tuple(verdicts), facts, tuple(dict.fromkeys(failures)))
+    return Asking(tuple(verdicts), facts, tuple(dict.fromkeys(failures)))
 
 
 def _answers(
-    judge: Judge, prompts: Sequence[Prompt], seconds: float, concurrency: int, model: str, cache: bool
-) -> tuple[list[Answer | None], str]:
+    judge: CandidateJudge, prompts: Sequence[Prompt], seconds: float, concurrency: int, model: str, cache: bool
+) -> tuple[list[JudgeAnswer | None], str]:
     """An answer or None for each prompt, and why all are None."""
     try:
         found = (
@@ -144,10 +144,12 @@ def _answers(
     return [answer for _, answer in zip_longest(prompts, found[: len(prompts)])], ""
 
 
-def read_answer(answer: Answer | None, prompt: Prompt, min_coverage: float, broken: str = "") -> tuple[Reading, str]:
+def read_answer(
+    answer: JudgeAnswer | None, prompt: Prompt, min_coverage: float, broken: str = ""
+) -> tuple[AnswerReading, str]:
     """What an answer decides, and why it cannot be used or does not cover its prompt (empty: it can and does)."""
     if answer is None or answer.text is None:
-        return Reading(), (answer.error if answer is not None else broken) or "no answer came"
+        return AnswerReading(), (answer.error if answer is not None else broken) or "no answer came"
     reading = read_decisions(answer.text, [chunk.id for chunk in prompt.chunks])
     coverage = len(reading.decisions) / len(prompt.chunks)
     if not reading.decisions:
@@ -161,13 +163,13 @@ def read_answer(answer: Answer | None, prompt: Prompt, min_coverage: float, brok
     return reading, ""
 
 
-def _settle(verdicts: list[Verdict], prompt: Prompt, reading: Reading, failure: str) -> None:
+def _settle(verdicts: list[CandidateVerdict], prompt: Prompt, reading: AnswerReading, failure: str) -> None:
     for number, position in enumerate(prompt.positions, 1):
         decision = reading.decisions.get(number)
-        verdicts[position] = Verdict(decision, failure="" if decision else failure)
+        verdicts[position] = CandidateVerdict(decision, failure="" if decision else failure)
 
 
-def _check(verdicts: list[Verdict], prompt: Prompt, reading: Reading, failure: str) -> None:
+def _check(verdicts: list[CandidateVerdict], prompt: Prompt, reading: AnswerReading, failure: str) -> None:
     """Lay the second order's decisions beside the first; where either was not answered nothing is compared."""
     for number, position in enumerate(prompt.positions, 1):
         second = reading.decisions.get(number)
@@ -175,7 +177,7 @@ def _check(verdicts: list[Verdict], prompt: Prompt, reading: Reading, failure: s
         verdicts[position] = replace(verdicts[position], second=second, checked=comparable)
 
 
-def costs(prompts: Sequence[Prompt], answers: Sequence[Answer | None]) -> dict[str, Any]:
+def costs(prompts: Sequence[Prompt], answers: Sequence[JudgeAnswer | None]) -> dict[str, Any]:
     """Calls, tokens, cost and retries. Tokens the endpoint does not count are estimated; an unknown price is None."""
     given = [(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True) if answer is not None]
     answered = [(prompt, answer) for prompt, answer in given if answer.text is not None]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rag_core.filters.llm.asking import Verdict
+from rag_core.filters.llm.asking import CandidateVerdict
 from rag_core.filters.llm.decisions import DISCARD
 from rag_core.filters.llm.reach import ChunkLookup, Layered, reach
 from rag_core.types import Hit, Reason
@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 @dataclass
-class Outcome:
+class DecidedHits:
     """What the verdicts make of the judged hits."""
 
     kept: list[Hit] = field(default_factory=list)  # base chunks in the order they came, then what they brought
@@ -27,7 +27,7 @@ class Outcome:
     reasons: dict[Key, Reason] = field(default_factory=dict)  # by Hit.key: why it goes
     decisions: dict[str, str] = field(default_factory=dict)  # by chunk id
     brought: dict[str, str] = field(default_factory=dict)  # chunk id → how it came
-    flipped: list[tuple[Hit, Verdict]] = field(default_factory=list)
+    flipped: list[tuple[Hit, CandidateVerdict]] = field(default_factory=list)
     kept_by_fallback: int = 0
     expanded: int = 0  # base chunks whose references were followed
     missing: int = 0  # referenced ids without a chunk
@@ -45,14 +45,14 @@ def by_distance(hits: Sequence[Hit]) -> list[int]:
 
 def decide(
     hits: Sequence[Hit],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[CandidateVerdict],
     listed: Sequence[Hit],
     max_chunks: int,
     max_added: int,
     chunks: ChunkLookup | None,
-) -> Outcome:
+) -> DecidedHits:
     """Keep, expand or drop each judged hit. `listed` is the whole list: its chunks can be brought by references."""
-    made = Outcome()
+    made = DecidedHits()
     order = by_distance(hits)
     chosen: set[int] = set()
     _take_decided(made, hits, verdicts, order, max_chunks, chosen)
@@ -70,9 +70,9 @@ def decide(
 
 
 def _take_decided(
-    made: Outcome,
+    made: DecidedHits,
     hits: Sequence[Hit],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[CandidateVerdict],
     order: Sequence[int],
     max_chunks: int,
     chosen: set[int],
@@ -97,9 +97,9 @@ def _take_decided(
 
 
 def _fill_undecided(
-    made: Outcome,
+    made: DecidedHits,
     hits: Sequence[Hit],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[CandidateVerdict],
     order: Sequence[int],
     max_chunks: int,
     chosen: set[int],
@@ -117,13 +117,13 @@ def _fill_undecided(
             made.reasons[key] = Reason(f"undecided and over max_chunks {max_chunks}: {failure}", place, max_chunks)
 
 
-def _word(verdict: Verdict) -> str:
+def _word(verdict: CandidateVerdict) -> str:
     if verdict.decision is not None:
         return verdict.decision.action
     return "undecided" if verdict.failure else "not mentioned"
 
 
-def _said(verdict: Verdict) -> str:
+def _said(verdict: CandidateVerdict) -> str:
     """The model's action with its reason, and a mark where the other order said something else."""
     decision = verdict.decision
     assert decision is not None
@@ -132,7 +132,7 @@ def _said(verdict: Verdict) -> str:
 
 
 def _expand(
-    made: Outcome,
+    made: DecidedHits,
     start: Hit,
     action: str,
     depth: int,
@@ -160,4 +160,4 @@ def _expand(
         made.notes[hit.key] = f"{origin} ({action})" + (f"; by itself {fact.text}" if fact else "")
 
 
-__all__ = ["Outcome", "by_distance", "decide"]
+__all__ = ["DecidedHits", "by_distance", "decide"]

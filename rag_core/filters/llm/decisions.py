@@ -18,9 +18,9 @@ from rag_core.filters.llm.reading import (
     DEPTHS,
     DISCARD,
     KEEP,
+    AnswerReading,
     Decision,
     Numbers,
-    Reading,
     after_action,
     counted,
     parse_action,
@@ -49,11 +49,11 @@ class _Pairs(list[tuple[str, Any]]):
 _DECODER = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=lambda name: None)
 
 
-def read_json(text: str, numbers: Numbers) -> Reading:
+def read_json(text: str, numbers: Numbers) -> AnswerReading:
     """Decisions of the first JSON value that holds some; of a cut one, those of its complete objects."""
-    empty = Reading()
+    empty = AnswerReading()
     for value in _values(text):
-        reading = Reading()
+        reading = AnswerReading()
         _take_value(value, numbers, reading)
         if reading.decisions:
             return reading
@@ -89,7 +89,7 @@ def _complete_objects(text: str) -> Iterator[Any]:
             continue
 
 
-def _take_value(value: Any, numbers: Numbers, reading: Reading) -> None:
+def _take_value(value: Any, numbers: Numbers, reading: AnswerReading) -> None:
     """Note the decisions of one JSON value: an object around a list, a list, an object per candidate, or a mapping."""
     if isinstance(value, _Pairs):
         inner = value.first(_LISTS)
@@ -108,14 +108,14 @@ def _take_value(value: Any, numbers: Numbers, reading: Reading) -> None:
                 take_line(item, numbers, reading)
 
 
-def _take_object(value: _Pairs, numbers: Numbers, reading: Reading) -> None:
+def _take_object(value: _Pairs, numbers: Numbers, reading: AnswerReading) -> None:
     reason = value.first(_REASONS)
     name = value.first(_NAMES)
     number = numbers.only if name is None else numbers.find(name)
     reading.take(number, _text(value.first(_ACTION_KEYS)), reason if isinstance(reason, str) else "")
 
 
-def _take_named(name: str, held: Any, numbers: Numbers, reading: Reading) -> None:
+def _take_named(name: str, held: Any, numbers: Numbers, reading: AnswerReading) -> None:
     """An entry of `{"1": "KEEP"}` or `{"1": {"action": …}}`; an entry about nobody without an action is prose."""
     number = numbers.find(name)
     if isinstance(held, _Pairs):
@@ -133,14 +133,14 @@ MAX_CHARACTERS = 200_000
 """More of an answer is not read: 200 decisions with reasons are a tenth of it."""
 
 
-def read_decisions(text: str, ids: Sequence[str]) -> Reading:
+def read_decisions(text: str, ids: Sequence[str]) -> AnswerReading:
     """The decisions of an answer about candidates 1 … len(ids), named in it by number or by their exact id.
 
     An answer without any decision about a known candidate gives a Reading without decisions: it cannot be used.
     """
     text = visible(text[:MAX_CHARACTERS])
     numbers = Numbers(ids)
-    best = Reading()
+    best = AnswerReading()
     for read in (read_json, read_lines):
         reading = read(text, numbers)
         if reading.decisions:
@@ -151,4 +151,14 @@ def read_decisions(text: str, ids: Sequence[str]) -> Reading:
     return best
 
 
-__all__ = ["ACTIONS", "DEPTHS", "DISCARD", "KEEP", "Decision", "Reading", "counted", "parse_action", "read_decisions"]
+__all__ = [
+    "ACTIONS",
+    "DEPTHS",
+    "DISCARD",
+    "KEEP",
+    "Decision",
+    "AnswerReading",
+    "counted",
+    "parse_action",
+    "read_decisions",
+]

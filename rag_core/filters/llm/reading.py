@@ -33,7 +33,7 @@ class Decision:
 
 
 @dataclass(slots=True)
-class Reading:
+class AnswerReading:
     """What an answer says: decisions by 1-based candidate number, and counts of what had no effect."""
 
     decisions: dict[int, Decision] = field(default_factory=dict)

@@ -13,8 +13,8 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from rag_core.filters.cutoff import cosine_similarity
-from rag_core.filters.llm.asking import Asked, Judge, Verdict, ask
-from rag_core.filters.llm.deciding import Outcome, decide
+from rag_core.filters.llm.asking import Asking, CandidateJudge, CandidateVerdict, ask
+from rag_core.filters.llm.deciding import DecidedHits, decide
 from rag_core.filters.llm.prompts import FILE_KEYS, Prompt, PromptSettings, make_prompts, reordered
 from rag_core.filters.llm.reach import ChunkLookup
 from rag_core.filters.llm.wording import DEFAULT, read_variant
@@ -24,7 +24,7 @@ from rag_core.text import counted
 from rag_core.types import Candidates, Counterfactual, Drop, Fallback, Hit, Metric, Notice, Reason, Step
 
 
-def fallbacks(name: str, asked: Asked, known: Sequence[Verdict], made: Outcome) -> tuple[Fallback, ...]:
+def fallbacks(name: str, asked: Asking, known: Sequence[CandidateVerdict], made: DecidedHits) -> tuple[Fallback, ...]:
     """Why candidates were left undecided and what became of them; none where every prompt was answered."""
     if not asked.failures:
         return ()
@@ -37,7 +37,7 @@ def fallbacks(name: str, asked: Asked, known: Sequence[Verdict], made: Outcome) 
 
 
 def notices(
-    name: str, first: Sequence[Hit], metric: Metric, hits: Sequence[Hit], made: Outcome, floor: float
+    name: str, first: Sequence[Hit], metric: Metric, hits: Sequence[Hit], made: DecidedHits, floor: float
 ) -> tuple[Notice, ...]:
     """What a reader must know: floor skipped, empty on the model's word, references not found, flips.
 
@@ -63,14 +63,16 @@ def notices(
     return (*(Notice(name, text) for text in told), *flips)
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: CandidateVerdict) -> str:
     """The two decisions of a verdict, as words."""
     first = verdict.decision.action if verdict.decision else "not mentioned"
     second = verdict.second.action if verdict.second else "not mentioned"
     return f"{first}, in the other order {second}"
 
 
-def facts_of(candidates: Candidates, known: Sequence[Verdict], made: Outcome, asked: Asked) -> dict[str, Any]:
+def facts_of(
+    candidates: Candidates, known: Sequence[CandidateVerdict], made: DecidedHits, asked: Asking
+) -> dict[str, Any]:
     """The stats of the step."""
     entered, base = len(candidates.hits), len(made.kept) - made.added
     files = {hit.chunk.metadata.get(key) for hit in candidates.hits for key in FILE_KEYS[:2]} - {None}
@@ -170,12 +172,12 @@ class LLMFilter(Stage):
     )
     min_coverage: float = setting(0.0, "least share of candidates an answer must mention", low=0, high=1, step=0.05)
     check_order: bool = setting(False, "ask again in reverse order and flag what changes; twice the calls")
-    judge: Judge | None = resource()
+    judge: CandidateJudge | None = resource()
     chunks: ChunkLookup | None = resource()
-    asked: Asked | None = resource(
+    asked: Asking | None = resource(
         needed=False
     )  # verdicts of an earlier asking: they are decided on, and nobody is asked
-    memory: dict[Any, Asked] = field(init=False, default_factory=dict, compare=False, repr=False)
+    memory: dict[Any, Asking] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     kind: ClassVar[str] = "filter"
     costly: ClassVar[bool] = True
@@ -246,7 +248,7 @@ class LLMFilter(Stage):
             prompts += [reordered(one, settings, hits, similarities) for one in prompts if len(one.chunks) > 1]
         return prompts
 
-    def ask(self, candidates: Candidates, prompts: Sequence[Prompt] | None = None) -> Asked:
+    def ask(self, candidates: Candidates, prompts: Sequence[Prompt] | None = None) -> Asking:
         """The judge's verdicts on the judged hits, in their order, within the time-out; never raises for a fault.
 
         `prompts` are this stage's own for the list, where they are at hand.
@@ -254,7 +256,7 @@ class LLMFilter(Stage):
         started = perf_counter()
         hits = self.judged(candidates)
         if self.judge is None:
-            asked = Asked(tuple(Verdict(failure=NO_JUDGE) for _ in hits), {}, (NO_JUDGE,) if hits else ())
+            asked = Asking(tuple(CandidateVerdict(failure=NO_JUDGE) for _ in hits), {}, (NO_JUDGE,) if hits else ())
         else:
             prompts = self.prompts(candidates) if prompts is None else prompts
             asked = ask(
@@ -275,7 +277,7 @@ class LLMFilter(Stage):
         self.memory[_identity(candidates)] = asked
         return asked
 
-    def decide(self, candidates: Candidates, asked: Asked) -> tuple[Candidates, dict[str, Any]]:
+    def decide(self, candidates: Candidates, asked: Asking) -> tuple[Candidates, dict[str, Any]]:
         """The list after the verdicts of `asked`; asks nobody.
 
         Other settings than those asked with are decided on the same verdicts, and the facts say so; a hit that only
@@ -309,7 +311,7 @@ class LLMFilter(Stage):
         text = f"cosine similarity {similarity:.4f} < {self.min_relevance_threshold:.4f}: not judged"
         return Reason(text, similarity, self.min_relevance_threshold)
 
-    def _drops(self, candidates: Candidates, made: Outcome) -> tuple[Drop, ...]:
+    def _drops(self, candidates: Candidates, made: DecidedHits) -> tuple[Drop, ...]:
         """Every hit that came in and does not go on under its own key, in order, with its one reason."""
         drops = []
         for position, hit in enumerate(candidates.hits, 1):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.bench.drawers import query_words
-from pages.components.inert_text import Run, marked
+from pages.components.inert_text import TextRun, marked
 
 spans = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40)), max_size=8)
 
@@ -21,7 +21,7 @@ def test_a_character_is_marked_exactly_if_a_part_covers_it(text, parts):
 
 
 def test_overlapping_parts_become_one():
-    assert marked("armor class 6", [(0, 8), (6, 11)]) == (Run("armor class", "word"), Run(" 6"))
+    assert marked("armor class 6", [(0, 8), (6, 11)]) == (TextRun("armor class", "word"), TextRun(" 6"))
 
 
 def test_the_words_of_the_query_are_found_without_the_common_ones():
