@@ -1,15 +1,12 @@
-"""Every page: each number says what it means, questions that cannot be read is one sentence and no page fails."""
+"""Every page: each number says what it means, questions that cannot be read are one sentence and no page fails."""
 
 import ast
 from pathlib import Path
-
-import pytest
 
 from pages.components.glossary import HIGHER, LOWER, TERMS, told
 from tests.pages.walking import sane
 
 PAGES = Path(__file__).parents[2] / "pages"
-NAMES = sorted(path.stem for path in PAGES.glob("[a-z]*.py") if path.stem not in ("rail", "state", "forms"))
 
 
 def calls_of_metric():
@@ -31,13 +28,6 @@ def test_a_measure_under_any_of_its_names_has_its_definition_and_direction():
     assert told("title") == ""
     for name in ("SetP", "SetR", "SetF", "RR", "AP", "P@3", "R@3", "nDCG@3", "kappa", "alpha", "AUC"):
         assert told(name).endswith((HIGHER, LOWER))
-
-
-@pytest.mark.parametrize("page", NAMES)
-def test_every_page_has_help_behind_its_question_mark(page):
-    text = (PAGES / f"{page}.py").read_text(encoding="utf-8")
-    assert 'HELP = """' in text
-    assert "HELP)" in text.partition("header.show(")[2].partition("\n")[0]
 
 
 def test_questions_that_cannot_be_read_are_a_sentence_and_another_project_can_be_chosen(workspace, open_app, words):
