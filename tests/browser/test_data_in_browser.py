@@ -77,7 +77,9 @@ def test_a_source_is_deleted_after_its_name_was_typed(page, own_app, folder):
     page.get_by_role("button", name="Ingest").click()
     expect(page.get_by_text("Chunks in the collection: 1")).to_be_visible()
     settle(page)  # the page is drawn anew once more when the job ends, and a click meanwhile goes nowhere
-    page.get_by_role("radio", name="Documents").or_(page.get_by_role("button", name="Documents")).first.click()
+    page.get_by_role("radio", name="Documents", exact=True).or_(
+        page.get_by_role("button", name="Documents", exact=True)
+    ).first.click()
     page.get_by_role("button", name="Delete these chunks").click()
     expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
     fill(page, "Type two to confirm", "two")
