@@ -41,7 +41,6 @@ LONGEST = 4000
 """Characters of a pipeline in an address; a longer one is kept with the project under its fingerprint."""
 MOST_INFLATED = 200_000
 NAME = re.compile(r"[\w-]{1,64}")
-UNNAMED = "pipeline"  # what a spec without a name is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ def encode(pipeline: Pipeline, session: Session | None = None) -> str:
         if dump_stages(make_stage(name, kept)) != [full]:  # one setting's default may depend on another
             kept = settings
         short.append({name: kept} if kept else name)
-    document: Any = [pipeline.label, short] if pipeline.label not in ("", UNNAMED) else short
+    document: Any = [pipeline.label, short] if pipeline.label else short
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 9)
     entry = "~" + base64.urlsafe_b64encode(packed).decode().rstrip("=")

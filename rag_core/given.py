@@ -52,6 +52,19 @@ def with_given(eval_set: EvalSet, workspace: Path, index: Any = None) -> EvalSet
     return replace(eval_set, cases=tuple(laid_over(labels, eval_set.cases, _chunks_of(index, labels))))
 
 
+def counted(eval_set: EvalSet, workspace: Path) -> EvalSet:
+    """The eval set with the labels given in this workspace, as lists of sets count them: no source is asked.
+
+    They meet the chunks that come with the set; where none do, a label counts for the chunk that it names.
+    """
+    labels = given_labels(workspace, eval_set.name)
+    if not labels:
+        return eval_set
+    texts = {name: text_hash(text) if text else "" for name, text in chunk_texts(eval_set).items()}
+    chunks = AtHand(texts or {label.chunk_id: "" for label in labels})
+    return replace(eval_set, cases=tuple(laid_over(labels, eval_set.cases, chunks)))
+
+
 def _chunks_of(index: Any, labels: Sequence[Event]) -> AtHand | None:
     """The chunks of an index; of a function that searches, which names none, whatever was labelled."""
     if index is None:

@@ -103,7 +103,7 @@ def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
     stages = spec.get("stages")
     if not isinstance(stages, list):
         raise SpecError(f"stages is {stages!r:.80}, expected a list of stages")
-    label = spec.get("name") or name or "pipeline"
+    label = spec.get("name") or name
     if not isinstance(label, str):
         raise SpecError(f"name is {label!r:.80}, expected text")
     pipeline = Pipeline(tuple(_entry(entry) for entry in stages), label=label)
@@ -192,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 def dump_pipeline(pipeline: Pipeline) -> dict[str, Any]:
     """The whole spec as plain JSON values; `parse_pipeline` gives the same pipeline back."""
-    return {"name": pipeline.label or "pipeline", "version": VERSION, "stages": dump_stages(pipeline)}
+    return {"name": pipeline.called, "version": VERSION, "stages": dump_stages(pipeline)}
 
 
 def fingerprint(pipeline: Stage) -> str:

@@ -241,6 +241,9 @@ class Stage(ABC):
         return Pipeline((*flatten(self), *flatten(other)))
 
 
+LONGEST_NAME = 120
+
+
 @dataclass(frozen=True)
 class Pipeline(Stage):
     """A tuple of stages, run in order; itself a stage. An empty pipeline returns the list as it came."""
@@ -249,6 +252,11 @@ class Pipeline(Stage):
     label: str = field(default="", compare=False)
 
     kind: ClassVar[str] = "pipeline"
+
+    @property
+    def called(self) -> str:
+        """Its label, else its stages with what differs from the defaults: `Dense > AdaptiveGap > TopK(5)`."""
+        return self.label or " > ".join(_in_short(stage) for stage in self.stages)[:LONGEST_NAME] or "unfiltered"
 
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """Not used: a pipeline's steps are those of its stages."""
@@ -259,6 +267,16 @@ class Pipeline(Stage):
         for stage in self.stages:
             candidates = stage(candidates)
         return candidates
+
+
+def _in_short(stage: Stage) -> str:
+    """The stage's name with the settings that are not at their defaults; where a cut ends the list is always told."""
+    declared = [(row, getattr(stage, row.name)) for row in stage.declared()]
+    plain = [(row, value) for row, value in declared if isinstance(value, str | int | float)]
+    told = [f"{row.name}={value}" for row, value in plain if value != row.default]
+    if len(plain) == 1 and (told or stage.is_cut):
+        told = [str(plain[0][1])]  # what a lone setting means needs no name
+    return f"{stage.name}({', '.join(told)})" if told else stage.name
 
 
 def flatten(stage: Stage) -> tuple[Stage, ...]:

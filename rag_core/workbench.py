@@ -165,13 +165,17 @@ def capture_into(
 def measure_words(
     workspace: Path, collection: str, eval_set: str, search: str, progress: Callable[[int], None] | None = None
 ) -> list[PipelineTally]:
-    """A search without and with a collection's word lists over the queries of an eval set, in this order."""
+    """A search without and with a collection's word lists over the queries of an eval set, in this order.
+
+    Labels given in the workspace count as they do everywhere.
+    """
     from rag_core.compare.rewrites import measure_rewrites
+    from rag_core.given import with_given  # the database layer takes a tenth of a second
 
     words = words_of(workspace, collection, eval_set)
-    found = load_set(eval_set, workspace)
     index = opened(workspace, collection)
     try:
+        found = with_given(load_set(eval_set, workspace), workspace, index)
         return measure_rewrites(index, found.cases, words, search, found.min_grade, progress)
     finally:
         getattr(index, "close", lambda: None)()

@@ -37,7 +37,7 @@ MAY = {
     "given": BASE | {"eval_sets", "measure", "store"},
     "spec": BASE | {"stage", "filters", "retrieve"},
     "workbench": BASE
-    | {"stage", "retrieve", "spec", "eval_sets", "measure", "compare", "index", "resources", "wording"},
+    | {"stage", "retrieve", "spec", "eval_sets", "measure", "compare", "index", "resources", "wording", "given"},
     "wording": BASE | {"stage", "retrieve", "eval_sets", "index", "corpus"},
     "measure": BASE | {"stage", "filters", "spec"},
     "labelling": BASE | {"stage", "filters", "measure"},

@@ -74,8 +74,10 @@ def list_all(workspace: Path | None = Workspace, json: bool = Json) -> None:
     Example: python -m rag_core eval-sets list --json
     """
     from rag_core.eval_sets.facts import list_sets
+    from rag_core.given import counted
 
-    found = list_sets(resolve_workspace(workspace))
+    folder = resolve_workspace(workspace)
+    found = list_sets(folder, lambda one: counted(one, folder))
     say({"eval_sets": [asdict(one) for one in found]}, json, "\n".join(map(line, found)))
 
 
@@ -87,10 +89,11 @@ def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json
     """
     from rag_core.eval_sets.facts import facts_of
     from rag_core.eval_sets.reading import folders, load_set
+    from rag_core.given import counted
 
     folder = resolve_workspace(workspace)
-    found = load_set(name, folder)
-    facts = facts_of(name, folders(folder).get(name, Path(name)))
+    found = counted(load_set(name, folder), folder)
+    facts = facts_of(name, folders(folder).get(name, Path(name)), lambda one: found)
     rows: list[dict[str, Any]] = [
         {
             "id": case.query.id,

@@ -65,7 +65,16 @@ def evaluate(
         ready = [session.ready(spec) for spec in specs]
         facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
         evaluate_spread(
-            engine, place_of(session), cases, ready, session.min_grade, measures_of(measure), seed, json, facts
+            engine,
+            place_of(session),
+            cases,
+            ready,
+            session.min_grade,
+            measures_of(measure),
+            seed,
+            json,
+            facts,
+            compared=measure or ["SetF"],
         )
         return
     reports = session.reports(specs, cases, measures_of(measure), ProgressBar("searched"))
@@ -76,7 +85,7 @@ def evaluate(
     if debug:
         show_traces(reports)
     keeping.keep(reports, told, works_on.workspace)
-    show(reports, comparison_json(reports, seed, every_pair=True), json, notices, facts)
+    show(reports, comparison_json(reports, seed, True, measure or ["SetF"]), json, notices, facts)
 
 
 def _hop_judge(session: Any, cases: list[Any]) -> Any:

@@ -135,7 +135,7 @@ def replay(
     if debug:
         show_traces(reports)
     keeping.keep(reports, About(keeping.run_name, eval_set_of(files[0]), seed), workspace)
-    show(reports, comparison_json(reports, seed), json, notices, facts)
+    show(reports, comparison_json(reports, seed, measures=measure or ["SetF"]), json, notices, facts)
 
 
 def _systems(
@@ -157,7 +157,7 @@ def _systems(
     for system in systems:
         cases = chosen(list(system.cases), names, first)
         for pipeline in pipelines:
-            label = system.name if len(pipelines) == 1 else f"{system.name} · {pipeline.label or 'pipeline'}"
+            label = system.name if len(pipelines) == 1 else f"{system.name} · {pipeline.called}"
             reports.append(run(cases, pipeline, min_grade, measures, label))
     rows = [
         {"name": one.name, "questions": len(one.cases), "missing": list(one.missing)}

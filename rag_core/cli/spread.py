@@ -45,16 +45,20 @@ def evaluate_spread(
     seed: int,
     json: bool,
     facts: Mapping[str, Any],
+    compared: Sequence[str] = ("SetF",),
 ) -> None:
     """Measure the pipelines on a cluster, print the report."""
     from rag_core.engine import cluster, jobs
     from rag_core.measure.report import VERSION
-    from rag_core.measure.significance import all_pairs
+    from rag_core.measure.significance import all_pairs, corrected
 
     with cluster.opened(address) as engine:
         found = jobs.evaluate(engine, place, cases, pipelines, min_grade, measures, ProgressBar("parts"))
-    values = {one.name: [scores.values["SetF"] for scores in one.scores] for one in found}
-    rows = [{**row.to_json(), "seed": seed} for row in all_pairs(values, "SetF", seed=seed)] if len(found) > 1 else []
+    pairs = []
+    for name in dict.fromkeys(compared) if len(found) > 1 else ():
+        values = {one.name: [scores.values[name] for scores in one.scores] for one in found}
+        pairs += all_pairs(values, name, seed=seed)
+    rows = [{**row.to_json(), "seed": seed} for row in corrected(pairs)]
     if json:
         reports = [one.report for one in found]
         emit({"version": VERSION, "min_grade": min_grade, "pipelines": reports, "comparison": rows, **facts})

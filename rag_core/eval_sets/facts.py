@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ RECORDED, CORPUS, QUERIES_ONLY = "recorded lists", "corpus", "queries only"
 
 @dataclass(frozen=True)
 class SetFacts:
-    """One eval set in numbers. `judged` queries have a label in the set's files; `problem`: it cannot be read."""
+    """One eval set in numbers. `judged` queries have a label; `problem`: it cannot be read."""
 
     name: str
     title: str = ""
@@ -34,16 +34,24 @@ class SetFacts:
     problem: str = ""
 
 
-def list_sets(workspace: Path) -> list[SetFacts]:
-    """Every eval set, shipped ones first; one that cannot be read is listed with its problem."""
-    return [facts_of(name, folder) for name, folder in folders(workspace).items()]
+def as_it_is(eval_set: EvalSet) -> EvalSet:
+    """The set with the labels in its files alone."""
+    return eval_set
 
 
-def facts_of(name: str, folder: Path) -> SetFacts:
+def list_sets(workspace: Path, labelled: Callable[[EvalSet], EvalSet] = as_it_is) -> list[SetFacts]:
+    """Every eval set, shipped ones first; one that cannot be read is listed with its problem.
+
+    `labelled` lays over a set what labels were given elsewhere.
+    """
+    return [facts_of(name, folder, labelled) for name, folder in folders(workspace).items()]
+
+
+def facts_of(name: str, folder: Path, labelled: Callable[[EvalSet], EvalSet] = as_it_is) -> SetFacts:
     """The numbers of the set in a folder."""
     own = folder.parent != SHIPPED
     try:
-        found = read_set(folder)
+        found = labelled(read_set(folder))
     except InputError as error:
         return SetFacts(name, own=own, problem=str(error))
     queries = [case.query for case in found.cases]

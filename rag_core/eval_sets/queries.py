@@ -23,6 +23,10 @@ from rag_core.types import Query
 
 FORMS = ("lines", "csv", "jsonl")
 SUFFIXES = {"txt": "lines", "csv": "csv", "jsonl": "jsonl", "ndjson": "jsonl"}
+NO_LIST = frozenset(
+    ("yaml", "yml", "json", "xml", "html", "toml", "ini", "pdf", "docx", "xlsx", "parquet", "run", "qrels", "trec")
+)
+"""Endings of files whose lines are no questions, whatever stands in them."""
 MOST = 100_000
 LONGEST_ID = 200
 LONGEST_TAG = 60
@@ -71,11 +75,15 @@ def read_query_list(
 def form_of(text: str, name: str = "") -> str:
     """How a list is written: as the file's ending says, else as its first line looks.
 
-    A brace begins JSONL, a cell named as in TEXTS is the header of a CSV; all else are plain lines.
+    A brace begins JSONL, a cell named as in TEXTS is the header of a CSV; all else are plain lines. A file that can be
+    no list by its ending is an InputError.
     """
     ending = name.rpartition(".")[2].lower()
     if name and ending in SUFFIXES:
         return SUFFIXES[ending]
+    if "." in name and ending in NO_LIST:
+        shown = name.rpartition("/")[2][:80]
+        raise InputError(f"{shown} is a .{ending} file, expected plain lines (.txt), CSV or JSONL (.csv, .jsonl)")
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
     if first.startswith("{"):
         return "jsonl"

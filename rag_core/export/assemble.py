@@ -109,7 +109,7 @@ def check_carried(pipeline: Pipeline) -> None:
         if stage.kind != "source" and not stage.carried:
             able = ", ".join(name for name in STAGES if stage_class(name).carried)
             raise SpecError(
-                f"pipeline {pipeline.label or 'pipeline'!r} has the stage {stage.name}, which an exported file cannot "
+                f"pipeline {pipeline.called!r} has the stage {stage.name}, which an exported file cannot "
                 f"do, expected only {able} after the source"
             )
 
@@ -135,7 +135,7 @@ def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 def _header(pipeline: Pipeline) -> str:
     """Docstring and first import; what a user named is text that cannot end the docstring."""
-    name = _harmless(pipeline.label or "pipeline")
+    name = _harmless(pipeline.called)
     sources = [json.dumps(entry) for entry, stage in _entries(pipeline) if stage.kind == "source"]
     said = "The lists come from your own search, as this pipeline's source would bring them:"
     about = [f"\n{said} {_harmless(one)}\n" for one in sources]

@@ -189,7 +189,7 @@ def run(
 ) -> PipelineReport:
     """One pipeline over all cases. Errors of a stage name the query they met."""
     outcomes = tuple(outcome for (outcome,) in stream(cases, [pipeline], min_grade, measures))
-    return PipelineReport(name or pipeline.label or "pipeline", pipeline, outcomes, min_grade)
+    return PipelineReport(name or pipeline.called, pipeline, outcomes, min_grade)
 
 
 def run_all(
@@ -210,10 +210,10 @@ def run_all(
 
 
 def unique_names(pipelines: Iterable[Pipeline]) -> Iterator[str]:
-    """The pipelines' names, the second of a kind as name#2."""
+    """The pipelines' names, those of their stages where they have none; the second of a kind as name#2."""
     seen: dict[str, int] = {}
     for pipeline in pipelines:
-        name = pipeline.label or "pipeline"
+        name = pipeline.called
         seen[name] = seen.get(name, 0) + 1
         yield name if seen[name] == 1 else f"{name}#{seen[name]}"
 

@@ -64,15 +64,23 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def comparison_json(reports: Sequence[PipelineReport], seed: int, every_pair: bool = False) -> list[dict[str, Any]]:
-    """Each pipeline against the first, or every pair, in SetF: difference, interval, corrected p, wins and losses."""
+def comparison_json(
+    reports: Sequence[PipelineReport], seed: int, every_pair: bool = False, measures: Sequence[str] = ("SetF",)
+) -> list[dict[str, Any]]:
+    """Each pipeline against the first, or every pair, in these measures: difference, interval, wins and losses.
+
+    p is corrected over all of it, pairs and measures.
+    """
     if len(reports) < 2:
         return []
-    from rag_core.measure.significance import against_first, all_pairs
+    from rag_core.measure.significance import against_first, all_pairs, corrected
 
-    values = {report.name: [outcome.scores.values["SetF"] for outcome in report.outcomes] for report in reports}
-    compared = (all_pairs if every_pair else against_first)(values, "SetF", seed=seed)
-    return [{**one.to_json(), "seed": seed} for one in compared]
+    compare = all_pairs if every_pair else against_first
+    found = []
+    for measure in dict.fromkeys(measures):
+        values = {report.name: [one.scores.values[measure] for one in report.outcomes] for report in reports}
+        found += compare(values, measure, seed=seed)
+    return [{**one.to_json(), "seed": seed} for one in corrected(found)]
 
 
 def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:

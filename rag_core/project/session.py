@@ -29,7 +29,7 @@ from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import revision_of
-from rag_core.measure.experiment import Outcome, PipelineReport, run_case, start_of
+from rag_core.measure.experiment import Outcome, PipelineReport, run_case, start_of, unique_names
 from rag_core.measure.experiment import stream as run_stream
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
 from rag_core.measure.tally import PipelineTally, measure_all
@@ -642,7 +642,7 @@ class Session:
         rows = list(self.stream(pipelines, cases, measures, progress))
         return [
             PipelineReport(name, pipeline, tuple(row[at] for row in rows), self.min_grade)
-            for at, (name, pipeline) in enumerate(zip(_names(pipelines), ready, strict=True))
+            for at, (name, pipeline) in enumerate(zip(unique_names(pipelines), ready, strict=True))
         ]
 
     def remembered(self, what: str, pipeline: Pipeline, make: Callable[[], Any]) -> Any:
@@ -693,7 +693,7 @@ class Session:
             self._tallies.update(known)
         return [
             replace(known[key], name=name, pipeline=pipeline)
-            for key, name, pipeline in zip(keys, _names(pipelines), pipelines, strict=True)
+            for key, name, pipeline in zip(keys, unique_names(pipelines), pipelines, strict=True)
         ]
 
 
@@ -743,16 +743,6 @@ def _with_rules(case: Case, overlay: Mapping[str, Any]) -> Case:
         for hit in start.hits
     )
     return replace(case, candidates=replace(start, hits=hits))
-
-
-def _names(pipelines: Sequence[Pipeline]) -> list[str]:
-    seen: dict[str, int] = {}
-    names = []
-    for pipeline in pipelines:
-        name = pipeline.label or "pipeline"
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return names
 
 
 def _has_labels(workspace: Path) -> bool:

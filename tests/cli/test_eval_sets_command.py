@@ -126,3 +126,23 @@ def test_wrong_usage_is_one_sentence(run, asked, arguments):
     assert (code, out) == (2, "")
     assert err.startswith("winnow: ")
     assert err.count("\n") == 1
+
+
+def test_labels_given_in_the_workspace_are_counted(run, asked, workspace, tmp_path, capfdbinary):
+    (tmp_path / "a.qrels").write_text("a1 0 c1 2\na1 0 c2 0\na3 0 c1 1\na3 0 c9 -1\n")
+    command = ["labels", "import", str(tmp_path / "a.qrels"), "--eval-set", "mine", "--workspace", str(workspace)]
+    assert main(command) == 0
+    capfdbinary.readouterr()
+    shown = document(run("show", "mine", "--json"))
+    assert (shown["judged"], shown["labels"]) == (2, 3)  # the unsure one judges nothing
+    assert [row["labels"] for row in shown["rows"]] == [0, 2, 0, 1, 0, 0]
+    listed = next(one for one in document(run("list", "--json"))["eval_sets"] if one["name"] == "mine")
+    assert (listed["judged"], listed["labels"]) == (2, 3)
+
+
+def test_a_file_that_is_no_list_by_its_ending_is_refused(run, tmp_path):
+    (tmp_path / "asked.yaml").write_text("title: mine\nquestions:\n  - what is this?\n  - and that?\n")
+    code, out, err = run("new", "mine", tmp_path / "asked.yaml")
+    assert (code, out) == (2, "")
+    assert "asked.yaml" in err
+    assert "JSONL" in err

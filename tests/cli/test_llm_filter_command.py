@@ -163,7 +163,7 @@ def test_simulated_judges_show_where_they_stop_being_better(asked, lists):
         "--price-in", "1", "--price-out", "1", "-p", '[{"TopK": {"k": 3}}]',
     )  # fmt: skip
     assert [row["f1"] for row in document["rows"]] == [1.0, 1.0, 0.0, 0.0]
-    assert document["best_free"] == "pipeline"
+    assert document["best_free"] == "TopK(3)"
     assert document["free"][1]["SetF"] == pytest.approx(0.8)
     assert document["break_even_error_rate"] == pytest.approx(0.2)  # on the line from 1 at rate 0 to 0 at rate 1
     assert document["rows"][0]["cost"] > 0

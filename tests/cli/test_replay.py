@@ -236,3 +236,25 @@ def test_as_a_process_the_exit_code_and_the_streams_hold():
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "winnow: nothing.jsonl is not there, expected a file\n"
+
+
+def test_pairs_are_compared_in_the_measures_that_were_asked_for(replayed):
+    two = ["-p", '[{"TopK": {"k": 5}}]', "-p", '["QueryMust", {"TopK": {"k": 5}}]']
+    assert [row["measure"] for row in replayed(COMBAT, *two)["comparison"]] == ["SetF"]
+    found = replayed(COMBAT, *two, "-m", "nDCG@10", "-m", "P@5")
+    first, second = found["pipelines"]
+    assert [row["measure"] for row in found["comparison"]] == ["nDCG@10", "P@5"]
+    for row in found["comparison"]:
+        assert row["delta"] == pytest.approx(second["means"][row["measure"]] - first["means"][row["measure"]])
+        assert row["p_corrected"] >= row["p"]
+
+
+def test_a_pipeline_without_a_name_is_called_by_its_stages(replayed):
+    specs = [
+        '["Dense", "QueryMust", {"TopK": {"k": 5}}]',
+        '[{"AdaptiveGap": {"gap_threshold": 0.2}}]',
+        '[{"TopK": {}}]',
+    ]
+    found = replayed(COMBAT, *[part for spec in [*specs, specs[2]] for part in ("-p", spec)])
+    names = ["Dense > QueryMust > TopK(5)", "AdaptiveGap(gap_threshold=0.2)", "TopK(15)", "TopK(15)#2"]
+    assert [one["name"] for one in found["pipelines"]] == names

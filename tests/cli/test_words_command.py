@@ -119,3 +119,15 @@ def test_the_measured_means_are_those_of_evaluate(run, home, capsysbinary, searc
     assert against["delta"] == pytest.approx(expected[1] - expected[0])
     assert against["ci"][0] < against["delta"] < against["ci"][1]
     assert rewritten["queries_scored"] == 52
+
+
+def test_measuring_counts_labels_given_in_the_workspace(run, home, tmp_path, capsysbinary):
+    before = run("measure")["table"][0]
+    case = next(case for case in load_set(NAME).cases if any(case.grades.values()))
+    (tmp_path / "a.qrels").write_text("".join(f"{case.query.id} 0 {chunk} 0\n" for chunk in case.grades))
+    arguments = [str(tmp_path / "a.qrels"), "--eval-set", NAME, "--workspace", str(home)]
+    assert main(["labels", "import", *arguments, "--json"]) == 0
+    batch = json.loads(capsysbinary.readouterr().out)["batch"]
+    assert run("measure")["table"][0]["queries_scored"] == before["queries_scored"] - 1
+    assert main(["labels", "undo", batch, "--workspace", str(home)]) == 0
+    capsysbinary.readouterr()

@@ -200,7 +200,7 @@ def test_differences_in_words():
 
 
 def test_one_query_is_said_to_say_nothing():
-    one = differences(measure_all(CASES[:1], [Pipeline((TopK(1),)), Pipeline((TopK(2),))]))["pipeline#2"]
+    one = differences(measure_all(CASES[:1], [Pipeline((TopK(1),)), Pipeline((TopK(2),))]))["TopK(2)"]
     assert verdict_words(one).endswith("one query says nothing about others.")
     assert "too few" in detectable_words(one)
 
