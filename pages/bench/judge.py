@@ -247,8 +247,10 @@ def facts(step: Step, paid: bool) -> list[str]:
     if paid and told.get("prompts"):
         answered = told["prompts"] - told["prompts_failed"]
         about = "about " if told["tokens_estimated"] else ""
+        phrases.append(f"{answered} of {counted(told['prompts'], 'call', 'calls')} answered")
+        if not answered:
+            return phrases
         phrases += [
-            f"{answered} of {counted(told['prompts'], 'call', 'calls')} answered",
             f"{about}{told['prompt_tokens']:,} + {told['completion_tokens']:,} tokens",
             cost_of(told["cost_without_cache"]),
             f"{sum(told['call_milliseconds']):,.0f} ms in calls",
