@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-TUNING = "/?pipeline=%5B%22QueryMust%22%2C%22AdaptiveGap%22%5D"  # a link to Explore with both filters on
+TUNING = "/?pipeline=%5B%22QueryMust%22%2C%22AdaptiveGap%22%5D"  # the Bench with both filters on
 SESSIONS, GROWTH, STUCK = 4, 0.10, 60_000
 ERRORS = ('"level": "error"', "Traceback", "Uncaught")
 
@@ -82,7 +82,7 @@ def label(page: Any) -> None:
 
 
 def tune(page: Any) -> None:
-    """Move the first slider of the sidebar to and fro."""
+    """Move the gap of the cut to and fro."""
     slider = page.get_by_role("slider", name="gap threshold", exact=True).first
     slider.wait_for(timeout=STUCK)
     slider.focus()
@@ -97,7 +97,7 @@ def open_sessions(browser: Any, address: str) -> list[tuple[Any, Any]]:
     for number in range(SESSIONS):
         page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         labelling = number % 2 == 0
-        path = f"/label?set=recorded-combat&annotator=person-{number}" if labelling else TUNING
+        path = f"/labels?project=recorded-combat&annotator=person-{number}" if labelling else TUNING
         page.goto(address + path)
         if labelling:
             page.get_by_role("button", name="Label them as a second opinion").click(timeout=STUCK)
