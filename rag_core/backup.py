@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -46,6 +46,16 @@ class Report:
     rows: Mapping[str, int]
     at: str
     aside: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """How much, of which tables, and where."""
+        rows = ", ".join(f"{name} {count:,}" for name, count in self.rows.items()) or "no database"
+        aside = f"; what was there is now {self.aside}" if self.aside else ""
+        return f"{self.files:,} parts, {self.bytes / 1e6:,.1f} MB ({rows}): {self.path}{aside}"
 
 
 def make(workspace: Path, path: Path) -> Report:

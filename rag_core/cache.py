@@ -45,6 +45,15 @@ class CacheCounts:
         asked = self.hits + self.misses
         return self.hits / asked if asked else None
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; a share that nothing was asked for is null."""
+        return {"hits": self.hits, "misses": self.misses, "entries": self.entries, "hit_rate": self.hit_rate}
+
+    def to_text(self) -> str:
+        """One line."""
+        rate = "nothing was asked yet" if self.hit_rate is None else f"hit rate {self.hit_rate:.0%}"
+        return f"{self.hits:,} hits, {self.misses:,} misses, {self.entries:,} entries; {rate}"
+
 
 class ResultCache:
     """Candidates by key: the least recently used go first, all go after an hour. Safe for threads."""

@@ -26,6 +26,10 @@ class HealthCheck:
     ok: bool
     detail: str
 
+    def to_text(self) -> str:
+        """One line."""
+        return f"{'ok  ' if self.ok else 'FAIL'}  {self.name}: {self.detail}"
+
 
 def checks_of(workspace: Path) -> Iterator[HealthCheck]:
     """Every check in turn; one that raises is a failed check with the error's sentence."""

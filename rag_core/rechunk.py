@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rag_core.corpus.finding import SUFFIXES
 from rag_core.corpus.load import load
@@ -38,6 +39,22 @@ class Recut:
     def outcomes(self) -> dict[str, int]:
         """How many labels met each outcome."""
         return counts(self.labels)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        moves = [
+            {"eval_set": one.label.eval_set, "query": one.label.query_id, "chunk": one.label.chunk_id}
+            | {"outcome": one.outcome, "now": list(one.chunk_ids)}
+            for one in self.labels
+        ]
+        chunks = {"before": self.before, "after": self.after, "unchanged": self.unchanged}
+        return {**chunks, **self.outcomes, "labels": moves}
+
+    def to_text(self) -> str:
+        """The chunks, and where the labels went."""
+        would = "are" if self.report else "would be"
+        chunks = f"{self.before} chunks {would} {self.after}, {self.unchanged} of them with a text as before"
+        return f"{chunks}\nlabels: " + ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
 
 
 def look(workspace: Path, collection: str, header_level: int, labels: Iterable[Event] = ()) -> Recut:

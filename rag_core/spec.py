@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -172,6 +172,27 @@ def saved_names(workspace: Path | None = None) -> list[str]:
     """The names of the pipelines that were saved in a workspace, this process's own unless given."""
     found = {path.stem for path in ((workspace or resolve_workspace()) / SAVED).glob("*.yaml")}
     return sorted(found - set(shipped_names()))
+
+
+def stage_table() -> Iterator[dict[str, Any]]:
+    """Every stage as plain values, by name: kind, title, meaning, settings with default and range."""
+    for name in sorted(STAGES):
+        cls = stage_class(name)
+        defaults = dump_stages(cls())[0][name]
+        settings = {
+            key: {"default": defaults[key], "range": _range(field.metadata), "help": field.metadata.get("help", "")}
+            for key, field in setting_fields(cls).items()
+        }
+        yield {"name": name, "kind": cls.kind, "title": cls.title, "help": cls.meaning, "settings": settings}
+
+
+def _range(meta: Mapping[str, Any]) -> str:
+    if meta.get("choices"):
+        return ", ".join(meta["choices"])
+    low, high = meta.get("low"), meta.get("high")
+    if low is None and high is None:
+        return "any"
+    return f"at least {low}" if high is None else f"{low} to {high}"
 
 
 def dump_stages(pipeline: Stage) -> list[dict[str, Any]]:

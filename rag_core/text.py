@@ -164,6 +164,12 @@ def counted(number: int, one: str, many: str) -> str:
 _WORDS = ("dotted", "word", "mixed", "number")
 
 
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def words(text: str) -> list[str]:
     """The texts of `tokenize(text)`, faster: for word search and entities, which need no places."""
     return [

@@ -108,6 +108,22 @@ class WordList:
     entries: int
     problem: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, without the text."""
+        file = str(self.file) if self.file else None
+        return {
+            "kind": self.kind,
+            "origin": self.origin,
+            "file": file,
+            "entries": self.entries,
+            "problem": self.problem,
+        }
+
+    def to_text(self) -> str:
+        """One line."""
+        origin = f"{self.entries} entries of the {self.origin}'s list, {self.file}" if self.origin else "no list"
+        return f"{self.kind}: {self.problem or origin}"
+
 
 def listed(workspace: Path, collection: str, kind: str) -> WordList:
     """The list that a collection's questions are rewritten with; a file that cannot be read is listed with why."""

@@ -90,7 +90,7 @@ def test_an_import_says_how_many_labels_meet_nothing(run, workspace, capsysbinar
 def test_they_count_where_rules_are_checked(run, workspace):
     (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nshield,strength,2\n")
     run("labels", "import", workspace / "mine.csv", "--eval-set", small_rules.NAME)
-    from rag_core.cli.rule_sources import read_sources
+    from rag_core.cli.rules import RulesAbout
 
-    found = read_sources(workspace, small_rules.NAME, small_rules.NAME, None, None)
+    found = RulesAbout(small_rules.NAME, small_rules.NAME, None, None, None, workspace).read()
     assert {case.query.id: dict(case.grades) for case in found.cases}["shield"] == {"shields": 2, "strength": 2}

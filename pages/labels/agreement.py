@@ -28,7 +28,7 @@ from rag_core.labelling.agreement import (
 )
 from rag_core.project.deeds import ADJUDICATE
 from rag_core.project.session import Session
-from rag_core.store.events import ADJUDICATED, IN_SIGHT, Event
+from rag_core.store.events import ADJUDICATED, IN_SIGHT, Event, graded_by
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.text import counted
@@ -43,7 +43,7 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
     """Draw the view."""
     events = store.labels(session.project.labels)
     blind = [event for event in events if event.sampler != IN_SIGHT]
-    graded = _by_annotator(blind)
+    graded = graded_by(blind)
     if len(graded) < 2:
         people = counted(len(graded), "person has", "people have")
         st.markdown(
@@ -59,14 +59,6 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
     st.markdown(f"**{counted(len(found), 'chunk is', 'chunks are')} labelled differently**, widest difference first")
     if found:
         _list(found, blind, session, store, annotator)
-
-
-def _by_annotator(events: Sequence[Event]) -> dict[str, dict[Item, int]]:
-    graded: dict[str, dict[Item, int]] = {}
-    for event in events:
-        if event.grade is not None and event.annotator != ADJUDICATED:
-            graded.setdefault(event.annotator, {})[event.query_id, event.chunk_key] = event.grade
-    return graded
 
 
 def _figures(graded: Mapping[str, Mapping[Item, int]]) -> None:

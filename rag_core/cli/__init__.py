@@ -2,7 +2,8 @@
 
 stdout carries the answer alone (with --json one JSON document), stderr everything else. Every error is one sentence on
 stderr with the exit code of rag_core.errors.EXIT_CODES; a command never prints a traceback or a usage box. What the
-commands do is in the library; each module here only reads options, calls it and prints.
+commands do is in the library; each module here only reads options, calls it and prints. A module is imported when one
+of its commands is asked for: what it needs stands at its top, and `--help` waits for none of it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,79 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from rag_core import __version__
 from rag_core.errors import InputError, WinnowError, exit_code
+from rag_core.settings import read
+
+COMMANDS = {
+    "replay": ("replay", "Run filters over recorded lists and measure them."),
+    "query": ("query", "Ask one question: what is found, what is dropped and why."),
+    "init": ("projects", "Make a project of documents, lists or a function."),
+    "projects": ("projects", "Every project: the demo, your own, and what else ships."),
+    "why": ("projects", "What became of a chunk, and what would keep it."),
+    "advise": ("projects", "Which lever pays on a project, and how far it reaches."),
+    "headroom": ("projects", "What a perfect cut and filter would bring."),
+    "judge": ("projects", "A against B on the held-out questions, in one word."),
+    "ingest": ("collections", "Build or update a collection."),
+    "capture": ("query", "Ask every question once, deep, and keep the lists."),
+    "evaluate": ("evaluate", "Measure pipelines on a project's questions."),
+    "sweep": ("tune", "Every setting of a grid at once, and the optimum."),
+    "tune": ("tune", "Choose a setting on dev, judge it on held-out questions."),
+    "entities": ("entities", "Find the entities that a query names."),
+    "backup": ("workspace", "Copy workspace and database into one file."),
+    "restore": ("workspace", "Bring a back-up into a new workspace."),
+    "doctor": ("workspace", "Look whether everything is reachable and whole."),
+    "deeds": ("workspace", "Who changed, imported, deleted, spent or cancelled what."),
+    "stages": ("pipelines", "Every stage with its settings, defaults and ranges."),
+    "export": ("pipelines", "A tuned pipeline as one Python file, or as its spec."),
+    "compare": ("evaluate", "Pipelines side by side, the first as baseline."),
+    "attribute": ("evaluate", "Where relevant chunks are lost, stage by stage."),
+    "gate": ("gate", "Fail where a pipeline got worse than a kept run."),
+    "report": ("runs", "Write a run as one self-contained HTML file."),
+    "cache": ("workspace", "Results of live searches, and stored answers of models."),
+    "collections": ("collections", "What collections exist; connect one that Chroma holds."),
+    "eval-sets": ("eval_sets", "Sets of questions: make, tag, split, copy, compare."),
+    "history": ("history", "Questions that were asked, with results and hops."),
+    "project": ("projects", "One project: show, reset, split."),
+    "held-out": ("projects", "The held-out questions: who looked; draw anew."),
+    "labels": ("labels", "Import, export, count, compare and audit labels."),
+    "llm-filter": ("llm_filter_more", "The LLM filter: try it, compare prompts, simulate."),
+    "rules": ("rules", "Chunk-side rules: lint, propose, generate, apply, undo."),
+    "runs": ("runs", "What evaluations found, kept as it was."),
+}
+"""Every command: the module here that has it, and its line in the list of --help, which loads none of them."""
+
+
+class Loading(TyperGroup):
+    """The commands of COMMANDS; the module of one is imported when it is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"rag_core.cli.{COMMANDS[cmd_name][0]}")
+        return typer.main.get_group(module.app).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list under --help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
 
 app = typer.Typer(
     name="winnow",
+    cls=Loading,
     no_args_is_help=False,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -33,7 +97,7 @@ def _version(wanted: bool) -> None:
         try:
             number = version("winnow")
         except PackageNotFoundError:
-            from rag_core import __version__ as number
+            number = __version__
         typer.echo(f"winnow {number}")
         raise typer.Exit
 
@@ -43,76 +107,11 @@ def common(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Options before the command. What the environment sets is checked here, before any command runs."""
-    from rag_core.settings import read
-
     read()
-
-
-@cache
-def _register() -> None:
-    """Hang the commands under the app, once; their modules import the library only when a command runs."""
-    from rag_core.cli import (
-        backups,
-        caching,
-        collections,
-        comparing,
-        entities,
-        eval_sets,
-        evaluating,
-        exporting,
-        gating,
-        history,
-        ingesting,
-        labels,
-        live,
-        llm_filter_more,
-        projects,
-        replay,
-        reporting,
-        rules,
-        runs,
-        status,
-        tune,
-        tuning,
-    )
-    from rag_core.cli.journalled import journalled
-
-    app.command("replay")(replay.replay)
-    app.command()(live.query)
-    app.command("init")(projects.init)
-    app.command("projects")(projects.projects)
-    app.command("why")(projects.why)
-    app.command("advise")(projects.advise)
-    app.command("headroom")(projects.headroom)
-    app.command("judge")(projects.judge)
-    for command in (ingesting.ingest, live.capture, evaluating.evaluate, tuning.sweep, tune.tune):
-        app.command()(journalled(command))
-    app.command("entities")(entities.entities)
-    app.command("backup")(backups.backup)
-    app.command("restore")(backups.restore)
-    app.command("doctor")(status.doctor)
-    app.command("deeds")(status.deeds)
-    app.command("stages")(status.stages)
-    app.command()(exporting.export)
-    app.command()(comparing.compare)
-    app.command()(comparing.attribute)
-    app.command()(gating.gate)
-    app.command()(reporting.report)
-    app.add_typer(caching.cache_app, name="cache")
-    app.add_typer(collections.collections_app, name="collections")
-    app.add_typer(eval_sets.eval_sets_app, name="eval-sets")
-    app.add_typer(history.history_app, name="history")
-    app.add_typer(projects.project_app, name="project")
-    app.add_typer(projects.held_out_app, name="held-out")
-    app.add_typer(labels.labels_app, name="labels")
-    app.add_typer(llm_filter_more.llm_filter_app, name="llm-filter")
-    app.add_typer(rules.rules_app, name="rules")
-    app.add_typer(runs.runs_app, name="runs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _register()
     try:
         result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -1,120 +1,176 @@
-"""`collections`: what exists; `found`, `connect`: Chroma collections made elsewhere; `recut`; `delete`.
-
-`collections words` is in words.py.
-"""
+"""`ingest` and `collections`: what exists; `found`, `connect`: Chroma's; `words`, `recut`, `delete`."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from rag_core.cli.options import Json, Workspace
-from rag_core.cli.output import emit
-from rag_core.cli.words import words_app
+from rag_core import rechunk, wording
+from rag_core.cli.options import Commands, Engine, Json, Workspace
+from rag_core.cli.output import ProgressBar, say
+from rag_core.compare.compare import table, verdict_words
+from rag_core.compare.rewrites import MEASURES
+from rag_core.corpus.load import load
+from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
+from rag_core.files import read_text
+from rag_core.index.collection import delete_collection, list_collections
+from rag_core.index.embed import BundledEmbedder, Embedder
+from rag_core.index.foreign import connect as mirror
+from rag_core.index.foreign import list_foreign
+from rag_core.index.foreign_place import IN_PLACE_WARNING, ForeignPlace, named_place
+from rag_core.index.handles import ingest_embedder
+from rag_core.index.ingest import ingest as bring_in
+from rag_core.measure.experiment import shown
+from rag_core.project import deeds
+from rag_core.retrieve.rewrite import rewritten
+from rag_core.retrieve.word_lists import LARGEST
+from rag_core.settings import chroma_settings
+from rag_core.store.database import has_store, open_store
+from rag_core.store.labels import LabelStore
+from rag_core.workbench import measure_words
 from rag_core.workspace import resolve_workspace
 
-ChromaPath = typer.Option(None, "--chroma-path", help="A folder that Chroma wrote; a copy of it is read.")
-ChromaUrl = typer.Option("", "--chroma-url", help="The address of a Chroma server, such as http://127.0.0.1:8000.")
-ChromaCloud = typer.Option(False, "--chroma-cloud", help="Chroma Cloud, by CHROMA_API_KEY, _TENANT and _DATABASE.")
-InPlace = typer.Option(False, "--in-place", help="Serve the folder itself; Chroma will change files in it.")
+app = Commands()
+collections = Commands("What collections exist; connect one that Chroma holds.", invoke_without_command=True)
+words = Commands("The keyword and synonym lists a collection's questions are rewritten with.", no_args_is_help=True)
+app.add_typer(collections, name="collections")
+collections.add_typer(words, name="words")
 
-collections_app = typer.Typer(
-    help="What collections exist; connect one that Chroma holds.",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
-collections_app.add_typer(words_app, name="words")
+Collection = typer.Option(..., "--collection", help="The collection's name.")
 
 
-@collections_app.callback()
-def collections(context: typer.Context, workspace: Path | None = Workspace, json: bool = Json) -> None:
-    """What collections exist, with their chunks, rules and model."""
-    from rag_core.index.collection import list_collections
-
-    if context.invoked_subcommand is not None:
-        return
-    found = list_collections(resolve_workspace(workspace))
-    if json:
-        emit({"collections": [{name: getattr(one, name) for name in one.__slots__} for one in found]})
-        return
-    for one in found:
-        origin = f", {one.metric} distances, mirrors {one.origin}" if one.origin else ""
-        typer.echo(
-            (one.problem and f"{one.name}: {one.problem}")
-            or f"{one.name}: {one.chunks} chunks, {rules_said(one)}, {one.model}{origin}"
-        )
-    if not found:
-        typer.echo("no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME")
-
-
-def rules_said(counts: Any) -> str:
-    """The rules of a collection: those that can be read, and beside them those that cannot, with the first reason."""
-    said = f"{counts.with_rule} with rules"
-    if counts.unreadable:
-        said += f" and {counts.unreadable} with rules that cannot be read and drop nothing ({counts.rule_problem})"
-    return said
-
-
-@collections_app.command("found")
-def found(
-    chroma_path: Path | None = ChromaPath,
-    chroma_url: str = ChromaUrl,
-    chroma_cloud: bool = ChromaCloud,
-    in_place: bool = InPlace,
+@app.command("ingest", journal=True)
+def ingest(
+    paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
+    collection: str = Collection,
+    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl, csv, parquet, beir or openapi."),
+    column: list[str] = typer.Option(
+        None, "--column", help="FIELD=COLUMN for tables and JSONL, such as text=body; may be repeated."
+    ),
+    header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits."),
+    split_long: bool = typer.Option(
+        False, "--split-long", help="Take chunks apart that are longer than the model reads."
+    ),
+    model: str = typer.Option(
+        "", "--model", help="What embeds: the bundled model, or one that a configured endpoint serves."
+    ),
+    dimension: int | None = typer.Option(
+        None, "--dimension", min=1, max=65536, help="The width of that model's vectors."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what the documents hold; embed and write nothing."),
+    force: bool = typer.Option(False, "--force", help="Embed everything anew and keep nothing else."),
+    engine: str | None = Engine,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
-    """The collections that a Chroma store holds: size, space, dimensions and the model it says it was built with."""
-    from rag_core.index.foreign import list_foreign
-
-    listed = list_foreign(place_of(chroma_path, chroma_url, chroma_cloud, in_place), resolve_workspace(workspace))
-    if json:
-        emit({"collections": [{name: getattr(one, name) for name in one.__slots__} for one in listed]})
+    """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
+    reading: dict[str, Any] = {"format": format, "header_level": header_level, "columns": _columns(column or [])}
+    if dry_run:
+        say(load(paths, **reading), json)
         return
-    for one in listed:
-        model = one.model or "a model it does not say"
-        typer.echo(f"{one.name}: {one.count} records, {one.metric}, {one.dimension or '?'} dimensions, {model}")
+    place, options = resolve_workspace(workspace), {"split_long": split_long, "force": force, **reading}
+    with (
+        deeds.command(deeds.INGEST, collection, place),
+        _embedder(engine, place, collection, model, dimension) as embedder,
+    ):
+        report = bring_in(paths, collection, place, embedder, progress=ProgressBar("embedded"), **options)
+    say(report, json)
 
 
-@collections_app.command("connect")
+@contextmanager
+def _embedder(
+    engine: str | None, workspace: Path, collection: str, model: str, dimension: int | None
+) -> Iterator[Embedder]:
+    """The model named, else that of the collection, here; or the bundled one on a cluster."""
+    embedder = ingest_embedder(workspace, collection, model, dimension)
+    if engine is None:
+        yield embedder
+        return
+    if embedder.name != BundledEmbedder.name:
+        raise InputError(f"--engine is set for {embedder.name}, expected it with the bundled {BundledEmbedder.name}")
+    with cluster.opened(engine) as workers:
+        yield jobs.SpreadEmbedder(workers)
+
+
+def _columns(pairs: list[str]) -> dict[str, str]:
+    """FIELD=COLUMN options as a mapping."""
+    columns: dict[str, str] = {}
+    for pair in pairs:
+        field, sign, name = pair.partition("=")
+        if not (field and sign and name) or field in columns:
+            raise InputError(f"--column is {pair[:80]!r}, expected FIELD=COLUMN, each field once")
+        columns[field] = name
+    return columns
+
+
+@collections.callback()
+def list_all(context: typer.Context, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """What collections exist, with their chunks, rules and model."""
+    if context.invoked_subcommand is not None:
+        return
+    known = list_collections(resolve_workspace(workspace))
+    nothing = "no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME"
+    lines = [summary.to_text() for summary in known] or [nothing]
+    say({"collections": [asdict(summary) for summary in known]}, json, "\n".join(lines))
+
+
+@dataclass(frozen=True)
+class ChromaOptions:
+    """Where a Chroma store is."""
+
+    chroma_path: Path | None = typer.Option(
+        None, "--chroma-path", help="A folder that Chroma wrote; a copy of it is read."
+    )
+    chroma_url: str = typer.Option(
+        "", "--chroma-url", help="The address of a Chroma server, such as http://127.0.0.1:8000."
+    )
+    chroma_cloud: bool = typer.Option(
+        False, "--chroma-cloud", help="Chroma Cloud, by CHROMA_API_KEY, _TENANT and _DATABASE."
+    )
+    in_place: bool = typer.Option(False, "--in-place", help="Serve the folder itself; Chroma will change files in it.")
+
+    def place(self) -> ForeignPlace:
+        """The place; --in-place says on stderr what it does to the folder."""
+        place = named_place(
+            self.chroma_path, self.chroma_url, self.chroma_cloud, self.in_place, **asdict(chroma_settings())
+        )
+        if self.in_place:
+            sys.stderr.write(f"warning: {IN_PLACE_WARNING}\n")
+        return place
+
+
+@collections.command("found")
+def found(chroma: ChromaOptions, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """The collections that a Chroma store holds: size, space, dimensions and the model it says it was built with."""
+    listed = list_foreign(chroma.place(), resolve_workspace(workspace))
+    facts = {"collections": [asdict(foreign) for foreign in listed]}
+    say(facts, json, "\n".join(foreign.to_text() for foreign in listed))
+
+
+@collections.command("connect")
 def connect(
+    chroma: ChromaOptions,
     collection: str = typer.Option(..., "--collection", help="The collection's name in the Chroma store."),
     name: str = typer.Option("", "--as", help="Its name here; default: the same."),
-    chroma_path: Path | None = ChromaPath,
-    chroma_url: str = ChromaUrl,
-    chroma_cloud: bool = ChromaCloud,
-    in_place: bool = InPlace,
     model: str = typer.Option("", "--model", help="What embeds the queries; needed where the store does not say."),
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
-    from rag_core.cli.progress import ProgressBar
-    from rag_core.index.foreign import connect as mirror
-    from rag_core.project import deeds
-
-    place, folder = place_of(chroma_path, chroma_url, chroma_cloud, in_place), resolve_workspace(workspace)
+    place, folder = chroma.place(), resolve_workspace(workspace)
     with deeds.command(deeds.CONNECT, name or collection, folder):
         done = mirror(place, collection, name or collection, folder, model, ProgressBar("read"))
-    if json:
-        emit({one: getattr(done, one) for one in done.__slots__})
-        return
-    typer.echo(
-        f"{done.collection}: {done.chunks} chunks, {done.with_text} with text, {done.metric} distances, "
-        f"{done.dimension} dimensions, {done.model}"
-    )
-    if done.with_rule or done.unreadable:
-        typer.echo(rules_said(done))
-    if done.notice:
-        typer.echo(done.notice)
+    say(asdict(done), json, done.to_text())
 
 
-@collections_app.command("delete")
+@collections.command("delete")
 def delete(
     collection: str = typer.Option(..., "--collection", help="The collection's name here."),
     yes: bool = typer.Option(False, "--yes", help="Really delete it."),
@@ -122,80 +178,103 @@ def delete(
     json: bool = Json,
 ) -> None:
     """Delete a collection of the workspace for good; documents and foreign stores stay as they are."""
-    from rag_core.index.collection import delete_collection
-    from rag_core.project import deeds
-
     if not yes:
         raise InputError(f"collection {collection[:80]} would be deleted for good, expected --yes")
     place = resolve_workspace(workspace)
     with deeds.command(deeds.DELETE_COLLECTION, collection, place):
         delete_collection(place, collection)
-    if json:
-        emit({"deleted": collection})
-    else:
-        typer.echo(f"{collection} is deleted")
+    say({"deleted": collection}, json, f"{collection} is deleted")
 
 
-@collections_app.command("recut")
+@collections.command("recut")
 def recut(
-    collection: str = typer.Option(..., "--collection", help="The collection's name."),
+    collection: str = Collection,
     header_level: int = typer.Option(..., "--header-level", min=2, max=4, help="The deepest header that splits."),
     look: bool = typer.Option(False, "--look", help="Only say what would happen."),
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Cut a collection's Markdown at another header level, and say of every label where its text went."""
-    from rag_core import rechunk
-    from rag_core.cli.progress import ProgressBar
-    from rag_core.index.handles import ingest_embedder
-    from rag_core.project import deeds
-
-    place = resolve_workspace(workspace)
-    labels = _labels(place)
+    place, labels = resolve_workspace(workspace), []
+    if has_store(place):
+        with open_store(place) as store:
+            kept = LabelStore(store)
+            labels = [label for name in kept.eval_sets() for label in kept.labels(name)]
     if look:
-        done = rechunk.look(place, collection, header_level, labels)
-    else:
-        with deeds.command(deeds.INGEST, collection, place):
-            embedder = ingest_embedder(place, collection)
-            done = rechunk.recut(place, collection, header_level, embedder, labels, ProgressBar("embedded"))
-    if json:
-        moves = [
-            {
-                "eval_set": one.label.eval_set,
-                "query": one.label.query_id,
-                "chunk": one.label.chunk_id,
-                "outcome": one.outcome,
-                "now": list(one.chunk_ids),
-            }
-            for one in done.labels
-        ]
-        emit(
-            {"before": done.before, "after": done.after, "unchanged": done.unchanged, **done.outcomes, "labels": moves}
-        )
+        say(rechunk.look(place, collection, header_level, labels), json)
         return
-    would = "would be" if look else "are"
-    typer.echo(f"{done.before} chunks {would} {done.after}, {done.unchanged} of them with a text as before")
-    typer.echo("labels: " + ", ".join(f"{count} {outcome}" for outcome, count in done.outcomes.items()))
+    with deeds.command(deeds.INGEST, collection, place):
+        embedder = ingest_embedder(place, collection)
+        done = rechunk.recut(place, collection, header_level, embedder, labels, ProgressBar("embedded"))
+    say(done, json)
 
 
-def _labels(workspace: Path) -> list[Any]:
-    """The labels that count now, of every eval set."""
-    from rag_core.store.database import has_store, open_store
-    from rag_core.store.labels import LabelStore
+@words.command("show")
+def show(collection: str = Collection, workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Both lists, where each comes from, and the keywords the last ingest took from the headers."""
+    place = resolve_workspace(workspace)
+    headers = wording.header_words(place, collection)
+    lists = [wording.listed(place, collection, kind) for kind in wording.KINDS]
+    broken = any(listed.problem for listed in lists)
+    keywords, synonyms = (None, None) if broken else wording.words_of(place, collection)
+    facts = {
+        "collection": collection,
+        "lists": [listed.to_json() for listed in lists],
+        "from_headers": list(headers),
+        "keywords": list(keywords.names) if keywords else None,
+        "synonyms": synonyms.terms if synonyms else None,
+    }
+    lines = [f"from the headers: {len(headers)} keywords", *(listed.to_text() for listed in lists)]
+    lines += [f"  {term} ← {', '.join(said)}" for term, said in (synonyms.terms.items() if synonyms else ())]
+    say(facts, json, "\n".join(lines))
 
-    if not has_store(workspace):
-        return []
-    with open_store(workspace) as store:
-        kept = LabelStore(store)
-        return [label for name in kept.eval_sets() for label in kept.labels(name)]
+
+@words.command("set")
+def set_list(
+    kind: str = typer.Argument(..., help="keywords or synonyms."),
+    file: Path = typer.Argument(..., help="YAML or JSON: keywords: [...], or `official term: [user words]`."),
+    collection: str = Collection,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Make a file's list the collection's own; what stood there before is kept beside it."""
+    place = resolve_workspace(workspace)
+    wording.own_file(place, collection, kind)  # an unknown kind of list is said before the file is read
+    wording.header_words(place, collection)
+    with deeds.command(deeds.CHANGE_WORDS, collection, place):
+        wording.save_list(place, collection, kind, read_text(file, limit=LARGEST))
+    now = wording.listed(place, collection, kind)
+    say(now, json, f"{collection}: {now.entries} {kind}, kept in {now.file}", collection=collection)
 
 
-def place_of(path: Path | None, url: str, cloud: bool, in_place: bool) -> Any:
-    """The place the options name; --in-place says on stderr what it does to the folder."""
-    from rag_core.index.foreign_place import IN_PLACE_WARNING, named_place
-    from rag_core.settings import chroma_settings
+@words.command("try")
+def try_words(
+    question: str = typer.Argument(..., help="A question as people ask it."),
+    collection: str = Collection,
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """A question as each side of the search gets it, and which words made the difference."""
+    both = wording.words_of(resolve_workspace(workspace), collection)
+    say(rewritten(question, *both), json, collection=collection)
 
-    place = named_place(path, url, cloud, in_place, **asdict(chroma_settings()))
-    if in_place:
-        sys.stderr.write(f"warning: {IN_PLACE_WARNING}\n")
-    return place
+
+@words.command("measure")
+def measure(
+    collection: str = Collection,
+    eval_set: str = typer.Option("", "--eval-set", help="Default: the eval set of the collection's name."),
+    search: str = typer.Option("hybrid", "--search", help="hybrid or lexical."),
+    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """The search with and without both rewrites on an eval set: means, and the paired difference with its interval."""
+    name = eval_set or collection
+    rows = table(measure_words(resolve_workspace(workspace), collection, name, search), MEASURES, seed=seed)
+    lines = [f"{search} on {name}: {rows[0].queries_scored} of {rows[0].queries_total} queries scored"]
+    for label in MEASURES:
+        before, after = (row.cells[label] for row in rows)
+        lines.append(f"{label}: {shown(before.estimate.mean)} → {shown(after.estimate.mean)}")
+        lines.append(f"  {verdict_words(after.against)}" if after.against else "")
+    facts = {"collection": collection, "eval_set": name, "search": search}
+    say({**facts, "table": [row.to_json() for row in rows]}, json, "\n".join(lines))

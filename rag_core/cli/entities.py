@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from rag_core.cli.options import Json
+from rag_core.cli.options import Commands, Json
 from rag_core.cli.output import emit
+from rag_core.entities import EntitySettings, TeamFilter, load_structure
+from rag_core.entities.agreement import agreement, read_labelled, threshold_curve
+from rag_core.entities.lint import lint_structure
+from rag_core.entities.suggest import suggest_aliases
 from rag_core.errors import InputError
 
-if TYPE_CHECKING:
-    from rag_core.entities import TeamFilter
-
+app = Commands()
 THRESHOLDS = (70.0, 75.0, 80.0, 85.0, 90.0, 95.0)
 
 
+@app.command()
 def entities(
     query: str | None = typer.Argument(None, help="The query; may be left out with --lint."),
     structure: Path | None = typer.Option(None, help="Structure file, YAML or JSON; the demo structure without one."),
@@ -27,9 +30,6 @@ def entities(
     json: bool = Json,
 ) -> None:
     """Find the entities a query names: by which strategy and words, and how many tokens their part saves."""
-    from rag_core.entities import EntitySettings, TeamFilter, load_structure
-    from rag_core.entities.lint import lint_structure
-
     if query is None and not lint and labelled is None:
         raise InputError("no query was given, expected a text, --lint to check the structure, or --labelled FILE")
     loaded = load_structure(structure)
@@ -65,9 +65,6 @@ def entities_document(team_filter: TeamFilter, query: str) -> dict[str, Any]:
 
 def labelled_document(team_filter: TeamFilter, file: Path) -> dict[str, Any]:
     """How well labelled queries are understood, at other thresholds too, and the aliases that they suggest."""
-    from rag_core.entities.agreement import agreement, read_labelled, threshold_curve
-    from rag_core.entities.suggest import suggest_aliases
-
     rows = read_labelled(file)
     found = agreement(team_filter, rows)
     misses = [asdict(one.labelled) | {"extra": list(one.extra), "missing": list(one.missing)} for one in found.misses]

@@ -5,95 +5,55 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from rag_core.cli.label_store import say
-from rag_core.cli.options import Json, Workspace
+from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.output import ProgressBar, say
 from rag_core.errors import InputError
+from rag_core.eval_sets import writing as set_writing
+from rag_core.eval_sets.facts import diff_sets, facts_of, list_sets
+from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
+from rag_core.eval_sets.reading import folders, load_set
+from rag_core.eval_sets.writing import change_tags, copy_set, delete_set, existing_own, new_set, own_folder, split_set
+from rag_core.files import read_text
+from rag_core.given import counted
+from rag_core.project import deeds
+from rag_core.store.database import has_store, open_store
+from rag_core.store.events import Signature
+from rag_core.store.exchange.planning import copy_labels
+from rag_core.store.labels import LabelStore
+from rag_core.workbench import capture_into
 from rag_core.workspace import resolve_workspace
 
-if TYPE_CHECKING:
-    from rag_core.store.events import Signature
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rag_core.eval_sets.facts import SetDiff, SetFacts
-
-
-LISTED = 20  # ids that a diff prints
-
-
-def line(facts: SetFacts) -> str:
-    """One set with its counts."""
-    if facts.problem:
-        return f"{facts.name}: {facts.problem}"
-    split = ", ".join(f"{count} {side}" for side, count in facts.split.items()) or "no split"
-    tags = f"{len(facts.tags)} tags" if facts.tags else "no tags"
-    return (
-        f"{facts.name}: {facts.queries} queries ({facts.judged} judged, {facts.labels} labels), {split}, {tags}, "
-        f"{facts.holds}{'' if facts.own else ', shipped'}"
-    )
-
-
-def diff_words(found: SetDiff) -> str:
-    """What differs, a line each with its count and first ids."""
-    if found.same:
-        return f"{found.first} and {found.second} hold the same"
-    rows: list[tuple[str, Sequence[str]]] = [
-        ("queries added", found.queries.added),
-        ("queries removed", found.queries.removed),
-        ("queries changed", [f"{name} ({', '.join(what)})" for name, what in found.fields.items()]),
-        ("labels added", [f"{query} {chunk}" for query, chunk in found.labels_added]),
-        ("labels removed", [f"{query} {chunk}" for query, chunk in found.labels_removed]),
-        ("labels changed", [f"{query} {chunk} {old}→{new}" for query, chunk, old, new in found.labels_changed]),
-    ]
-    for what in ("added", "removed", "changed") if found.chunks else ():
-        rows.append((f"chunks {what}", getattr(found.chunks, what)))
-    return "\n".join(f"{len(ids)} {title}{_some(ids)}" for title, ids in rows if ids)
-
-
-def _some(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - LISTED} more" if len(ids) > LISTED else ""
-    return f": {', '.join(ids[:LISTED])}{more}"
-
-
-eval_sets_app = typer.Typer(
-    help="Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.", no_args_is_help=False
-)
+app = Commands()
+eval_sets = Commands("Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.")
+app.add_typer(eval_sets, name="eval-sets")
 
 Name = typer.Argument(..., help="The eval set's name.")
 
 
-@eval_sets_app.command("list")
+@eval_sets.command("list")
 def list_all(workspace: Path | None = Workspace, json: bool = Json) -> None:
     """Every eval set with its counts: queries, judged ones, split, tags.
 
     Example: python -m rag_core eval-sets list --json
     """
-    from rag_core.eval_sets.facts import list_sets
-    from rag_core.given import counted
-
     folder = resolve_workspace(workspace)
-    found = list_sets(folder, lambda one: counted(one, folder))
-    say({"eval_sets": [asdict(one) for one in found]}, json, "\n".join(map(line, found)))
+    found = list_sets(folder, lambda eval_set: counted(eval_set, folder))
+    say({"eval_sets": [asdict(one) for one in found]}, json, "\n".join(one.to_text() for one in found))
 
 
-@eval_sets_app.command("show")
+@eval_sets.command("show")
 def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
     """One eval set: its counts and every query with tags, split and labels.
 
     Example: python -m rag_core eval-sets show rulebook --json
     """
-    from rag_core.eval_sets.facts import facts_of
-    from rag_core.eval_sets.reading import folders, load_set
-    from rag_core.given import counted
-
     folder = resolve_workspace(workspace)
     found = counted(load_set(name, folder), folder)
-    facts = facts_of(name, folders(folder).get(name, Path(name)), lambda one: found)
+    facts = facts_of(name, folders(folder).get(name, Path(name)), lambda _: found)
     rows: list[dict[str, Any]] = [
         {
             "id": case.query.id,
@@ -105,10 +65,10 @@ def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json
         for case in found.cases
     ]
     words = [f"  {row['id']}  {row['split'] or '-'}  {row['labels']} labels  {', '.join(row['tags'])}" for row in rows]
-    say({**asdict(facts), "description": found.description, "rows": rows}, json, "\n".join([line(facts), *words]))
+    say({**asdict(facts), "description": found.description, "rows": rows}, json, "\n".join([facts.to_text(), *words]))
 
 
-@eval_sets_app.command("new")
+@eval_sets.command("new")
 def new(
     name: str = Name,
     file: str = typer.Argument(..., help="A list of queries: lines, CSV or JSONL; - reads stdin."),
@@ -124,11 +84,6 @@ def new(
 
     Example: python -m rag_core eval-sets new table-talk questions.csv
     """
-    from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
-    from rag_core.eval_sets.writing import new_set, own_folder
-    from rag_core.files import read_text
-    from rag_core.project import deeds
-
     text = sys.stdin.read() if file == "-" else read_text(Path(file))
     queries = read_query_list(text, form or form_of(text, "" if file == "-" else file), Path(file).name)
     folder = own_folder(resolve_workspace(workspace), name)
@@ -141,7 +96,7 @@ def new(
     say(facts, json, f"{name}: {len(queries)} queries{again}{'; nothing was made' if dry_run else f' → {folder}'}")
 
 
-@eval_sets_app.command("tag")
+@eval_sets.command("tag")
 def tag(
     name: str = Name,
     add: list[str] = typer.Option(None, "--add", help="A tag to add; may be repeated."),
@@ -154,9 +109,6 @@ def tag(
 
     Example: python -m rag_core eval-sets tag table-talk --add movement -t q1 -t q7
     """
-    from rag_core.eval_sets.writing import change_tags
-    from rag_core.project import deeds
-
     if not add and not remove:
         raise InputError("no tag given, expected --add or --remove")
     with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
@@ -164,7 +116,7 @@ def tag(
     say({"name": name, "changed": count}, json, f"{name}: {count} queries changed")
 
 
-@eval_sets_app.command("split")
+@eval_sets.command("split")
 def split(
     name: str = Name,
     test_share: float = typer.Option(0.3, "--test-share", help="Share of the queries to judge on."),
@@ -176,16 +128,13 @@ def split(
 
     Example: python -m rag_core eval-sets split table-talk --test-share 0.3
     """
-    from rag_core.eval_sets.writing import split_set
-    from rag_core.project import deeds
-
     with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
         found = split_set(resolve_workspace(workspace), name, test_share, seed)
     facts = {"name": name, "dev": list(found.dev), "test": list(found.test), "seed": seed}
     say(facts, json, f"{name}: {len(found.dev)} dev, {len(found.test)} test")
 
 
-@eval_sets_app.command("copy")
+@eval_sets.command("copy")
 def copy(
     source: str = typer.Argument(..., help="The set to copy, shipped or your own."),
     name: str = typer.Argument(..., help="The copy's name."),
@@ -198,25 +147,21 @@ def copy(
 
     Example: python -m rag_core eval-sets copy rulebook my-rulebook
     """
-    from rag_core.eval_sets.writing import copy_set
-    from rag_core.project import deeds
-
     with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)) as performed:
         folder = copy_set(resolve_workspace(workspace), source, name, title)
-        copied = _copy_labels(workspace, source, name, performed.signature) if labels else 0
+        copied = _copy_labels(resolve_workspace(workspace), source, name, performed.signature) if labels else 0
     facts = {"source": source, "name": name, "folder": str(folder), "labels_copied": copied}
     say(facts, json, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
 
 
-def _copy_labels(workspace: Path | None, source: str, name: str, by: Signature) -> int:
-    from rag_core.cli.label_store import opened
-    from rag_core.store.exchange.planning import copy_labels
+def _copy_labels(workspace: Path, source: str, name: str, by: Signature) -> int:
+    if not has_store(workspace):
+        return 0
+    with open_store(workspace) as store:
+        return copy_labels(LabelStore(store), source, name, by).written
 
-    with opened(workspace, stand_in=True) as labels:
-        return copy_labels(labels, source, name, by).written
 
-
-@eval_sets_app.command("diff")
+@eval_sets.command("diff")
 def diff(
     first: str = typer.Argument(..., help="The set before."),
     second: str = typer.Argument(..., help="The set after."),
@@ -227,13 +172,11 @@ def diff(
 
     Example: python -m rag_core eval-sets diff rulebook my-rulebook --json
     """
-    from rag_core.eval_sets.facts import diff_sets
-
     found = diff_sets(first, second, resolve_workspace(workspace))
-    say({**asdict(found), "same": found.same}, json, diff_words(found))
+    say({**asdict(found), "same": found.same}, json, found.to_text())
 
 
-@eval_sets_app.command("guidelines")
+@eval_sets.command("guidelines")
 def guidelines(
     name: str = Name,
     file: Path | None = typer.Option(None, "--set", help="Markdown file to keep as the set's guidelines."),
@@ -244,11 +187,6 @@ def guidelines(
 
     Example: python -m rag_core eval-sets guidelines table-talk --set rules.md
     """
-    from rag_core.eval_sets import writing as set_writing
-    from rag_core.eval_sets.reading import folders, load_set
-    from rag_core.files import read_text
-    from rag_core.project import deeds
-
     folder = resolve_workspace(workspace)
     if file is not None:
         with deeds.command(deeds.CHANGE_SET, name, folder):
@@ -258,7 +196,7 @@ def guidelines(
     say({"name": name, "guidelines": text}, json, text.rstrip("\n") or "no guidelines yet")
 
 
-@eval_sets_app.command("capture")
+@eval_sets.command("capture")
 def capture(
     name: str = Name,
     collection: str = typer.Option(..., "--collection", help="The collection to ask."),
@@ -270,10 +208,6 @@ def capture(
 
     Example: python -m rag_core eval-sets capture table-talk --collection my-rules
     """
-    from rag_core.cli.progress import ProgressBar
-    from rag_core.project import deeds
-    from rag_core.workbench import capture_into
-
     folder = resolve_workspace(workspace)
     with deeds.command(deeds.CAPTURE, name, folder):
         count = capture_into(name, collection, depth, folder, ProgressBar("captured"))
@@ -281,7 +215,7 @@ def capture(
     say(facts, json, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
 
 
-@eval_sets_app.command("delete")
+@eval_sets.command("delete")
 def delete(
     name: str = Name,
     yes: bool = typer.Option(False, "--yes", help="Needed: deleting cannot be undone."),
@@ -292,9 +226,6 @@ def delete(
 
     Example: python -m rag_core eval-sets delete table-talk --yes
     """
-    from rag_core.eval_sets.writing import delete_set, existing_own
-    from rag_core.project import deeds
-
     folder = existing_own(resolve_workspace(workspace), name)
     if not yes:
         raise InputError(f"{folder} would be deleted for good, expected --yes")

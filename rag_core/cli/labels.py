@@ -1,130 +1,191 @@
-"""`labels`: take labels out, bring them in, take an import back, count them, compare annotators."""
+"""`labels`: import, export, undo, stats, agreement, audit, remap, run-file, and a model as annotator."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import typer
 
-from rag_core.cli.agreement import label_agreement
-from rag_core.cli.label_audit import audit_labels
-from rag_core.cli.label_judge import judge_agreement, judge_labels
-from rag_core.cli.label_store import EvalSet, existing, opened, say
-from rag_core.cli.label_texts import remap_labels, write_run_file
-from rag_core.cli.options import Json, Workspace
-from rag_core.cli.sessions import labels_of_project
+from rag_core.cli.llm_filter_options import Endpoint, Simulated, Spending, stop_if
+from rag_core.cli.llm_filter_run import ahead_line
+from rag_core.cli.options import Commands, Json, MinGrade, Split, Workspace
+from rag_core.cli.output import AskingBar, say
+from rag_core.cli.replay import laid_over
+from rag_core.cli.sessions import LabelsOf
+from rag_core.corpus.jsonl import read_jsonl
 from rag_core.errors import InputError
+from rag_core.eval_sets.facts import chunk_texts
+from rag_core.eval_sets.reading import folders, load_set
+from rag_core.eval_sets.writing import guidelines
+from rag_core.files import read_text, write_whole
+from rag_core.given import unmet
+from rag_core.index.collection import open_collection
+from rag_core.judged import entrants, grading
+from rag_core.judged.bench import Bench, open_bench
+from rag_core.judged.grading import GradeProposal
+from rag_core.labelling.agreement import agreement
+from rag_core.labelling.audit import audit, blind_sample, labelled
+from rag_core.labelling.grading import wording
+from rag_core.llm import RunLimits
+from rag_core.measure.experiment import run, with_labels
+from rag_core.measure.trec_run import write_run
+from rag_core.project import deeds
+from rag_core.project.judge_labels import agreement_of
+from rag_core.project.project import open_project
+from rag_core.store.database import has_store, open_store
+from rag_core.store.events import Signature, graded_by
+from rag_core.store.exchange.formats import format_of, known_format, lines_to_export, read_labels, write_labels
+from rag_core.store.exchange.planning import Imported, apply_import, plan_import
+from rag_core.store.exchange.quepid import renamed
+from rag_core.store.exchange.ragas import read_ragas, write_ragas
+from rag_core.store.exchange.trec import escape_id
+from rag_core.store.keys import chunk_key, text_hash
+from rag_core.store.labels import LabelStore
+from rag_core.store.model_labels import model_annotator, models, store_model_labels
+from rag_core.store.remap import SAME, counts, remap
 from rag_core.workspace import resolve_workspace
 
-if TYPE_CHECKING:
-    from rag_core.store.exchange.line import LabelLine
-    from rag_core.store.exchange.planning import Imported, ImportPlan
+app = Commands()
+labels = Commands("Labels: export, import, undo an import, stats, agreement.")
+app.add_typer(labels, name="labels")
 
-labels_app = typer.Typer(help="Labels: export, import, undo an import, stats, agreement.", no_args_is_help=False)
-
+RAGAS = "ragas"
+LISTED = 20  # labels that a remap prints
+ONLY = ("labelled", "open", "all")
 Raw = typer.Option(False, "--raw", help="CSV without the apostrophe that keeps a cell from running as a formula.")
 Format = typer.Option(
     None, "--format", help="jsonl, trec, beir, csv, quepid, srw or ragas; else told by the file's ending."
 )
 ByText = typer.Option(False, "--query-texts", help="quepid, srw: queries by their text instead of their id.")
-Collection = typer.Option(None, "--collection", help="ragas: where the chunks' texts are; else the eval set's own.")
+TextsFrom = typer.Option(None, "--collection", help="ragas: where the chunks' texts are; else the eval set's own.")
+Searched = typer.Option(None, "--collection", help="Search this collection.")
+Depth = typer.Option(200, "--depth", min=1, max=10000, help="Candidates per query of a live set.")
 
 
-@labels_app.command("export")
-@labels_of_project
+@contextmanager
+def _opened(workspace: Path | None, create: bool = False, stand_in: bool = False) -> Iterator[LabelStore]:
+    """The label store; `stand_in`: an empty one for the time being where there is none yet."""
+    place = resolve_workspace(workspace)
+    with TemporaryDirectory() as empty:
+        absent = stand_in and not has_store(place)
+        with open_store(Path(empty) if absent else place, create=create or absent) as store:
+            if store.unwritable:
+                sys.stderr.write(f"winnow: {store.unwritable}\n")
+            yield LabelStore(store)
+
+
+def _existing(store: LabelStore, eval_set: str) -> str:
+    """The eval set's name, or an InputError listing those that hold labels."""
+    names = store.eval_sets()
+    if eval_set not in names:
+        listed = ", ".join(name[:40] for name in names[:20]) or "none yet"
+        raise InputError(f"no labels of eval set {eval_set[:80]!r}, expected one of: {listed}")
+    return eval_set
+
+
+def _texts(eval_set: str, folder: Path, collection: str | None) -> tuple[dict[str, str], Mapping[str, str], int]:
+    """(query id → text, chunk id → text, min_grade) of an eval set; the chunks are its own, or a collection's."""
+    known = load_set(eval_set, folder)
+    chunks = chunk_texts(known) if collection is None else _collection_texts(folder, collection)
+    return {case.query.id: case.query.text for case in known.cases}, chunks, known.min_grade
+
+
+def _collection_texts(folder: Path, collection: str) -> dict[str, str]:
+    return {chunk.id: chunk.text for chunk in open_collection(folder, collection).chunks}
+
+
+@labels.command("export")
 def export_labels(
-    eval_set: str = EvalSet,
+    of: LabelsOf,
     format_name: str | None = Format,
     out: Path | None = typer.Option(None, "--out", help="File to write whole; stdout without it."),
     annotator: str | None = typer.Option(None, "--annotator", help="Only this person's labels."),
     query_texts: bool = ByText,
-    collection: str | None = Collection,
+    collection: str | None = TextsFrom,
     raw: bool = Raw,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Write the labels that count now. JSONL keeps everything; trec and beir hold one grade per query and chunk.
 
     Example: python -m rag_core labels export --eval-set demo --format trec --out demo.qrels
     """
-    from rag_core.cli import label_texts
-    from rag_core.files import write_whole
-    from rag_core.store.exchange.formats import format_of, known_format, lines_to_export, write_labels
-
     if json and out is None:
         raise InputError("--json and the labels both want stdout, expected --out FILE with --json")
-    by_text = format_name == label_texts.RAGAS
-    chosen = format_name if by_text else known_format(format_name or (format_of(out.name) if out else "jsonl"))
-    with opened(workspace) as labels:
-        plain = "trec" if by_text else str(chosen)
-        lines, left_out = lines_to_export(labels, existing(labels, eval_set), annotator, plain)
-    if by_text or query_texts:
-        texts = label_texts.texts_of(eval_set, workspace, collection)
-        text = texts.write_ragas(lines) if by_text else write_labels(texts.by_query_text(lines), plain, raw)
+    eval_set, is_ragas = of.name, format_name == RAGAS
+    form = RAGAS if is_ragas else known_format(format_name or (format_of(out.name) if out else "jsonl"))
+    with _opened(of.workspace) as store:
+        lines, left_out = lines_to_export(store, _existing(store, eval_set), annotator, "trec" if is_ragas else form)
+    if is_ragas:
+        text = write_ragas(lines, *_texts(eval_set, of.folder, collection))
     else:
-        text = write_labels(lines, plain, raw)
+        named = renamed(lines, _texts(eval_set, of.folder, collection)[0]) if query_texts else lines
+        text = write_labels(named, form, raw)
+    facts = {"eval_set": eval_set, "format": form, "out": str(out or ""), "labels": len(lines), "left_out": left_out}
+    words = f"{len(lines)} labels" + (f", {left_out} unsure left out" if left_out else "")
     if out is None:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
-    else:
-        write_whole(out, text)
-    facts = {"eval_set": eval_set, "format": chosen, "out": str(out or ""), "labels": len(lines), "left_out": left_out}
-    note = f", {left_out} unsure left out" if left_out else ""
-    say(facts, json, f"{len(lines)} labels{note}" + (f" → {out}" if out else ""), to_stderr=out is None)
+        typer.echo(words, err=True)
+        return
+    write_whole(out, text)
+    say(facts, json, f"{words} → {out}")
 
 
-@labels_app.command("import")
-@labels_of_project
+@labels.command("import")
 def import_labels(
+    of: LabelsOf,
     file: Path = typer.Argument(..., help="The label file."),
-    eval_set: str = EvalSet,
     format_name: str | None = Format,
     annotator: str = typer.Option("import", "--annotator", help="Whose labels these are where the file does not say."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is new, equal and conflicting."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Let conflicting labels take the file's grade."),
     query_texts: bool = ByText,
-    collection: str | None = Collection,
+    collection: str | None = TextsFrom,
     raw: bool = Raw,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Bring labels in as one batch; conflicting ones stay as they are unless --overwrite is given.
 
     Example: python -m rag_core labels import demo.qrels --eval-set demo --annotator expert --dry-run
     """
-    from rag_core.cli import label_texts
-    from rag_core.files import read_text
-    from rag_core.project import deeds
-    from rag_core.project.project import open_project
-    from rag_core.store.exchange.formats import format_of, known_format, read_labels
-    from rag_core.store.exchange.planning import Imported, apply_import, plan_import
-
-    place = resolve_workspace(workspace)
-    eval_set, strangers = open_project(eval_set, place).labels, 0
-    if format_name == label_texts.RAGAS:
-        lines, strangers = label_texts.texts_of(eval_set, workspace, collection).read_ragas(read_text(file), file.name)
+    eval_set, strangers = open_project(of.name, of.folder).labels, 0
+    if format_name == RAGAS:
+        queries, chunks, _ = _texts(eval_set, of.folder, collection)
+        lines, strangers = read_ragas(read_text(file), file.name, queries, chunks)
     else:
-        chosen = known_format(format_name or format_of(file.name))
-        lines = read_labels(read_text(file), chosen, file.name, raw)
+        form = known_format(format_name or format_of(file.name))
+        lines = read_labels(read_text(file), form, file.name, raw)
     if query_texts:
-        lines = label_texts.texts_of(eval_set, workspace, collection).by_query_id(lines)
-    with opened(workspace, create=not dry_run, stand_in=dry_run) as labels:
-        plan, done = plan_import(labels, eval_set, lines, annotator), Imported("", 0, "")
+        queries = _texts(eval_set, of.folder, collection)[0]
+        lines = renamed(lines, {text: query for query, text in queries.items()})
+    with _opened(of.workspace, create=not dry_run, stand_in=dry_run) as store:
+        plan, done = plan_import(store, eval_set, lines, annotator), Imported("", 0, "")
         if not dry_run:
             kind = deeds.import_kind(deeds.person_of_this_machine(), plan.annotators)
-            with deeds.command(kind, eval_set, place, ", ".join(plan.annotators)) as performed:
-                done = apply_import(labels, plan, overwrite, performed.signature)
+            with deeds.command(kind, eval_set, of.folder, ", ".join(plan.annotators)) as performed:
+                done = apply_import(store, plan, overwrite, performed.signature)
                 performed.result = f"{done.written} labels, {done.batch}"
-    stray, note = _unmet(lines, eval_set, workspace)
-    unknown = f"; {strangers} lines ask what the eval set does not" if strangers else ""
-    facts = _import_facts(plan, done, dry_run) | {"left_out": strangers} | stray
-    say(facts, json, _import_words(plan, done) + unknown + note)
+    remarks = [f"{plan.to_text()}; {done.to_text()}"]
+    remarks += [f"{strangers} lines ask what the eval set does not"] if strangers else []
+    facts = {**plan.to_json(), "dry_run": dry_run, **asdict(done), "left_out": strangers}
+    if eval_set in folders(of.folder):
+        lost = unmet(lines, load_set(eval_set, of.folder))  # labels that would count for nothing
+        facts |= {"unknown_queries": lost.queries, "unknown_chunks": lost.chunks}
+        remarks += [lost.words] if lost.words else []
+    else:
+        facts |= {"unknown_queries": None, "unknown_chunks": None}
+        remarks.append(f"there is no eval set {eval_set[:80]!r} here yet")
+    say(facts, json, "; ".join(remarks))
 
 
-@labels_app.command("undo")
+@labels.command("undo")
 def undo_import(
     batch: str = typer.Argument(..., help="The batch that an import named."),
     workspace: Path | None = Workspace,
@@ -134,20 +195,17 @@ def undo_import(
 
     Example: python -m rag_core labels undo import-2026-01-31T12:00:00.000000Z-1a2b3c4d
     """
-    from rag_core.project import deeds
-
-    person = deeds.person_of_this_machine()
-    with opened(workspace) as labels:
-        kind = deeds.undo_kind(person, labels.authors(batch))
+    with _opened(workspace) as store:
+        kind = deeds.undo_kind(deeds.person_of_this_machine(), store.authors(batch))
         with deeds.command(kind, batch, resolve_workspace(workspace)) as performed:
-            count = labels.undo_batch(batch, performed.signature)
+            count = store.undo_batch(batch, performed.signature)
             performed.result = f"{count} labels"
     if not count:
         raise InputError(f"no label of batch {batch[:80]!r} still stands, expected the name an import gave")
     say({"batch": batch, "undone": count}, json, f"{count} labels taken back")
 
 
-@labels_app.command("stats")
+@labels.command("stats")
 def label_stats(
     eval_set: str | None = typer.Option(None, "--eval-set", help="Only this one; all without it."),
     workspace: Path | None = Workspace,
@@ -157,61 +215,215 @@ def label_stats(
 
     Example: python -m rag_core labels stats --json
     """
-    from dataclasses import asdict
-
-    with opened(workspace) as labels:
-        names = [existing(labels, eval_set)] if eval_set is not None else labels.eval_sets()
-        found = [labels.stats(name) for name in names]
-    words = [
-        f"{stats.eval_set}: {stats.labels} labels on {stats.queries} queries "
-        f"(grades 0-3: {', '.join(str(stats.grades[grade]) for grade in range(4))}; unsure: {stats.unsure}); "
-        + ", ".join(f"{name} {count}" for name, count in stats.annotators.items())
-        for stats in found
-    ]
-    say({"eval_sets": [asdict(stats) for stats in found]}, json, "\n".join(words) or "no labels yet")
+    with _opened(workspace) as store:
+        names = [_existing(store, eval_set)] if eval_set is not None else store.eval_sets()
+        stats = [store.stats(name) for name in names]
+    words = "\n".join(one.to_text() for one in stats) or "no labels yet"
+    say({"eval_sets": [asdict(one) for one in stats]}, json, words)
 
 
-def _import_facts(plan: ImportPlan, done: Imported, dry_run: bool) -> dict[str, Any]:
-    conflicts = [
-        {"line": line.number, "query_id": line.query_id, "chunk_id": line.chunk_id, "annotator": line.annotator}
-        | {"grade": line.grade, "stored_grade": there.grade}
-        for line, there in plan.conflicting
-    ]
-    return {
-        "eval_set": plan.eval_set,
-        "dry_run": dry_run,
-        "new": len(plan.new),
-        "equal": len(plan.equal),
-        "conflicting": len(plan.conflicting),
-        "conflicts": conflicts,
-        "written": done.written,
-        "batch": done.batch,
-        "back_up": done.back_up,
-    }
+@labels.command("agreement")
+def label_agreement(of: LabelsOf, json: bool = Json) -> None:
+    """How far annotators agree beyond chance: Cohen by pair, Fleiss, Krippendorff (ordinal), and where they differ.
+
+    Example: python -m rag_core labels agreement --eval-set demo --json
+    """
+    eval_set = of.name
+    with _opened(of.workspace) as store:
+        events = store.labels(_existing(store, eval_set))
+    names = {(event.query_id, event.chunk_key): (event.query_id, event.chunk_id) for event in events}
+    say(agreement(graded_by(events), names), json, eval_set=eval_set)
 
 
-def _unmet(lines: Sequence[LabelLine], eval_set: str, workspace: Path | None) -> tuple[dict[str, Any], str]:
-    """Labels that would count for nothing, as facts and in words."""
-    from rag_core.eval_sets.reading import folders, load_set
-    from rag_core.given import unmet
+@labels.command("audit")
+def audit_labels(
+    of: LabelsOf,
+    top: int = typer.Option(50, "--top", min=1, help="How many of the most suspect labels."),
+    sample: int = typer.Option(
+        0, "--sample", min=0, help="Instead: so many labels at random, to be given again blind."
+    ),
+    collection: str | None = Searched,
+    depth: int = Depth,
+    seed: int = typer.Option(0, "--seed", help="Seed of the sample."),
+    json: bool = Json,
+) -> None:
+    """The labels that their texts, their like or their distance speak against, the most suspect first.
 
-    folder = resolve_workspace(workspace)
-    if eval_set not in folders(folder):
-        return {"unknown_queries": None, "unknown_chunks": None}, f"; there is no eval set {eval_set[:80]!r} here yet"
-    found = unmet(lines, load_set(eval_set, folder))
-    return {"unknown_queries": found.queries, "unknown_chunks": found.chunks}, f"; {found.words}" if found.words else ""
+    Labels are those of the set's files with people's laid over them; a suspicion is no correction.
+    Example: python -m rag_core labels audit --eval-set rulebook --top 20 --json
+    """
+    bench = open_bench(of.name, None, collection, of.folder, None, None, None, depth)
+    with _opened(of.workspace, stand_in=True) as store:
+        known = labelled(with_labels(bench.cases, store.current(bench.name)))
+    if sample:
+        drawn = blind_sample(known, sample, seed)
+        rows: list[dict[str, Any]] = [{"query_id": label.query_id, "chunk_id": label.chunk_id} for label in drawn]
+        lines = [f"  {label.query_id}  {label.chunk_id}" for label in drawn]
+    else:
+        findings = audit(known, bench.min_grade)[:top]
+        rows, lines = [finding.to_json() for finding in findings], [f"  {finding.to_text()}" for finding in findings]
+    facts = {"eval_set": bench.name, "labels": len(known), "rows": rows}
+    say(facts, json, "\n".join([f"{len(known)} labels of {bench.name}", *lines]))
 
 
-def _import_words(plan: ImportPlan, done: Imported) -> str:
-    counts = (
-        f"{len(plan.new)} new, {len(plan.equal)} equal, {len(plan.conflicting)} conflicting; {done.written} written"
-    )
-    return f"{counts} as batch {done.batch}" if done.batch else counts
+@labels.command("remap")
+def remap_labels(
+    of: LabelsOf,
+    collection: str = typer.Option(..., "--collection", help="The collection as it is after the ingest."),
+    before: Path | None = typer.Option(None, "--before", help="The corpus as it was (JSONL with id and text)."),
+    json: bool = Json,
+) -> None:
+    """After a new ingest: which labels meet the same chunk, which moved, were split, or are lost (kept as orphans).
+
+    Texts that the labels were given on come from --before and from the eval set's own corpus or lists.
+    Example: python -m rag_core labels remap --eval-set demo --collection demo --json
+    """
+    eval_set, chunks = of.name, _collection_texts(of.folder, collection)
+    old = list(chunk_texts(load_set(eval_set, of.folder)).values()) if eval_set in folders(of.folder) else []
+    if before is not None:
+        old += [chunk.text for chunk in read_jsonl(read_text(before), before.name)]
+    with _opened(of.workspace) as store:
+        standing = store.labels(_existing(store, eval_set))
+    moved = remap(standing, chunks, {text_hash(text): text for text in old if text})
+    changed = [one for one in moved if one.outcome != SAME]
+    lines = [", ".join(f"{count} {outcome}" for outcome, count in counts(moved).items())]
+    lines += [f"  {one.to_text()}" for one in changed[:LISTED]]
+    lines += [f"  … and {len(changed) - LISTED} more"] if len(changed) > LISTED else []
+    facts = {"eval_set": eval_set, "collection": collection, "counts": counts(moved)}
+    say({**facts, "labels": [one.to_json() for one in moved]}, json, "\n".join(lines))
 
 
-labels_app.command("agreement")(labels_of_project(label_agreement))
-labels_app.command("judge")(labels_of_project(judge_labels))
-labels_app.command("judge-agreement")(labels_of_project(judge_agreement))
-labels_app.command("remap")(labels_of_project(remap_labels))
-labels_app.command("run-file")(labels_of_project(write_run_file))
-labels_app.command("audit")(labels_of_project(audit_labels))
+@labels.command("run-file")
+def write_run_file(
+    of: LabelsOf,
+    pipeline: str = typer.Option("fixed-15", "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
+    out: Path = typer.Option(..., "--out", help="The TREC run to write whole."),
+    collection: str | None = Searched,
+    split: str | None = Split,
+    depth: int = Depth,
+    json: bool = Json,
+) -> None:
+    """Write what a pipeline keeps as a TREC run; with `labels export --format trec` other tools give our figures.
+
+    Example: python -m rag_core labels run-file --eval-set recorded-combat -p query-must --out query-must.run
+    """
+    eval_set = of.name
+    bench = open_bench(eval_set, None, collection, of.folder, split, None, None, depth)
+    report = run(bench.cases, laid_over(pipeline), bench.min_grade)
+    text = write_run(report, escape_id)
+    write_whole(out, text)
+    lines, queries = text.count("\n"), len(bench.cases)
+    facts = {"eval_set": eval_set, "pipeline": report.name, "queries": queries, "lines": lines, "out": str(out)}
+    say(facts, json, f"{report.name}: {lines} chunks kept for {queries} queries → {out}")
+
+
+@labels.command("judge")
+def judge_labels(
+    of: LabelsOf,
+    spending: Spending,
+    collection: str | None = Searched,
+    depth: int = typer.Option(10, "--depth", min=1, max=1000, help="Candidates per query."),
+    only: str = typer.Option("all", "--only", help="labelled (to measure agreement), open (to propose) or all."),
+    split: str | None = Split,
+    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
+    endpoint: str = Endpoint,
+    model: str = typer.Option("", "--model", help="Another model of the endpoint."),
+    simulated: float | None = Simulated,
+    flips: float = typer.Option(0.0, "--simulated-flips", help="How unsteady the simulated judge is."),
+    repeats: int = typer.Option(1, "--repeats", min=1, max=20, help="How often to ask; the first run is the label."),
+    prompt: Path | None = typer.Option(None, "--prompt", help="A Jinja2 file with blocks system and user."),
+    seed: int = typer.Option(0, "--seed", help="Seed of the simulated judge."),
+    json: bool = Json,
+) -> None:
+    """Have a model grade chunks 0 to 3 with a reason; its labels count nowhere until they are asked for by name.
+
+    Answers are stored: a stopped run goes on where it was. Ask with --only labelled first, then see judge-agreement.
+    Example: python -m rag_core labels judge --eval-set recorded-combat --simulated 0.1 --repeats 2
+    """
+    eval_set = of.name
+    bench = open_bench(eval_set, None, collection, of.folder, split, first, None, depth)
+    with _opened(of.workspace, create=not spending.preview, stand_in=spending.preview) as store:
+        pairs = grading.pairs_of(bench, depth, _wanted(only, bench, store))
+        place = folders(of.folder).get(eval_set, Path(eval_set))
+        prompts = grading.prompts_of(pairs, wording(prompt), guidelines(place))
+        if simulated is None:
+            judge = entrants.endpoint_judge(of.folder, endpoint, model, spending.rate)
+        else:
+            judge = grading.simulated_grader(bench, simulated, flips, seed)
+        ahead = grading.preview(prompts, judge, repeats)
+        facts: dict[str, Any] = {"judge": judge.name, "eval_set": bench.name, "pairs": len(pairs), "preview": ahead}
+        words = f"{judge.name} on {bench.name}: {len(pairs)} pairs, {ahead_line(ahead)}"
+        if spending.preview:
+            say(facts, json, words)
+            return
+        limits = RunLimits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
+        with deeds.command(deeds.JUDGE_LABELS, bench.name, of.folder, judge.name) as performed:
+            ran = grading.grade_all(prompts, judge, limits, repeats, AskingBar())
+            proposals = grading.proposals(pairs, prompts, judge, repeats)
+            written = _stored(store, bench.name, judge.model, proposals, repeats, performed.signature)
+            performed.result = f"{written} labels"
+    given, annotator = Counter(one.first.grade for one in proposals if one.first), model_annotator(judge.model)
+    grades, failures = {str(grade): given[grade] for grade in range(4)}, Counter(one.failure for one in proposals)
+    missing = {why: count for why, count in failures.items() if why}
+    facts |= {"run": ran.to_json(), "annotator": annotator, "written": written, "grades": grades}
+    graded = ", ".join(f"{count} of grade {grade}" for grade, count in grades.items())
+    graded += "".join(f"; {count} {why}" for why, count in missing.items())
+    graded += f"; stopped: {ran.stopped}" if ran.stopped else ""
+    words = f"{words}\n{graded}; {written} labels written as {annotator}"
+    say(facts, json, words, without_grade=missing)
+    stop_if(ran.cancelled)
+
+
+def _wanted(only: str, bench: Bench, store: LabelStore) -> Callable[[Any, Any], bool]:
+    """Which pairs to ask about: those a person labelled, in the set's files or the store, the others, or all."""
+    if only not in ONLY:
+        raise InputError(f"--only is {only[:40]!r}, expected one of {', '.join(ONLY)}")
+    said = {(event.query_id, event.chunk_key) for event in store.labels(bench.name)}
+
+    def wanted(query: Any, chunk: Any) -> bool:
+        there = chunk.id in bench.labels.get(query.id, {})
+        there = there or (query.id, chunk_key(chunk.id, text_hash(chunk.text))) in said
+        return only == "all" or there == (only == "labelled")
+
+    return wanted
+
+
+def _stored(
+    store: LabelStore, eval_set: str, model: str, proposals: list[GradeProposal], repeats: int, by: Signature
+) -> int:
+    """Keep every run's grades as labels of the model; how many were written."""
+    written = 0
+    for number in range(1, repeats + 1):
+        graded = ((one, one.runs[number - 1]) for one in proposals)
+        said = (
+            (one.query.id, one.query.text, one.chunk.id, one.chunk.text, grade.grade, grade.reason)
+            for one, grade in graded
+            if grade is not None
+        )
+        written += store_model_labels(store, eval_set, model_annotator(model, number), said, by)
+    return written
+
+
+@labels.command("judge-agreement")
+def judge_agreement(
+    of: LabelsOf,
+    judge: str | None = typer.Option(None, "--judge", help="One model; all that labelled the set without it."),
+    against: str = typer.Option("", "--against", help="Only this person's labels; else all people's and the files'."),
+    bar: float = typer.Option(0.6, "--bar", min=-1, max=1, help="What the whole interval of kappa must reach."),
+    min_grade: int | None = MinGrade,
+    seed: int = typer.Option(0, "--seed", help="Seed of the interval."),
+    json: bool = Json,
+) -> None:
+    """How far models agree with people: kappa with its interval, confusion matrix, flips over runs, and the bar.
+
+    Example: python -m rag_core labels judge-agreement --eval-set recorded-combat --json
+    """
+    eval_set = of.name
+    with _opened(of.workspace) as store:
+        names = models(store, eval_set)
+        if judge is not None and judge not in names:
+            raise InputError(f"no labels of {judge[:80]!r}, expected one of: {', '.join(names) or 'none yet'}")
+        judges = [judge] if judge else names
+        agreed = [agreement_of(store, eval_set, name, of.folder, min_grade, bar, against, seed) for name in judges]
+    words = "\n".join(one.to_text() for one in agreed) or "no model has labelled this eval set"
+    say({"eval_set": eval_set, "judges": [one.to_json() for one in agreed]}, json, words)

@@ -8,16 +8,13 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.grouping import grouped
 from rag_core.cli.llm_filter_options import Depth, Endpoint, Free, Judges, Queries, Setting, Spending, say, stop_if
-from rag_core.cli.options import Json, Workspace
+from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import emit
 from rag_core.errors import SurroundingsError
 from rag_core.workspace import resolve_workspace
 
-llm_filter_app = typer.Typer(
-    help="The LLM filter: test-connection, variants, simulate, repeat, depths, answer.", no_args_is_help=False
-)
+llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, depths, answer.")
 
 
 @llm_filter_app.command("test-connection")
@@ -45,7 +42,6 @@ def connection(
 
 
 @llm_filter_app.command("variants")
-@grouped
 def variants(
     queries: Queries,
     judges: Judges,
@@ -81,7 +77,6 @@ def variants(
 
 
 @llm_filter_app.command("simulate")
-@grouped
 def simulate(
     queries: Queries,
     error_rate: list[float] = typer.Option(None, "--error-rate", help="May be repeated. Default 0 to 0.5 by 0.1."),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.grouping import grouped
 from rag_core.cli.llm_filter import llm_filter_app
 from rag_core.cli.llm_filter_options import (
     Depth,
@@ -21,13 +20,15 @@ from rag_core.cli.llm_filter_options import (
     stop_if,
     with_given_labels,
 )
-from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
+from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Workspace
 from rag_core.errors import InputError
 from rag_core.workspace import resolve_workspace
 
+app = Commands()
+app.add_typer(llm_filter_app, name="llm-filter")
+
 
 @llm_filter_app.command("repeat")
-@grouped
 def repeat(
     queries: Queries,
     judges: Judges,
@@ -61,7 +62,6 @@ def repeat(
 
 
 @llm_filter_app.command("depths")
-@grouped
 def depths(
     queries: Queries,
     chosen: str = typer.Option("", "-t", help="Only this query; default the means over all."),

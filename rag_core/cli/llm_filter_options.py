@@ -91,7 +91,7 @@ class Spending:
 
     def ask(self, bench: Bench, rivals: Sequence[Entrant], workspace: Path) -> Ran:
         """Every call that is not stored yet, within the limits, with a bar on stderr."""
-        from rag_core.cli.progress import AskingBar
+        from rag_core.cli.output import AskingBar
         from rag_core.judged import asking
         from rag_core.project import deeds
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rag_core.cli.replay import comparison_line, shown
+from rag_core.measure.experiment import shown
+from rag_core.measure.significance import comparison_line
 
 
 def ahead_line(ahead: Mapping[str, Any]) -> str:

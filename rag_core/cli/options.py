@@ -1,11 +1,20 @@
-"""The options that several commands share: one name, one meaning, one help text.
+"""How commands read their options: a Typer whose commands may take a dataclass of them, and the options many share.
 
-What only one command takes stands beside that command.
+One name, one meaning, one help text. What only one command takes stands beside that command.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any, get_type_hints
+
 import typer
+
+from rag_core.journal import kept_in, running
+from rag_core.workspace import resolve_workspace
 
 Workspace = typer.Option(
     None, "--workspace", help="Folder of labels, indexes and runs; else WINNOW_WORKSPACE, else .winnow"
@@ -16,3 +25,65 @@ EvalSetName = typer.Option(None, "--eval-set", help="An eval set by name, or a f
 Lists = typer.Option(None, "--lists", help="Recorded lists (JSONL) with their labels, instead of an eval set.")
 Split = typer.Option(None, "--split", help="Only the queries of this split (dev, test).")
 MinGrade = typer.Option(None, "--min-grade", min=1, help="Relevant means this grade or more; default: the eval set's.")
+Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
+
+Command = Callable[..., None]
+JOURNALLED = ("collection", "eval_set", "engine")
+"""The options that a journal's line names."""
+
+
+class Commands(typer.Typer):
+    """Commands whose options are parameters, or frozen dataclasses whose defaults are Typer options."""
+
+    def __init__(self, help: str = "", **settings: Any) -> None:
+        super().__init__(help=help, **{"no_args_is_help": False, "rich_markup_mode": None, **settings})
+
+    def command(  # type: ignore[override]  # every command here is a function that returns nothing
+        self, name: str | None = None, *, journal: bool = False, **settings: Any
+    ) -> Callable[[Command], Command]:
+        """Add a command; with `journal` the workspace keeps when each run began and ended, and why it failed."""
+        add = super().command(name, **settings)
+
+        def added(command: Command) -> Command:
+            add(_spread(command, journal))
+            return command
+
+        return added
+
+
+def _spread(command: Command, journal: bool) -> Command:
+    """The command with every parameter that is a dataclass spread into the fields of it, as Typer reads them."""
+    hints = get_type_hints(command)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        own = {name: value for name, value in options.items() if name in hints}
+        own |= {
+            name: group(**{field.name: options[field.name] for field in fields(group)})
+            for name, group in groups.items()
+        }
+        if not journal:
+            command(**own)
+            return
+        about = {name: str(options[name]) for name in JOURNALLED if options.get(name)}
+        with kept_in(resolve_workspace(options.get("workspace"))), running(command.__name__, **about):
+            command(**own)
+
+    parameters = list(_parameters(command, hints))
+    spread: Any = run
+    spread.__signature__ = inspect.Signature(parameters)
+    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _parameters(command: Command, hints: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not is_dataclass(hints[name]):
+            yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        own = get_type_hints(hints[name])
+        for field in fields(hints[name]):
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=own[field.name]
+            )

@@ -1,4 +1,4 @@
-"""How commands print: one JSON document with full precision, never NaN; text goes through typer.echo."""
+"""How commands print: a result as one JSON document with full precision, never NaN, or as text; progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,7 +6,21 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any
+
+import typer
+
+
+def say(result: Any, as_json: bool, text: str = "", **facts: Any) -> None:
+    """Print a result that knows its `to_json` and `to_text`, or plain facts with their text.
+
+    `facts` stand beside the result in the JSON document.
+    """
+    if as_json:
+        emit({**(result if isinstance(result, Mapping) else result.to_json()), **facts})
+    else:
+        typer.echo(text or ("" if isinstance(result, Mapping) else result.to_text()))
 
 
 def emit(document: Mapping[str, Any]) -> None:
@@ -27,3 +41,45 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item") and not isinstance(value, str | bytes):
         return plain(value.item())  # a NumPy scalar
     return value if isinstance(value, str | int | bool | type(None)) else str(value)
+
+
+class ProgressBar:
+    """How far a long command is: one line on stderr, a few times a second and only where a person watches."""
+
+    EVERY = 0.2
+
+    def __init__(self, what: str = "") -> None:
+        self.what, self.started, self.drawn = what, perf_counter(), 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """N of N, the rate and the time left."""
+        if self.due(done, total):
+            rate = done / max(perf_counter() - self.started, 1e-9)
+            left = (total - done) / rate if rate else 0
+            text = f"{self.what} {done:,} of {total:,} · {rate:,.1f} a second · {left:,.0f} s left"
+            self.draw(text, done >= total)
+
+    def due(self, done: int, total: int) -> bool:
+        """Whether this step is worth drawing."""
+        now = perf_counter()
+        if not sys.stderr.isatty() or (now - self.drawn < self.EVERY and done < total):
+            return False
+        self.drawn = now
+        return True
+
+    def draw(self, text: str, ended: bool) -> None:
+        """Over what stood there."""
+        sys.stderr.write(f"\r{text}   " + ("\n" if ended else ""))
+        sys.stderr.flush()
+
+
+class AskingBar(ProgressBar):
+    """The same for a run that asks a model: with what it has cost."""
+
+    def __call__(self, progress: Any) -> None:  # type: ignore[override]  # a run tells more than two numbers
+        """Show how far the run is."""
+        if self.due(progress.done, progress.total):
+            spend = "cost unknown" if progress.spent is None else f"spent {progress.spent:.4f}"
+            left = "" if progress.remaining_seconds is None else f" · {progress.remaining_seconds:,.0f} s left"
+            text = f"{progress.done:,} of {progress.total:,} · {progress.rate:.1f} a second{left} · {spend}"
+            self.draw(text, progress.done >= progress.total)

@@ -5,26 +5,60 @@ from __future__ import annotations
 import getpass
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import uuid4
 
 import typer
 
-from rag_core.cli.grouping import grouped
-from rag_core.cli.label_store import say
-from rag_core.cli.options import Json, Workspace
-from rag_core.cli.progress import ProgressBar
+from rag_core.cli.collections import ChromaOptions
+from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.output import ProgressBar, say
 from rag_core.cli.sessions import PROJECT_HELP, WorksOn, open_session, project_named, stands_on
+from rag_core.compare.why_not import why_not
 from rag_core.errors import InputError
+from rag_core.eval_sets.queries import form_of, read_query_list
+from rag_core.files import lines, read_text, write_whole
+from rag_core.given import unmet
+from rag_core.index.collection import list_collections
+from rag_core.index.foreign import connect
+from rag_core.index.handles import ingest_embedder
+from rag_core.index.ingest import ingest
+from rag_core.measure.experiment import start_of
+from rag_core.project import deeds, verdict
+from rag_core.project.ceilings import ceilings, moving_knobs
+from rag_core.project.ledger import looks
+from rag_core.project.levers import levers
+from rag_core.project.project import (
+    CALLABLE,
+    COLLECTION,
+    LISTS,
+    Project,
+    ProjectSource,
+    check_new,
+    init_project,
+    open_project,
+    project_names,
+    reset_overlay,
+)
+from rag_core.project.split import reset_held_out, split_of
+from rag_core.records import load_lists, parse_json_line
+from rag_core.sources.callable_source import load_callable
+from rag_core.store.database import has_store, open_store
+from rag_core.store.exchange.formats import format_of, read_labels
+from rag_core.store.exchange.planning import apply_import, plan_import
+from rag_core.store.labels import LabelStore
+from rag_core.types import Query
 from rag_core.workspace import resolve_workspace
 
-if TYPE_CHECKING:
-    from rag_core.project.project import Project, ProjectSource
-    from rag_core.types import Query
-
-project_app = typer.Typer(help="One project: show, reset, split.", no_args_is_help=False)
-held_out_app = typer.Typer(help="The held-out questions: who looked; draw anew.", no_args_is_help=False)
+app, project_app, held_out_app = (
+    Commands(),
+    Commands("One project: show, reset, split."),
+    Commands("The held-out questions: who looked; draw anew."),
+)
+app.add_typer(project_app, name="project")
+app.add_typer(held_out_app, name="held-out")
 
 Name = typer.Argument(None, help=PROJECT_HELP)
 FROM_HELP = (
@@ -34,6 +68,7 @@ FROM_HELP = (
 SHOWN = 200  # characters of a reason
 
 
+@app.command()
 def init(
     name: str = typer.Argument(..., help="The project's name."),
     source: str | None = typer.Option(None, "--from", help=FROM_HELP),
@@ -48,12 +83,6 @@ def init(
 
     Example: winnow init espresso --from manual/ --questions questions.csv --labels labels.csv
     """
-    from rag_core.eval_sets.queries import form_of, read_query_list
-    from rag_core.files import read_text, write_whole
-    from rag_core.project import deeds
-    from rag_core.project.project import LISTS, ProjectSource, check_new, init_project, open_project
-    from rag_core.store.exchange.formats import format_of, read_labels
-
     folder = resolve_workspace(workspace)
     check_new(folder, name)
     # Whatever cannot be read is refused before anything is embedded or written.
@@ -74,12 +103,6 @@ def init(
 
 def _brought_in(workspace: Path, name: str, source: str, model: str, has_questions: bool) -> ProjectSource:
     """The source that --from names, ready to be asked."""
-    from rag_core.index.collection import list_collections
-    from rag_core.index.handles import ingest_embedder
-    from rag_core.index.ingest import ingest
-    from rag_core.project import deeds
-    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, ProjectSource
-
     there = {one.name for one in list_collections(workspace)}
     kind, _, rest = source.partition(":")
     if kind == "collection":
@@ -88,13 +111,9 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
             raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
         return ProjectSource(COLLECTION, rest)
     if kind != "chroma" and not Path(source).exists() and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source):
-        from rag_core.sources.callable_source import load_callable
-
         load_callable(source)
         return ProjectSource(CALLABLE, source)
     if kind != "chroma" and _is_lists(Path(source)):
-        from rag_core.records import load_lists
-
         if has_questions:
             raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
         load_lists(Path(source))
@@ -102,14 +121,11 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
     if name in there:
         raise InputError(f"there is a collection {name} already, expected another name or --from collection:{name}")
     if kind == "chroma":
-        from rag_core.cli.collections import place_of
-        from rag_core.index.foreign import connect
-
         where, _, collection = rest.rpartition("#")
         if not where or not collection:
             raise InputError(f"--from is {source[:80]!r}, expected chroma:DIR#COLLECTION or chroma:http://…#COLLECTION")
         is_url = where.startswith(("http://", "https://"))
-        place = place_of(None if is_url else Path(where), where if is_url else "", False, False)
+        place = ChromaOptions(None if is_url else Path(where), where if is_url else "", False, False).place()
         with deeds.command(deeds.CONNECT, name, workspace):
             connect(place, collection, name, workspace, model, ProgressBar("read"))
     else:
@@ -126,9 +142,6 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
 
 def _is_lists(path: Path) -> bool:
     """Whether a file holds recorded lists and not chunks: its first record has candidates."""
-    from rag_core.files import lines, read_text
-    from rag_core.records import parse_json_line
-
     if path.suffix not in (".jsonl", ".ndjson") or not path.is_file():
         return False
     first = next((line for _, line in lines(read_text(path))), "{}")
@@ -138,12 +151,6 @@ def _is_lists(path: Path) -> bool:
 
 def _labelled(project: Project, lines: list[Any]) -> str:
     """Bring labels in as one batch; which of them meet nothing, in words."""
-    from rag_core.given import unmet
-    from rag_core.project import deeds
-    from rag_core.store.database import open_store
-    from rag_core.store.exchange.planning import apply_import, plan_import
-    from rag_core.store.labels import LabelStore
-
     with open_store(project.workspace) as store:
         labels = LabelStore(store)
         plan = plan_import(labels, project.labels, lines, "import")
@@ -170,7 +177,6 @@ def _facts(project: Project) -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    from rag_core.project.project import ProjectSource
 
     own = "shipped" if facts["shipped"] else "your own"
     yield f"{facts['name']}: {ProjectSource(**facts['source']).text}, {facts['questions']} questions, {own}"
@@ -185,13 +191,12 @@ def _next_step(project: Project) -> str:
     return f"winnow evaluate --project {project.name} --pipeline fixed-15"
 
 
+@app.command()
 def projects(workspace: Path | None = Workspace, json: bool = Json) -> None:
     """Every project: the demo, your own, and what else ships.
 
     Example: winnow projects --json
     """
-    from rag_core.project.project import open_project, project_names
-
     folder = resolve_workspace(workspace)
     found = [_facts(open_project(name, folder)) for name in project_names(folder)]
     say({"projects": found}, json, "\n".join(line for facts in found for line in _lines(facts)))
@@ -203,8 +208,6 @@ def show(name: str | None = Name, workspace: Path | None = Workspace, json: bool
 
     Example: winnow project show demo
     """
-    from rag_core.project.project import open_project
-
     bare = open_project(_named(name), resolve_workspace(workspace))
     if bare.source.kind == "none":
         facts = _facts(bare) | {"next": _next_step(bare)}
@@ -242,13 +245,6 @@ def reset(
 
     Example: winnow project reset demo --labels
     """
-    from uuid import uuid4
-
-    from rag_core.project import deeds
-    from rag_core.project.project import open_project, reset_overlay
-    from rag_core.store.database import has_store, open_store
-    from rag_core.store.labels import LabelStore
-
     project = open_project(_named(name), resolve_workspace(workspace))
     batch, count = f"reset-{uuid4().hex[:12]}", 0
     kind = deeds.RESET_LABELS if labels else deeds.CHANGE_PROJECT
@@ -283,10 +279,6 @@ def held_out_reset(
     json: bool = Json,
 ) -> None:
     """Draw the split anew, visibly: the ledger keeps the looks at the old one. What the set declares stays."""
-    from rag_core.project import deeds
-    from rag_core.project.project import open_project
-    from rag_core.project.split import reset_held_out
-
     project = open_project(_named(name), resolve_workspace(workspace))
     with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace) as performed:
         reset_held_out(project, share)
@@ -295,9 +287,6 @@ def held_out_reset(
 
 
 def _tell_split(name: str | None, workspace: Path | None, json: bool) -> None:
-    from rag_core.project.ledger import looks
-    from rag_core.project.project import open_project
-    from rag_core.project.split import split_of
 
     project = open_project(_named(name), resolve_workspace(workspace))
     sides, seen = split_of(project, [case.query for case in project.eval_set.cases]), looks(project)
@@ -328,7 +317,7 @@ def _named(name: str | None) -> str:
     return meant
 
 
-@grouped
+@app.command()
 def why(
     works_on: WorksOn,
     question: str = typer.Argument(..., help="A question of the project by id or text, or one of your own."),
@@ -340,9 +329,6 @@ def why(
 
     Example: winnow why combat-1 "attack cleric ac7" --pipeline demo-tuned --project demo
     """
-    from rag_core.compare.why_not import why_not
-    from rag_core.measure.experiment import start_of
-
     session = works_on.session()
     case = next((one for one in session.cases if question in (one.query.id, one.query.text)), None)
     if case is None:
@@ -362,7 +348,7 @@ def why(
     say(facts, json, "\n".join(_why_lines(facts)))
 
 
-@grouped
+@app.command()
 def advise(
     works_on: WorksOn,
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose search to look behind; default: A."),
@@ -372,8 +358,6 @@ def advise(
 
     Example: winnow advise --project demo
     """
-    from rag_core.project.levers import levers
-
     session = works_on.session()
     chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
     levered = levers(session, chosen)
@@ -382,7 +366,7 @@ def advise(
     say(facts, json, levered.to_text())
 
 
-@grouped
+@app.command()
 def headroom(
     works_on: WorksOn,
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose last cut is at stake; default: A."),
@@ -392,8 +376,6 @@ def headroom(
 
     Example: winnow headroom --project demo --pipeline query-must-refill
     """
-    from rag_core.project.ceilings import ceilings, moving_knobs
-
     session = works_on.session()
     chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
     reached = ceilings(session, chosen)
@@ -408,7 +390,7 @@ def headroom(
     say(facts, json, "\n".join([reached.to_text(), *lines]))
 
 
-@grouped
+@app.command()
 def judge(
     works_on: WorksOn,
     a: str = typer.Argument(..., help="Pipeline A: spec file, inline JSON or a name."),
@@ -419,8 +401,6 @@ def judge(
 
     Example: winnow judge demo-tuned --project demo
     """
-    from rag_core.project import verdict
-
     session = works_on.session()
     first = session.pipeline(a)
     second = session.baseline(first) if b == "auto" else session.pipeline(b)
@@ -430,7 +410,6 @@ def judge(
 
 
 def _bare(case: Any) -> Any:
-    from dataclasses import replace
 
     return replace(case, candidates=None)
 

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from rag_core.cli.grouping import grouped
-from rag_core.cli.options import Json, Workspace
+from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.run_saving import Keeping
+from rag_core.cli.runs import Keeping
+from rag_core.compare.snapshot import About, ListsDigest
+from rag_core.compare.systems import joined
 from rag_core.errors import InputError
+from rag_core.eval_sets.reading import labels_fingerprint
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import TopK
+from rag_core.measure.experiment import PipelineReport, run, run_all, with_labels
+from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
+from rag_core.measure.significance import Comparison, compare_reports
+from rag_core.records import with_rules
+from rag_core.resources import with_entities, with_judge
+from rag_core.retrieve.multihop import MultiHop
+from rag_core.retrieve.requery import Requery
+from rag_core.rules.templates import read_families
+from rag_core.sources.trec_run import is_run, read_lists, read_qrels, unanswered
+from rag_core.spec import fingerprint, read_pipeline, with_settings
+from rag_core.stage import Pipeline
+from rag_core.types import Case
 
-if TYPE_CHECKING:
-    from rag_core.stage import Pipeline
-
+app = Commands()
 FILES_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md), or a TREC run; several are several systems."
 Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
 
@@ -40,12 +54,6 @@ class Short:
 
     def over(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with these settings laid over its stages; a SpecError names the stage that it lacks."""
-        from rag_core.filters.adaptive import AdaptiveGap
-        from rag_core.filters.cutoff import TopK
-        from rag_core.retrieve.multihop import MultiHop
-        from rag_core.retrieve.requery import Requery
-        from rag_core.spec import with_settings
-
         if self.gap_threshold is not None:
             pipeline = with_settings(pipeline, AdaptiveGap, gap_threshold=self.gap_threshold)
         if self.distance_threshold is not None:
@@ -61,7 +69,7 @@ class Short:
         return replace(pipeline, stages=(*pipeline.stages, MultiHop(max_hops=self.max_hops)))
 
 
-@grouped
+@app.command()
 def replay(
     short: Short,
     keeping: Keeping,
@@ -87,28 +95,16 @@ def replay(
 
     Several files are several systems over the same questions, each against the first.
     """
-    from rag_core.cli.sessions import lists_stand_on
-    from rag_core.compare.snapshot import About
-    from rag_core.measure.experiment import run_all
-    from rag_core.measure.report import comparison_json
-    from rag_core.sources.trec_run import is_run, read_lists, read_qrels, unanswered
-
-    lists: dict[str, list[Any]] = {}
+    lists: dict[str, list[Case]] = {}
     notices: list[str] = []
-    unasked: dict[str, Any] = {}  # labelled questions that a run has no line for
+    unasked: dict[str, Case] = {}  # labelled questions that a run has no line for
     for file in files:
         cases = read_lists(file, queries, corpus, "trec" if trec_ties else "rank")
         if rules is not None:
-            from rag_core.records import with_rules
-            from rag_core.rules.templates import read_families
-
             cases = with_rules(cases, read_families(rules))
         if qrels is not None:
-            from rag_core.measure.experiment import with_labels
-
             chunks = {hit.chunk.id for case in cases if case.candidates for hit in case.candidates.hits}
             labels = read_qrels(qrels, {case.query.id for case in cases}, chunks)
-            cases = with_labels(cases, labels)
             cases = with_labels(cases, labels)
             missing = {case.query.id: case for case in unanswered(labels, cases, queries)}
             unasked |= missing if is_run(file) else {}
@@ -135,12 +131,12 @@ def replay(
     if debug:
         show_traces(reports)
     keeping.keep(reports, About(keeping.run_name, eval_set_of(files[0]), seed), workspace)
-    show(reports, comparison_json(reports, seed, measures=measure or ["SetF"]), json, notices, facts)
+    show(reports, compare_reports(reports, seed, measures=measure or ["SetF"]), json, min_grade, seed, notices, facts)
 
 
 def _systems(
-    lists: dict[str, list[Any]],
-    lacking: list[Any],
+    lists: dict[str, list[Case]],
+    lacking: list[Case],
     pipelines: list[Any],
     names: list[str] | None,
     first: int | None,
@@ -148,10 +144,6 @@ def _systems(
     measures: Any,
 ) -> tuple[list[Any], list[str], dict[str, Any]]:
     """Every pipeline over every system's lists; what must be told; what the figures stand on, by system."""
-    from rag_core.cli.sessions import lists_stand_on
-    from rag_core.compare.systems import joined
-    from rag_core.measure.experiment import run
-
     systems, told = joined(lists, lacking)
     reports = []
     for system in systems:
@@ -190,45 +182,52 @@ def laid_over(source: str, short: Short | None = None, session: Any = None) -> P
 
     A session knows the names its project gave; it hands the stages what they need when they run.
     """
-    from rag_core.resources import with_entities, with_judge
-    from rag_core.spec import read_pipeline
-
     pipeline = read_pipeline(source) if session is None else session.pipeline(source)
     if short is not None:
         pipeline = short.over(pipeline)
     return with_judge(with_entities(pipeline)) if session is None else pipeline
 
 
+def lists_stand_on(cases: Sequence[Case], pipelines: Sequence[Pipeline]) -> dict[str, Any]:
+    """`fingerprints` and `split` of figures over a file of recorded lists; its split is what its questions declare."""
+    lists = ListsDigest()
+    for case in cases:
+        lists.add(case)
+    declared = [str(case.query.metadata.get("split") or "") for case in cases]
+    sides: Mapping[str, int] = {"dev": declared.count("dev"), "held_out": declared.count("test"), "examples": 0}
+    prints = {"labels": labels_fingerprint(cases), "pipeline": fingerprints_of(pipelines), "model": ""}
+    return {
+        "fingerprints": {"source": lists.source, "rules": lists.rules, **prints},
+        "split": {"fingerprint": "", "declared": any(declared), **sides},
+    }
+
+
+def fingerprints_of(pipelines: Iterable[Pipeline]) -> str:
+    """The fingerprint of a pipeline; of several, theirs in a row."""
+    return " ".join(fingerprint(pipeline) for pipeline in pipelines)
+
+
 def measures_of(names: list[str] | None) -> Any:
     """The measures of those names, or the default ones; the set measures always come first."""
-    from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
-
     if not names:
         return DEFAULT_MEASURES
     asked = [parse_measure(name) for name in names]
     return (*SET_MEASURES, *(measure for measure in asked if measure not in SET_MEASURES))
 
 
-def show_traces(reports: list[Any]) -> None:
+def show_traces(reports: Sequence[PipelineReport]) -> None:
     """Write every trace to stderr."""
-    from rag_core.measure.report import trace_text
-
     for report in reports:
-        sys.stderr.write(f"== {report.name}\n")
-        for outcome in report.outcomes:
-            sys.stderr.write("\n".join(trace_text(outcome.result)) + "\n")
-
-
-def candidates(outcome: Any) -> int:
-    """How many different chunks a pipeline saw: those of the list, or what its source and its refill brought."""
-    result = outcome.result
-    return len({hit.chunk.id for hit in (*result.hits, *(drop.hit for drop in result.drops))})
+        lines = [f"== {report.name}", *(outcome.trace() for outcome in report.outcomes)]
+        sys.stderr.write("\n".join(lines) + "\n")
 
 
 def show(
-    reports: list[Any],
-    comparison: list[dict[str, Any]],
-    as_json: bool,
+    reports: Sequence[Any],
+    comparison: Sequence[Comparison],
+    json: bool,
+    min_grade: int,
+    seed: int = 0,
     notices: Sequence[str] = (),
     facts: Mapping[str, Any] | None = None,
 ) -> None:
@@ -236,50 +235,10 @@ def show(
 
     `facts` is what the figures stand on.
     """
-    from rag_core.measure.report import report_json
-
-    if as_json:
-        emit({**report_json(reports, comparison), **(facts or {}), **({"notices": list(notices)} if notices else {})})
+    if json:
+        rows = [{**row.to_json(), "seed": seed} for row in comparison]
+        made = {"pipelines": [report.to_json() for report in reports], "comparison": rows, **(facts or {})}
+        emit({"min_grade": min_grade, **made, **({"notices": list(notices)} if notices else {})})
         return
-    for notice in notices:
-        typer.echo(f"note: {notice}")
-    for report in reports:
-        typer.echo("\n".join(table(report)))
-    for row in comparison:
-        typer.echo(comparison_line(row))
-
-
-def table(report: Any) -> list[str]:
-    """A report as lines: one per query, then the macro means with their counts."""
-    lines = [f"{report.name} · relevant means grade ≥ {report.min_grade}"]
-    for outcome in report.outcomes:
-        scores = outcome.scores
-        figures = "  ".join(f"{name} {shown(scores.values[name])}" for name in ("SetP", "SetR", "SetF"))
-        lines.append(f"  {outcome.case.query.id:<20.40} kept {scores.kept:>3} of {candidates(outcome):>3}  {figures}")
-        lines.extend(f"    warning: {notice.text}" for notice in outcome.result.notices)
-    summary = report.summary
-    figures = "  ".join(f"{name} {shown(value)}" for name, value in summary.means.items())
-    lines.append(f"  macro mean over {summary.queries_scored} of {summary.queries_total} queries: {figures}")
-    judged = "-" if summary.judged is None else f"{summary.judged:.0%}"
-    lines.append(
-        f"  judged {judged} of kept chunks · empty {summary.queries_empty} · fallback {summary.queries_fallback}"
-    )
-    if any(outcome.case.relevant_total is None and outcome.scores.scored for outcome in report.outcomes):
-        lines.append("  recall: the labelled relevant chunks are taken as all there are")
-    return lines
-
-
-def shown(value: float | None) -> str:
-    """A measure with three digits, or a dash where it is unscored."""
-    return "  -  " if value is None else f"{value:.3f}"
-
-
-def comparison_line(row: dict[str, Any]) -> str:
-    """A comparison in one line."""
-    if row["delta"] is None:
-        return f"{row['b']} − {row['a']}: no question has a relevant label, so nothing is compared"
-    interval = "" if row["ci"] is None else f" [{row['ci'][0]:+.3f}, {row['ci'][1]:+.3f}]"
-    p = row["p"] if row["p_corrected"] is None else row["p_corrected"]
-    said = "" if p is None else f", p {'< 0.001' if p < 0.001 else f'{p:.3f}'} ({row['correction'] or 'uncorrected'})"
-    counts = f"{row['wins']} wins, {row['ties']} ties, {row['losses']} losses"
-    return f"{row['b']} − {row['a']}: {row['measure']} {row['delta']:+.3f}{interval}{said}; {counts}"
+    for line in (*(f"note: {notice}" for notice in notices), *(one.to_text() for one in (*reports, *comparison))):
+        typer.echo(line)

@@ -1,202 +1,341 @@
-"""`rules`: lint, suggest, export, import, batches, undo; generating and applying are in rule_writing.py."""
+"""`rules`: lint, suggest, propose, generate, apply, export, import, batches, undo."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from rag_core.cli.options import Collection, EvalSetName, Json, Lists, MinGrade, Workspace
-from rag_core.cli.output import emit
-from rag_core.cli.rule_sources import NamedCollection, Templates, captured, read_sources, read_templates
-from rag_core.cli.rule_writing import apply, generate, propose, write_file
-from rag_core.cli.sessions import for_project
-from rag_core.errors import GateFailed
+from rag_core import workbench
+from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Workspace
+from rag_core.cli.output import ProgressBar, emit, say
+from rag_core.cli.sessions import ProjectName, open_session, project_named
+from rag_core.errors import GateFailed, InputError
+from rag_core.index.collection import open_collection
+from rag_core.index.rules import apply_rules, rule_batches, undo_rules
+from rag_core.llm import Client
+from rag_core.llm.named import endpoint_of
+from rag_core.project import deeds
+from rag_core.project.project import COLLECTION, open_project
+from rag_core.records import load_lists
+from rag_core.retrieve.capture import captured
+from rag_core.rules import slot_check, slots
+from rag_core.rules import suggest as crowding
+from rag_core.rules.generate import check_generated, generate_rules
+from rag_core.rules.lint import SEVERITIES, lint_rules
+from rag_core.rules.model import Rule
+from rag_core.rules.proposals import Checked, check_proposals, template_proposals
+from rag_core.rules.rule_files import read_rules, save_rules, stored_rules, unreadable_lines
+from rag_core.rules.templates import TemplateFamily, propose, read_families
+from rag_core.settings import model_settings
+from rag_core.types import Case, Chunk
+from rag_core.wording import synonyms_in, word_file
 from rag_core.workspace import resolve_workspace
 
-REASONS = 3  # said one by one; --json has every chunk with its own
+app = Commands()
+rules = Commands("Chunk-side rules: lint, suggest, propose, generate, apply, import, export, batches, undo.")
+app.add_typer(rules, name="rules")
 
-rules_app = typer.Typer(
-    help="Chunk-side rules: lint, suggest, propose, generate, apply, import, export, batches, undo.",
-    no_args_is_help=False,
-)
-rules_app.command("generate")(for_project(generate))
-rules_app.command("propose")(for_project(propose))
-rules_app.command("apply")(for_project(apply))
+Templates = typer.Option(None, "--templates", help="A file of rule templates; default: those that ship.")
 
 
-@rules_app.command("lint")
-@for_project
-def lint(
-    collection: str | None = Collection,
-    eval_set: str | None = EvalSetName,
-    lists: Path | None = Lists,
-    min_grade: int | None = MinGrade,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
-) -> None:
+@dataclass(frozen=True)
+class StoredRules:
+    """The collection whose rules a command works on, by name or by its project."""
+
+    collection: str | None = typer.Option(None, "--collection", help="The collection's name.")
+    project: str | None = ProjectName
+    workspace: Path | None = Workspace
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return resolve_workspace(self.workspace)
+
+    @property
+    def name(self) -> str:
+        """The collection; an InputError where neither it nor a project that searches one is named."""
+        named = None if self.collection else project_named(self.project)
+        source = open_project(named, self.folder).source if named else None
+        name = self.collection or (source.name if source and source.kind == COLLECTION else None)
+        if name is None:
+            raise InputError("no collection is named, expected --collection NAME or --project NAME")
+        return name
+
+
+@dataclass(frozen=True)
+class Material:
+    """Chunks with their rules, labelled questions (with lists where recorded), and what counts as relevant."""
+
+    chunks: Sequence[Chunk]
+    cases: Sequence[Case]
+    min_grade: int
+    collection: str | None
+    index: Any = None
+
+    def listed(self, k: int) -> list[Case]:
+        """The questions with their first k of the collection, where no list was recorded."""
+        source = workbench.source_of(self.index, k) if self.index is not None else None
+        return [case if case.candidates or not source else captured(case, source) for case in self.cases]
+
+
+@dataclass(frozen=True)
+class RulesAbout:
+    """Chunks and labelled questions that rules are checked against."""
+
+    collection: str | None = Collection
+    eval_set: str | None = EvalSetName
+    lists: Path | None = Lists
+    project: str | None = ProjectName
+    min_grade: int | None = MinGrade
+    workspace: Path | None = Workspace
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return resolve_workspace(self.workspace)
+
+    def read(self) -> Material:
+        """The collection's chunks (an eval set with a corpus brings its own), else those of the recorded lists."""
+        named = self.collection or self.eval_set or project_named(self.project)
+        recorded = tuple(load_lists(self.lists)) if self.lists else ()
+        if not recorded and not named:
+            raise InputError(
+                "no chunks were named, expected --collection NAME, an --eval-set with chunks or --lists FILE"
+            )
+        if recorded and not (self.collection or self.eval_set):
+            return Material(crowding.chunks_of(recorded), recorded, self.min_grade or 1, None)
+        project = None if recorded or (self.collection and not self.project) else self.project
+        session = open_session(self.folder, project, self.eval_set, self.collection, min_grade=self.min_grade)
+        source, opened = session.project.source, session.source
+        if not opened.chunks:
+            raise InputError(f"{source.text} names no chunks, expected --collection NAME or an --eval-set with chunks")
+        collection = source.name if source.kind == COLLECTION else None
+        return Material(opened.chunks, (*recorded, *session.cases), session.min_grade, collection, opened.index)
+
+
+def _families(templates: Path | None) -> Sequence[TemplateFamily] | None:
+    return read_families(templates) if templates else None
+
+
+@rules.command("lint")
+def lint(about: RulesAbout, json: bool = Json) -> None:
     """Check stored rules against queries, labels and one another. Exit code 1 where there are errors.
 
     Example: python -m rag_core rules lint --eval-set rulebook
     """
-    from rag_core.rules.lint import SEVERITIES, lint_rules
-
-    sources = read_sources(resolve_workspace(workspace), collection, eval_set, lists, min_grade)
-    findings = lint_rules(sources.chunks, sources.cases, sources.min_grade)
-    counts = {severity: sum(one.severity == severity for one in findings) for severity in SEVERITIES}
-    if json:
-        emit({"chunks": len(sources.chunks), "counts": counts, "findings": [asdict(one) for one in findings]})
-    else:
-        lines = [f"{one.severity} {one.kind}: {_shown(one.chunks)} {one.text}{_at(one.query)}" for one in findings]
-        typer.echo("\n".join([*lines, ", ".join(f"{count} {severity}s" for severity, count in counts.items())]))
+    material = about.read()
+    findings = lint_rules(material.chunks, material.cases, material.min_grade)
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
+    lines = [*(finding.to_text() for finding in findings), ", ".join(f"{n} {kind}s" for kind, n in counts.items())]
+    facts = {"chunks": len(material.chunks), "counts": counts, "findings": [asdict(finding) for finding in findings]}
+    say(facts, json, "\n".join(lines))
     if counts["error"]:
         raise GateFailed(f"the rules have {counts['error']} errors")
 
 
-def _shown(chunks: Sequence[str]) -> str:
-    more = f" and {len(chunks) - 3} more" if len(chunks) > 3 else ""
-    return ", ".join(chunks[:3]) + more
-
-
-def _at(query: str) -> str:
-    return f" (query {query})" if query else ""
-
-
-@rules_app.command("suggest")
-@for_project
+@rules.command("suggest")
 def suggest(
-    collection: str | None = Collection,
-    eval_set: str | None = EvalSetName,
-    lists: Path | None = Lists,
+    about: RulesAbout,
     k: int = typer.Option(15, "-k", min=1, max=1000, help="How many places of each list count."),
-    min_grade: int | None = MinGrade,
     templates: Path | None = Templates,
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Families of near-duplicate titles, those that crowd result lists most first, and how many carry rules.
 
     Example: python -m rag_core rules suggest --eval-set rulebook
     """
-    from rag_core.rules import suggest as crowding
-
-    folder = resolve_workspace(workspace)
-    sources = read_sources(folder, collection, eval_set, lists, min_grade)
-    families = read_templates(templates)
-    found = crowding.suggest(sources.chunks, captured(sources, folder, k), k, sources.min_grade, families)
-    covered = crowding.coverage(sources.chunks, families)
-    if json:
-        emit({"coverage": asdict(covered), "families": [asdict(one) for one in found]})
-        return
-    for one in found:
-        typer.echo(
-            f"{one.crowding:6.1%} crowding, {one.share:6.1%} of places: {one.name} ({len(one.chunks)} chunks, "
-            f"{one.with_rule} with rules, template {one.template or 'none'})"
-        )
-    typer.echo(f"{covered.with_rule} of {covered.chunks} chunks carry rules, {covered.unreadable} cannot be read")
+    material, families = about.read(), _families(templates)
+    crowds = crowding.suggest(material.chunks, material.listed(k), k, material.min_grade, families)
+    covered = crowding.coverage(material.chunks, families)
+    facts = {"coverage": asdict(covered), "families": [asdict(crowd) for crowd in crowds]}
+    say(facts, json, "\n".join([*(crowd.to_text() for crowd in crowds), covered.to_text()]))
 
 
-@rules_app.command("export")
-@for_project
-def export(
-    collection: str = NamedCollection,
-    out: Path = typer.Option(..., "--out", help="YAML, or JSON by its ending."),
-    workspace: Path | None = Workspace,
+@rules.command("generate")
+def generate(
+    about: RulesAbout,
+    family: str | None = typer.Option(None, "--family", help="Only this family, by template or as suggest names it."),
+    templates: Path | None = Templates,
+    model: bool = typer.Option(False, "--model", help="Let the environment's language model write the rules."),
+    out: Path | None = typer.Option(None, "--out", help="File for the rules that pass: YAML, or JSON by its ending."),
     json: bool = Json,
 ) -> None:
-    """Write the collection's rules to a file that apply reads, from wherever its chunks keep them."""
-    from rag_core.index.collection import open_collection
-    from rag_core.rules.rule_files import stored_rules
+    """Write rules from templates or with a model, check them, and put those that pass into a file. Stores nothing.
 
-    rules, wrong = stored_rules(open_collection(resolve_workspace(workspace), collection).chunks)
-    write_file(out, rules)
-    _say(
-        json,
-        {"out": str(out), "rules": len(rules), "unreadable": wrong},
-        _unreadable(wrong),
-        f"{len(rules)} rules → {out}",
-    )
-
-
-@rules_app.command("import")
-@for_project
-def import_metadata(collection: str = NamedCollection, workspace: Path | None = Workspace, json: bool = Json) -> None:
-    """Bring rules that stand in the chunks' metadata (a JSON string, flat lists) into the rules' own place."""
-    from rag_core.index.collection import open_collection
-    from rag_core.rules.rule_files import stored_rules
-
-    folder = resolve_workspace(workspace)
-    chunks = open_collection(folder, collection).chunks
-    rules, wrong = stored_rules(chunks)
-    own = {chunk.id: chunk.query_must for chunk in chunks}
-    fresh = {identity: rule for identity, rule in rules.items() if own[identity] != rule.as_mapping()}
-    number = _imported(folder, collection, fresh)
-    facts = {"batch": number, "imported": len(fresh), "unreadable": wrong}
-    _say(json, facts, _unreadable(wrong), f"{len(fresh)} rules imported" + (f" as batch {number}" if number else ""))
+    Example: python -m rag_core rules generate --eval-set rulebook --out rules.yaml
+    """
+    material, families = about.read(), _families(templates)
+    chunks = _of_family(material.chunks, family, families)
+    against: tuple[Any, ...] = (material.chunks, material.cases, material.min_grade, families)
+    facts: dict[str, Any] = {"out": str(out or "")}
+    if model:
+        settings = model_settings()
+        if settings is None:
+            raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
+        answers, client = about.folder / "rule-answers.jsonl", Client(endpoint_of(settings))
+        with deeds.command(deeds.ASK_MODEL, settings.model, about.folder):
+            made = generate_rules(chunks, client, settings.model, answers, families, progress=ProgressBar("asked for"))
+        checked = check_generated(made, *against)
+        facts |= {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
+    else:
+        checked = check_proposals(template_proposals(chunks, families), *against)
+    if out is not None:
+        save_rules(out, checked.accepted)
+    _report(checked, json, facts, f"written to {out}" if out else "pass")
 
 
-def _imported(folder: Path, collection: str, rules: Mapping[str, Any]) -> int | None:
-    from rag_core.index.rules import apply_rules
-    from rag_core.project import deeds
+def _of_family(
+    chunks: Sequence[Chunk], family: str | None, families: Sequence[TemplateFamily] | None
+) -> Sequence[Chunk]:
+    """The chunks of one family, by its template's name or as `suggest` names it; all without a name."""
+    if family is None:
+        return chunks
+    by_template = [chunk for chunk in chunks if (found := propose(chunk.title, families)) and found.family == family]
+    named = {crowd.name: crowd.chunks for crowd in crowding.suggest(chunks, families=families)}
+    ids = set(named.get(family, ()))
+    members = by_template or [chunk for chunk in chunks if chunk.id in ids]
+    if not members:
+        raise InputError(f"there is no family {family[:80]!r}, expected one of {'; '.join(named) or 'none'}")
+    return members
 
-    if not rules:
+
+def _report(checked: Checked, json: bool, facts: Mapping[str, Any], done: str) -> None:
+    """What passed and each refusal with its reason; `done` says what became of the rules that passed."""
+    lines = [f"unanswered {chunk}: {text}" for chunk, text in facts.get("unanswered", {}).items()]
+    counted = f"{len(checked.accepted)} rules {done}, {len(checked.refused)} refused"
+    say(checked, json, "\n".join([*checked.remarks, *lines, counted]), **facts)
+
+
+@rules.command("propose")
+def propose_from_slots(
+    about: RulesAbout,
+    family: str | None = typer.Option(None, "--family", help="Only families with this in their name, in full."),
+    check: bool = typer.Option(False, "--check", help="What the rules would drop on the labelled questions."),
+    policy: str = typer.Option(
+        "proposed",
+        "--policy",
+        help="proposed; strict or named for all; labels: strict where labels vouch for it.",
+    ),
+    apply: bool = typer.Option(False, "--apply", help="Store the rules as one batch; rules undo takes it back."),
+    replace: bool = typer.Option(False, "--replace", help="With --apply: also for chunks that carry a rule."),
+    json: bool = Json,
+) -> None:
+    """Rules from slots: families of near-duplicate titles, and what a question must name of each member.
+
+    Example: python -m rag_core rules propose --eval-set rulebook --check
+    """
+    material = about.read()
+    # The synonyms that questions are rewritten with name a value as well.
+    synonyms = synonyms_in(word_file(about.folder, material.collection or "", "synonyms", about.eval_set or "")).terms
+    families = slots.named_so(slots.propose(material.chunks, synonyms), family)
+    families = [slot_check.with_policy(one, policy, material.cases, material.min_grade) for one in families]
+    checks = [slot_check.check(one, material.cases, min_grade=material.min_grade) for one in families] if check else []
+    batch, stored = None, 0
+    if apply:
+        if material.collection is None:
+            raise InputError("rules are stored in a collection, expected --collection NAME")
+        wrong = {drop.chunk_id for one in checks for drop in one.wrong}  # never a rule that drops what is relevant
+        found = slots.rules_to_store(families, material.chunks, replace)
+        found = {chunk: rule for chunk, rule in found.items() if chunk not in wrong}
+        title = families[0].name if len(families) == 1 else f"{len(families)} families"
+        batch, stored = _store(about.folder, material.collection, found, f"slots: {title}"[:200]), len(found)
+    repeated = slots.repeated_titles(material.chunks)
+    facts = {"families": [one.to_json() for one in families], "checks": [one.to_json() for one in checks]}
+    if json:
+        emit({**facts, "repeated": repeated, "batch": batch, "stored": stored})
+        return
+    for at, one in enumerate(families):
+        typer.echo(one.to_text() if family else one.to_text().splitlines()[0])
+        if check:
+            typer.echo(checks[at].to_text())
+    count = sum(len(one.rules) for one in families)
+    typer.echo(f"{len(families)} families, {count} rules for {len(material.chunks)} chunks")
+    if repeated:
+        shared = sum(map(len, repeated.values()))
+        typer.echo(f"{shared} chunks share {len(repeated)} titles: no title tells those apart")
+    if apply:
+        typer.echo(f"{stored} rules stored as batch {batch}" if stored else "nothing new to store")
+
+
+@rules.command("apply")
+def apply_file(
+    about: RulesAbout,
+    file: Path = typer.Argument(..., help="Rules by chunk id, as generate and export write them."),
+    batch: str = typer.Option("", "--about", help="A word for the batch; default: the file's name."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Check only."),
+    json: bool = Json,
+) -> None:
+    """Check rules and store those that pass as one batch; nothing is embedded. Exit code 1 where none passes.
+
+    Example: python -m rag_core rules apply rules.yaml --collection rulebook --eval-set rulebook
+    """
+    collection = StoredRules(about.collection, about.project, about.workspace).name
+    material = RulesAbout(
+        collection, about.eval_set, about.lists, about.project, about.min_grade, about.workspace
+    ).read()
+    checked = check_proposals(read_rules(file), material.chunks, material.cases, material.min_grade)
+    number = None if dry_run else _store(about.folder, collection, checked.accepted, batch or file.name)
+    _report(checked, json, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
+    if not checked.accepted:
+        raise GateFailed("no rule passed the check")
+
+
+def _store(folder: Path, collection: str, found: Mapping[str, Rule], about: str) -> int | None:
+    """The number of the batch that the rules became, or None where there is none to store."""
+    if not found:
         return None
     with deeds.command(deeds.CHANGE_RULES, collection, folder) as performed:
-        number = apply_rules(folder, collection, rules, "import of metadata").number
+        number = apply_rules(folder, collection, found, about).number
         performed.result = f"batch {number}"
     return number
 
 
-def _unreadable(wrong: Mapping[str, str]) -> list[str]:
-    """A line a reason, the most frequent first and at most three: a store's rules mostly fail alike."""
-    chunks: dict[str, list[str]] = {}
-    for identity, text in wrong.items():
-        chunks.setdefault(text, []).append(identity)
-    alike = sorted(chunks.items(), key=lambda pair: -len(pair[1]))
-    lines = [f"cannot be read, {_shown(ids)}: {text}" for text, ids in alike[:REASONS]]
-    others = sum(len(ids) for _, ids in alike[REASONS:])
-    return [*lines, f"cannot be read, for {len(alike) - REASONS} other reasons: {others} chunks"] if others else lines
+@rules.command("export")
+def export(
+    stored: StoredRules,
+    out: Path = typer.Option(..., "--out", help="YAML, or JSON by its ending."),
+    json: bool = Json,
+) -> None:
+    """Write the collection's rules to a file that apply reads, from wherever its chunks keep them."""
+    found, wrong = stored_rules(open_collection(stored.folder, stored.name).chunks)
+    save_rules(out, found)
+    facts = {"out": str(out), "rules": len(found), "unreadable": wrong}
+    say(facts, json, "\n".join([*unreadable_lines(wrong), f"{len(found)} rules → {out}"]))
 
 
-@rules_app.command("batches")
-@for_project
-def batches(collection: str = NamedCollection, workspace: Path | None = Workspace, json: bool = Json) -> None:
+@rules.command("import")
+def import_metadata(stored: StoredRules, json: bool = Json) -> None:
+    """Bring rules that stand in the chunks' metadata (a JSON string, flat lists) into the rules' own place."""
+    chunks = open_collection(stored.folder, stored.name).chunks
+    found, wrong = stored_rules(chunks)
+    own = {chunk.id: chunk.query_must for chunk in chunks}
+    fresh = {chunk: rule for chunk, rule in found.items() if own[chunk] != rule.as_mapping()}
+    number = _store(stored.folder, stored.name, fresh, "import of metadata")
+    line = f"{len(fresh)} rules imported" + (f" as batch {number}" if number else "")
+    facts = {"batch": number, "imported": len(fresh), "unreadable": wrong}
+    say(facts, json, "\n".join([*unreadable_lines(wrong), line]))
+
+
+@rules.command("batches")
+def batches(stored: StoredRules, json: bool = Json) -> None:
     """The batches of rules stored in a collection, oldest first."""
-    from rag_core.index.rules import rule_batches
-
-    found = rule_batches(resolve_workspace(workspace), collection)
-    lines = [
-        f"{one.number}: {one.chunks} chunks, {one.at}, {one.about}{' (undone)' if one.undone else ''}" for one in found
-    ]
-    _say(json, {"batches": [asdict(one) for one in found]}, lines, f"{len(found)} batches")
+    found = rule_batches(stored.folder, stored.name)
+    lines = [*(batch.to_text() for batch in found), f"{len(found)} batches"]
+    say({"batches": [asdict(batch) for batch in found]}, json, "\n".join(lines))
 
 
-@rules_app.command("undo")
-@for_project
+@rules.command("undo")
 def undo(
-    collection: str = NamedCollection,
+    stored: StoredRules,
     batch: int | None = typer.Option(None, "--batch", help="The batch's number; default: the last one standing."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Take a batch of rules back; chunks whose rules were changed since keep them."""
-    from rag_core.index.rules import undo_rules
-    from rag_core.project import deeds
-
-    place = resolve_workspace(workspace)
-    with deeds.command(deeds.UNDO_RULES, collection, place) as performed:
-        found = undo_rules(place, collection, batch)
-        performed.result = f"batch {found.number}"
-    lines = [f"changed since and kept: {identity}" for identity in found.changed_since]
-    _say(json, asdict(found), lines, f"batch {found.number} undone: {len(found.restored)} chunks as before")
-
-
-def _say(json: bool, facts: Mapping[str, Any], lines: Iterable[str], last: str) -> None:
-    """The facts as JSON, or the lines for a person."""
-    if json:
-        emit(facts)
-    else:
-        typer.echo("\n".join([*lines, last]))
+    with deeds.command(deeds.UNDO_RULES, stored.name, stored.folder) as performed:
+        undone = undo_rules(stored.folder, stored.name, batch)
+        performed.result = f"batch {undone.number}"
+    say(asdict(undone), json, undone.to_text())

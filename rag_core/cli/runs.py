@@ -2,39 +2,119 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from rag_core.cli.label_store import say
-from rag_core.cli.options import Json, Workspace
-from rag_core.cli.output import emit
-from rag_core.cli.replay import shown
-from rag_core.cli.run_saving import find_run, store_run
+from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.output import emit, say
+from rag_core.compare.compare import verdict_words
+from rag_core.compare.run_file import (
+    changed_besides,
+    compare_pipelines,
+    dump_run,
+    load_run,
+    not_comparable,
+    read_run,
+    summary_of,
+)
+from rag_core.compare.snapshot import run_of
 from rag_core.errors import InputError
+from rag_core.files import write_whole
+from rag_core.measure.experiment import shown
+from rag_core.project import deeds
+from rag_core.report import report_html
+from rag_core.store.database import open_store
+from rag_core.store.runs import RunStore
+from rag_core.workspace import resolve_workspace
 
-if TYPE_CHECKING:
-    from rag_core.store.runs import RunStore
+app, runs = Commands(), Commands("Runs: what an evaluation found, kept as it was.", no_args_is_help=True)
+app.add_typer(runs, name="runs")
 
-runs_app = typer.Typer(help="Runs: what an evaluation found, kept as it was.", no_args_is_help=True)
+RunOut = typer.Option(None, "--run-out", help="Write the run to this file (docs/formats.md); gates read it.")
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Whether a run is kept, where, and under which name."""
+
+    save_run: bool = typer.Option(False, "--save-run", help="Keep the run in the workspace (see `runs`).")
+    run_out: Path | None = RunOut
+    run_name: str = typer.Option("", "--run-name", help="What to call the run; default: its pipelines.")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the run goes anywhere."""
+        return self.save_run or self.run_out is not None
+
+    def keep(self, reports: list[Any], about: Any, workspace: Path | None) -> None:
+        """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
+        if not self.wanted:
+            return
+
+        run = run_of(reports, about)
+        if self.run_out is not None:
+            write_whole(self.run_out, dump_run(run))
+            sys.stderr.write(f"run {run.id} → {self.run_out}\n")
+        if self.save_run:
+            store_run(run, workspace)
+            sys.stderr.write(f"run {run.id} kept in the workspace\n")
+
+
+def store_run(run: Any, workspace: Path | None) -> str:
+    """Keep a run in the workspace's store; its id."""
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.KEEP_RUN, run.id, place), open_store(place) as store:
+        return RunStore(store).save(run.document, summary_of(run))
+
+
+def find_run(wanted: str, workspace: Path | None) -> Any:
+    """The run of a file, else the stored run of that id or beginning of an id."""
+    if Path(wanted).is_file() or wanted.endswith(".json"):
+        return load_run(Path(wanted))
+    with open_store(resolve_workspace(workspace), create=False) as store:
+        return read_run(RunStore(store).document(wanted), f"run {wanted[:80]}")
+
+
+def notes_on(wanted: str, run_id: str, workspace: Path | None) -> list[tuple[str, str, str]]:
+    """(at, author, note) of each note on a stored run; a run file carries none."""
+    if Path(wanted).is_file():
+        return []
+    with open_store(resolve_workspace(workspace), create=False) as store:
+        return [(note.at, note.author, note.note) for note in RunStore(store).notes(run_id)]
+
+
+@app.command()
+def report(
+    run: str = typer.Argument(..., help="A run file, or a stored run's id."),
+    out: Path = typer.Option(..., "--out", help="The HTML file to write."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Write a run as one self-contained HTML file: means, differences, reasons, settings. It opens offline."""
+    found = find_run(run, workspace)
+    text = report_html(found, notes_on(run, found.id, workspace))
+    write_whole(out, text)
+    facts = {"out": str(out), "run": found.id, "bytes": len(text.encode())}
+    say(facts, json, f"run {found.id} → {out}")
+
 
 RunId = typer.Argument(..., help="A run's id (its beginning will do).")
 
 
 @contextmanager
 def _store(workspace: Path | None) -> Iterator[RunStore]:
-    from rag_core.store.database import open_store
-    from rag_core.store.runs import RunStore
-    from rag_core.workspace import resolve_workspace
 
     with open_store(resolve_workspace(workspace)) as store:
         yield RunStore(store)
 
 
-@runs_app.command("list")
+@runs.command("list")
 def list_runs(
     eval_set: str | None = typer.Option(None, "--eval-set", help="Only runs of this eval set."),
     workspace: Path | None = Workspace,
@@ -54,7 +134,7 @@ def list_runs(
         typer.echo("no run yet; keep one with: python -m rag_core evaluate --eval-set NAME --pipeline SPEC --save-run")
 
 
-@runs_app.command("show")
+@runs.command("show")
 def show_run(
     run: str = typer.Argument(..., help="A run's id, its beginning, or a run file."),
     workspace: Path | None = Workspace,
@@ -80,7 +160,7 @@ def show_run(
         typer.echo(f"  {note.at} {note.author}: {note.note}")
 
 
-@runs_app.command("compare")
+@runs.command("compare")
 def compare_runs(
     first: str = typer.Argument(..., help="The earlier run: an id or a file."),
     second: str = typer.Argument(..., help="The later run: an id or a file."),
@@ -91,9 +171,6 @@ def compare_runs(
     json: bool = Json,
 ) -> None:
     """Two runs: the difference, or the sentence why there is none to tell."""
-    from rag_core.compare.compare import verdict_words
-    from rag_core.compare.run_file import changed_besides, compare_pipelines, not_comparable
-
     runs = [find_run(one, workspace) for one in (first, second)]
     why_not = not_comparable(*runs)
     if why_not:
@@ -106,7 +183,7 @@ def compare_runs(
     say(facts, json, words)
 
 
-@runs_app.command("note")
+@runs.command("note")
 def note_run(
     run: str = RunId,
     text: str = typer.Argument(..., help="The note; notes are added, never changed."),
@@ -115,15 +192,12 @@ def note_run(
     json: bool = Json,
 ) -> None:
     """Add a note to a run."""
-    from rag_core.project import deeds
-    from rag_core.workspace import resolve_workspace
-
     with deeds.command(deeds.NOTE_RUN, run, resolve_workspace(workspace)) as performed, _store(workspace) as store:
         chosen = performed.result = store.add_note(run, author or performed.deed.person.name, text)
     say({"run": chosen, "note": text}, json, f"noted on {chosen}")
 
 
-@runs_app.command("export")
+@runs.command("export")
 def export_run(
     run: str = RunId,
     out: Path = typer.Option(..., "--out", help="The run file to write."),
@@ -131,39 +205,31 @@ def export_run(
     json: bool = Json,
 ) -> None:
     """Write a stored run as a run file, which a gate or a colleague reads."""
-    from rag_core.compare.run_file import dump_run
-    from rag_core.files import write_whole
-
     found = find_run(run, workspace)
     write_whole(out, dump_run(found))
     say({"run": found.id, "out": str(out)}, json, f"run {found.id} → {out}")
 
 
-@runs_app.command("import")
+@runs.command("import")
 def import_run(
     file: Path = typer.Argument(..., help="A run file."),
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Keep a run file in the workspace; one that was changed since it was made is refused."""
-    from rag_core.compare.run_file import load_run
-
     found = load_run(file)
     if not found.intact:
         raise InputError(f"{file} was changed since it was made (its id does not fit), expected it as it was written")
     say({"run": store_run(found, workspace)}, json, f"run {found.id} kept in the workspace")
 
 
-@runs_app.command("delete")
+@runs.command("delete")
 def delete_run(
     run: str = RunId,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Take a run and its notes out of the workspace, for good."""
-    from rag_core.project import deeds
-    from rag_core.workspace import resolve_workspace
-
     with deeds.command(deeds.DELETE_RUN, run, resolve_workspace(workspace)) as performed, _store(workspace) as store:
         chosen = performed.result = store.delete(run)
     say({"deleted": chosen}, json, f"deleted {chosen}")

@@ -8,26 +8,43 @@ refuses: recorded lists carry their own chunks, so they go with no other source.
 from __future__ import annotations
 
 import getpass
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import Any
 
 import typer
 
 from rag_core.cli.options import Collection, Workspace
-from rag_core.errors import InputError
-
-if TYPE_CHECKING:
-    from rag_core.project.project import Project
-    from rag_core.project.session import Session
-    from rag_core.stage import Pipeline
-    from rag_core.types import Case
+from rag_core.cli.output import ProgressBar
+from rag_core.cli.replay import chosen, fingerprints_of
+from rag_core.errors import InputError, WinnowError
+from rag_core.eval_sets.reading import folders, load_set
+from rag_core.eval_sets.writing import META, QUERIES
+from rag_core.index.collection import list_collections
+from rag_core.index.foreign import has_changed
+from rag_core.project.project import (
+    ALIASES,
+    CALLABLE,
+    COLLECTION,
+    FILE,
+    LISTS,
+    NOTHING,
+    Project,
+    ProjectSource,
+    open_project,
+)
+from rag_core.project.runs import looked
+from rag_core.project.session import Session
+from rag_core.spec import dump_stages
+from rag_core.stage import Pipeline
+from rag_core.store import history
+from rag_core.types import Case
+from rag_core.workbench import bring_up_to_date, brings_vectors
+from rag_core.workspace import resolve_workspace
 
 VARIABLE = "WINNOW_PROJECT"
 PROJECT_HELP = "A project by name or folder; else WINNOW_PROJECT, else the folder one stands in."
@@ -50,8 +67,6 @@ class WorksOn:
     @property
     def folder(self) -> Path:
         """The workspace."""
-        from rag_core.workspace import resolve_workspace
-
         return resolve_workspace(self.workspace)
 
     def session(self, min_grade: int | None = None, approximate: bool = False) -> Session:
@@ -78,9 +93,6 @@ class WorksOn:
 
 def project_named(project: str | None) -> str | None:
     """The project that is meant: the one named, else that of WINNOW_PROJECT, else the folder one stands in."""
-    from rag_core.eval_sets.writing import META, QUERIES
-    from rag_core.project.project import FILE
-
     named = project or os.environ.get(VARIABLE, "").strip()
     if named:
         return named
@@ -89,56 +101,28 @@ def project_named(project: str | None) -> str | None:
     return f"{here}/" if is_set or ((here / META).is_file() and (here / FILE).is_file()) else None
 
 
-def for_project(command: Callable[..., None], labels: bool = False) -> Callable[..., None]:
-    """The command with --project, which stands for the --eval-set and --collection that are not named.
+@dataclass(frozen=True)
+class LabelsOf:
+    """Whose labels a command works on: those of an eval set, else of a project."""
 
-    `labels`: the eval set is only the name under which labels are kept.
-    """
-    hints = get_type_hints(command)
-    signature = inspect.signature(command)
-    fills = [name for name in ("eval_set", "collection") if name in signature.parameters]
-    required = {name for name in fills if type(None) not in get_args(hints[name])}
+    eval_set: str | None = typer.Option(None, "--eval-set", help="Whose labels.")
+    project: str | None = ProjectName
+    workspace: Path | None = Workspace
 
-    @wraps(command)
-    def run(**options: Any) -> None:
-        project, lists = options.pop("project"), options.get("lists")
-        missing = [name for name in fills if options[name] is None and not (labels and name == "collection")]
-        meant = project_named(project) if missing and lists is None else None
-        if meant is not None and (project is not None or len(missing) == len(fills) or required & set(missing)):
-            from rag_core.project.project import COLLECTION, open_project
-            from rag_core.workspace import resolve_workspace
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return resolve_workspace(self.workspace)
 
-            found = open_project(meant, resolve_workspace(options.get("workspace")))
-            eval_set = found.labels if labels else str(found.folder) if found.has_questions else None
-            collection = found.source.name if found.source.kind == COLLECTION else None
-            named = {"eval_set": eval_set, "collection": collection}
-            options.update({name: named[name] for name in missing})
-        for name in sorted(required):
-            if options[name] is None:
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(f"no {name.replace('_', ' ')} is named, expected {option} NAME or --project NAME")
-        command(**options)
-
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in signature.parameters.items()
-    ]
-    for at, one in enumerate(parameters):
-        if one.name in required:  # asked for here, where a project may have named it
-            option = typer.Option(None, *one.default.param_decls, help=one.default.help)
-            parameters[at] = one.replace(default=option, annotation=str | None)
-    parameters.append(
-        inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=ProjectName, annotation=str | None)
-    )
-    told: Any = run
-    told.__signature__ = inspect.Signature(parameters)
-    told.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
-
-
-def labels_of_project(command: Callable[..., None]) -> Callable[..., None]:
-    """`for_project` for a command on labels."""
-    return for_project(command, labels=True)
+    @property
+    def name(self) -> str:
+        """The name under which the labels are kept; an InputError where none is named."""
+        if self.eval_set is not None:
+            return self.eval_set
+        named = project_named(self.project)
+        if named is None:
+            raise InputError("no eval set is named, expected --eval-set NAME or --project NAME")
+        return open_project(named, self.folder).labels
 
 
 def open_session(
@@ -151,10 +135,6 @@ def open_session(
     approximate: bool = False,
 ) -> Session:
     """The session of what is named, its source up to date; an InputError where nothing or too much is."""
-    from rag_core.cli.progress import ProgressBar
-    from rag_core.project.project import NOTHING
-    from rag_core.project.session import Session
-
     found = _project(workspace, project, eval_set, collection, source)
     if found.source.kind == NOTHING:
         raise InputError(f"project {found.name} has no source, expected --collection NAME or --source module:function")
@@ -169,8 +149,6 @@ def _project(
     workspace: Path, project: str | None, eval_set: str | None, collection: str | None, source: str | None
 ) -> Project:
     """The project that the options make, in this order: project, over it the eval set, over that the source."""
-    from rag_core.project.project import CALLABLE, COLLECTION, LISTS, ProjectSource, open_project
-
     if collection is not None and source is not None:
         raise InputError("got --collection and --source, expected one thing to search")
     meant = project_named(project)
@@ -202,9 +180,6 @@ def _project(
 
 def _set_project(eval_set: str, workspace: Path) -> Project:
     """The project of an eval set; one that is not there is told with the sets that are."""
-    from rag_core.eval_sets.reading import folders, load_set
-    from rag_core.project.project import ALIASES, open_project
-
     if ALIASES.get(eval_set, eval_set) not in folders(workspace):
         load_set(eval_set, workspace)
     return open_project(f"{eval_set}/" if Path(eval_set).is_dir() and "/" in eval_set else eval_set, workspace)
@@ -212,22 +187,12 @@ def _set_project(eval_set: str, workspace: Path) -> Project:
 
 def _bare(name: str, workspace: Path) -> Project:
     """Nothing but a source: no questions, no labels of anybody."""
-    from rag_core.project.project import Project, ProjectSource
-
     nowhere = workspace / "projects" / "-"
     return Project(name, name, nowhere, nowhere, workspace, ProjectSource(), labels="")
 
 
 def _bring_up(workspace: Path, project: Project, named: str | None) -> None:
     """Make a demo's collection that is not there yet, and say where the store behind a mirror was written to since."""
-    from rag_core.cli.progress import ProgressBar
-    from rag_core.errors import WinnowError
-    from rag_core.eval_sets.reading import folders, load_set
-    from rag_core.index.collection import list_collections
-    from rag_core.index.foreign import has_changed
-    from rag_core.project.project import COLLECTION
-    from rag_core.workbench import bring_up_to_date, brings_vectors
-
     if project.source.kind != COLLECTION:
         return
     name = project.source.name
@@ -248,8 +213,6 @@ def narrowed(
     first: int | None = None,
 ) -> list[Case]:
     """Only the questions of a side (dev, test), with a tag, of those ids, the first N; an InputError for none."""
-    from rag_core.cli.replay import chosen
-
     cases = list(session.cases)
     if split is not None:
         declared = [case for case in cases if case.query.metadata.get("split") == split]
@@ -266,7 +229,7 @@ def narrowed(
 
 def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> dict[str, Any]:
     """`fingerprints` and `split` of a result: what its figures stand on, and on which side its questions are."""
-    prints = {**session.fingerprints(), "pipeline": _of_all(pipelines)}
+    prints = {**session.fingerprints(), "pipeline": fingerprints_of(pipelines)}
     if not session.cases:  # a question of one's own stands on no side
         return {"fingerprints": prints, "split": None}
     split, asked = session.split, {case.query.id for case in cases}
@@ -280,8 +243,6 @@ def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[C
 
 def look_at(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> int:
     """Write down that this command shows figures over held-out questions; how many looks there were."""
-    from rag_core.project.runs import looked
-
     return looked(session, pipelines, cases, user(), "command line")
 
 
@@ -293,35 +254,8 @@ def user() -> str:
         return "unknown"
 
 
-def lists_stand_on(cases: Sequence[Case], pipelines: Sequence[Pipeline]) -> dict[str, Any]:
-    """The same for a file of recorded lists; its split is what its questions declare."""
-    from rag_core.compare.snapshot import ListsDigest
-    from rag_core.eval_sets.reading import labels_fingerprint
-
-    lists = ListsDigest()
-    for case in cases:
-        lists.add(case)
-    declared = [str(case.query.metadata.get("split") or "") for case in cases]
-    sides: Mapping[str, int] = {"dev": declared.count("dev"), "held_out": declared.count("test"), "examples": 0}
-    prints = {"labels": labels_fingerprint(cases), "pipeline": _of_all(pipelines), "model": ""}
-    return {
-        "fingerprints": {"source": lists.source, "rules": lists.rules, **prints},
-        "split": {"fingerprint": "", "declared": any(declared), **sides},
-    }
-
-
-def _of_all(pipelines: Iterable[Pipeline]) -> str:
-    """The fingerprint of a pipeline; of several, theirs in a row."""
-    from rag_core.spec import fingerprint
-
-    return " ".join(fingerprint(pipeline) for pipeline in pipelines)
-
-
 def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
     """Keep the question in the workspace's history, once per pipeline; a word on stderr where that cannot be done."""
-    from rag_core.spec import dump_stages
-    from rag_core.store import history
-
     for report in reports:
         for outcome in report.outcomes:
             entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
@@ -332,8 +266,6 @@ def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
 
 def expire(workspace: Path) -> None:
     """Delete what the history has kept long enough, now that the answer stands there; a word on stderr if it fails."""
-    from rag_core.store import history
-
     problem = history.expire(workspace)
     if problem:
         sys.stderr.write(f"warning: old questions are still in the history: {problem}\n")

@@ -1,22 +1,473 @@
-"""`tune`: choose a setting on dev queries, report it on held-out ones. By default the plane; other methods by name.
-
-The frame of the command: its options, and what every method is asked. What a method does is in tune_methods.py.
-"""
+"""`tune`: choose a setting on dev queries, report it on held-out ones. By default the plane; other methods by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from rag_core.cli.grouping import grouped
-from rag_core.cli.options import Json, MinGrade
-from rag_core.cli.output import emit
-from rag_core.cli.sessions import WorksOn
-from rag_core.cli.tune_methods import METHODS, TuneOptions
-from rag_core.cli.tuning import Depth, File, Front, Grid, StageName, figures_stand_on, read_cases, swept_stage
+from rag_core.cli.options import Commands, Engine, Json, MinGrade
+from rag_core.cli.output import ProgressBar, emit
+from rag_core.cli.replay import lists_stand_on
+from rag_core.cli.sessions import WorksOn, look_at, project_named, stands_on
+from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
+from rag_core.eval_sets.split import near_duplicates
+from rag_core.export import export_spec
+from rag_core.files import write_whole
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.learned import LearnedCut
+from rag_core.project.choosing import best_on_dev, search_on_dev
+from rag_core.project.looks import held_out_key, look
+from rag_core.project.session import front_of
+from rag_core.records import load_lists
+from rag_core.resources import with_entities, with_judge
+from rag_core.spec import dump_pipeline, fingerprint, make_stage, parse_pipeline, read_pipeline, stage_class
+from rag_core.stage import Pipeline
+from rag_core.store.studies import shared_storage
+from rag_core.tune import chain
+from rag_core.tune import search as searching
+from rag_core.tune.chain import best_of_plane
+from rag_core.tune.grid import parse_grid
+from rag_core.tune.judgement import judge, judgement_json
+from rag_core.tune.learned import choose_trained
+from rag_core.tune.promise import promise, promise_json, realised, sentence, too_few
+from rag_core.tune.tune import Choice, choose, cross_validate, dev_and_test, parse_floor, scored
+
+app = Commands()
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """The rows as CSV with a header, numbers in full precision."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue())
+
+
+def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    """The rows as a Parquet file; a column of mixed kinds is written as text."""
+    import pyarrow  # a quarter of a second that only this option waits for
+    import pyarrow.parquet
+
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    write_whole(path, sink.getvalue().to_pybytes())
+
+
+def sweep_text(document: dict[str, Any]) -> list[str]:
+    """A sweep in a few lines: how much, the best row, the optimum."""
+    left = f", {document['left_out']} impossible left out" if document["left_out"] else ""
+    lines = [
+        f"{len(document['rows']):,} settings of {document['stage']} on {document['queries_total']} queries{left} · "
+        f"relevant means grade ≥ {document['min_grade']}",
+        f"best of the grid   {_shown(document['best'] or {})}",
+    ]
+    if document["optimum"] is not None:
+        lines.append(f"optimum            {_shown(document['optimum'])}")
+    return lines
+
+
+def _shown(row: dict[str, Any]) -> str:
+    return "  ".join(f"{name} {_value(value)}" for name, value in row.items() if value is not None)
+
+
+def _value(value: Any) -> str:
+    """One value as a person reads it; a model's parameters by how many features they weigh."""
+    if isinstance(value, Mapping):
+        return f"of {len(value.get('features', value))} features"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def tune_json(choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any], seed: int) -> dict[str, Any]:
+    """A choice and its judgement as one document."""
+    return {
+        "objective": found.objective,
+        "chosen": choice.settings,
+        "pipeline": dump_pipeline(choice.pipeline),
+        "baseline": {"name": choice.baseline.label, "k": choice.baseline_k, "pipeline": dump_pipeline(choice.baseline)},
+        "dev": {"queries": len(dev), found.objective: choice.value, "baseline": choice.baseline_value},
+        "folds": None if crossed is None else {**asdict(crossed), "gain": crossed.gain},
+        "test": judgement_json(found),
+        "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
+        "seed": seed,
+        "sentence": judgement_json(found)["sentence"],
+    }
+
+
+def tune_text(document: dict[str, Any]) -> Iterator[str]:
+    """The choice in a few lines."""
+    dev, name = document["dev"], document["objective"]
+    yield f"chosen on {dev['queries']} dev queries: {_shown(document['chosen'])}"
+    yield f"  dev {name} {dev[name]:.3f}, {document['baseline']['name']} {dev['baseline']:.3f}"
+    if document["folds"] is not None:
+        crossed = document["folds"]
+        yield (
+            f"  {crossed['folds']} folds over dev: {crossed['value']:.3f}, "
+            f"best fixed k {crossed['baseline_value']:.3f} ({crossed['gain']:+.3f})"
+        )
+    yield document["sentence"]
+
+
+def write_pipeline(path: Path, pipeline: Any) -> None:
+    """The pipeline as a spec file, JSON or block YAML by the file's ending."""
+    write_whole(path, export_spec(pipeline, "json" if path.suffix == ".json" else "yaml"))
+
+
+def promise_document(
+    made: Any, held_out: Any, looks: int, dev: list[Any], test: list[Any], asked: Any
+) -> dict[str, Any]:
+    """A promised recall with what became of it on the held-out queries; `test` is null where nothing was promised."""
+    return {
+        **promise_json(made),
+        "pipeline": None if made.pipeline is None else dump_pipeline(made.pipeline),
+        "test": None if held_out is None else {**asdict(held_out), "looks": looks},
+        "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
+        "min_grade": asked.min_grade,
+        "seed": asked.seed,
+        "sentence": sentence(made, held_out, looks),
+    }
+
+
+def search_json(found: Any, sampler: str, study: str | None) -> dict[str, Any]:
+    """What a search found: the baseline first, then the rows that no other beats."""
+    return {
+        "objectives": list(found.objectives),
+        "sampler": sampler,
+        "study": study,
+        "trials": len(found.rows),
+        "feasible": sum(row.feasible for row in found.rows),
+        "table": [{"name": row.name, **row.settings, **row.values, "feasible": row.feasible} for row in found.table],
+    }
+
+
+def search_text(found: Any) -> Iterator[str]:
+    """The table of a search, a line a row."""
+    yield f"{len(found.rows)} trials, {len(found.front)} that no other beats"
+    for row in found.table:
+        settings = "" if row is found.baseline else f"   {_shown(row.settings)}"
+        yield f"  {row.name:<24} {_shown(row.values)}{settings}"
+
+
+FILE_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md)."
+FRONT_HELP = "The stages in front; a spec that holds the stage is swept in place, with its own settings."
+
+File = typer.Argument(None, help=FILE_HELP)
+StageName = typer.Option("", "--stage", help="The stage whose settings the grid names; default: AdaptiveGap.")
+Grid = typer.Option(None, "--grid", help="'name=low:high:count,name=a|b|c'; also Stage.setting and Stage=on|off.")
+Front = typer.Option("unfiltered", "--pipeline", "-p", help=FRONT_HELP)
+Depth = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query, for a set without lists.")
+
+
+@app.command(journal=True)
+def sweep(
+    works_on: WorksOn,
+    file: Path | None = File,
+    stage: str = StageName,
+    grid: str | None = Grid,
+    pipeline: str = Front,
+    depth: int = Depth,
+    min_grade: int | None = MinGrade,
+    csv: Path | None = typer.Option(None, "--csv", help="Write the rows to this CSV file."),
+    parquet: Path | None = typer.Option(None, "--parquet", help="Write the rows to this Parquet file."),
+    engine: str | None = Engine,
+    json: bool = Json,
+) -> None:
+    """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
+    stage = swept_stage(stage)
+    session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
+    swept, axes = swept_pipeline(pipeline, stage, grid, session=session)
+    if engine is None:
+        table = chain.sweep(cases, swept, axes, min_grade=grade, progress=ProgressBar("swept"))
+    else:
+        with cluster.opened(engine) as workers:
+            table = jobs.sweep(workers, cases, swept, axes, works_on.folder, grade, ProgressBar("parts"))
+    rows = list(table.rows())
+    if csv is not None:
+        write_csv(csv, rows)
+    if parquet is not None:
+        write_parquet(parquet, rows)
+    values = table.best_at()
+    document = {
+        "grid": {axis.name: axis.values for axis in axes},
+        "rows": rows,
+        "best": None if values is None else table.row_at(values),
+        "optimum": optimum_json(cases, swept, axes, grade),
+        "stage": stage,
+        "min_grade": grade,
+        "queries_total": len(cases),
+        "left_out": table.means[0].size - len(rows),
+        "settings_run_plainly": table.plainly,
+        **figures_stand_on(session, cases, [swept]),
+    }
+    if json:
+        emit(document)
+    else:
+        typer.echo("\n".join(sweep_text(document)))
+
+
+def read_cases(
+    works_on: WorksOn, file: Path | None, depth: int, min_grade: int | None, pipeline: str = "unfiltered"
+) -> tuple[Any, list[Any], int]:
+    """The session (None for a file), the lists with their labels, and the grade from which a chunk is relevant.
+
+    Of a project that searches, one deep list a question by the pipeline's own source.
+    """
+    if file is not None:
+        works_on.refuse_beside(file)
+        return None, load_lists(file), min_grade or 1
+    if works_on == WorksOn(None, None, None, None, works_on.workspace) and project_named(None) is None:
+        raise InputError("sweep and tune got neither a FILE nor an --eval-set nor a --project, expected one of them")
+
+    session = works_on.session(min_grade)
+    *rewrites, source = front_of(session.pipeline(pipeline)).stages
+    deep = make_stage(source.name, {**source.settings(), "depth": depth})
+    cases = session.capture(Pipeline((*rewrites, deep)), progress=ProgressBar("captured"))
+    return session, cases, session.min_grade
+
+
+def figures_stand_on(session: Any, cases: list[Any], pipelines: list[Any]) -> dict[str, Any]:
+    """Fingerprints and split, of a project or of a file."""
+    return lists_stand_on(cases, pipelines) if session is None else stands_on(session, pipelines, cases)
+
+
+def swept_pipeline(
+    source: str, stage: str, grid: str | None, most: int | None = 2_000_000, session: Any = None
+) -> tuple[Any, tuple[Any, ...]]:
+    """The pipeline with the stage in it, behind what the spec holds unless it holds it already, and the grid's axes."""
+    rows = stage_class(stage).declared()
+    text = grid or ",".join(f"{row.name}={row.grid[0]}:{row.grid[1]}:{row.grid[2]}" for row in rows if row.grid)
+    if not text:
+        raise InputError(f"there is no default grid for {stage}, expected --grid 'name=a|b|c'")
+    return with_stage(source, stage, session), parse_grid(text, stage, most)
+
+
+def swept_stage(name: str) -> str:
+    """The stage that a sweep names, the adaptive cut where it names none."""
+    return name or AdaptiveGap.__name__
+
+
+def with_stage(source: str, stage: str, session: Any = None) -> Any:
+    """The pipeline of a spec, with the stage behind it unless it holds it already."""
+    pipeline = read_pipeline(source) if session is None else session.pipeline(source)
+    if stage in [held.name for held in pipeline.stages]:
+        return pipeline
+    return replace(pipeline, stages=(*pipeline.stages, make_stage(stage)))
+
+
+def optimum_json(cases: list[Any], pipeline: Any, axes: tuple[Any, ...], min_grade: int) -> dict[str, Any] | None:
+    """The best point of the continuous plane with the edges of its cell; None where nothing continuous varies."""
+    best = best_of_plane(cases, pipeline, axes, min_grade=min_grade)
+    if best is None:
+        return None
+    others, found = best
+    fields = asdict(found)
+    fields["gap_policy"] = fields.pop("policy")
+    if found.relative_offset:
+        fields["relative_offset"] = fields.pop("distance_offset")
+        fields["relative_offset_below"] = fields.pop("distance_offset_below")
+    else:
+        del fields["relative_offset"]
+    return {**others, **fields}
+
+
+Answer = tuple[dict[str, Any], Sequence[str]]
+MEASURES = ("SetF", "SetP", "SetR")
+ALPHA, TRIALS = 0.1, 200
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What `tune` was asked: the labelled queries and every option."""
+
+    session: Any  # None for a file of lists
+    cases: list[Any]
+    min_grade: int
+    workspace: Path
+    pipeline: str
+    stage: str
+    grid: str | None
+    objective: str
+    constraint: str | None
+    folds: int
+    holdout: float | None
+    own: Mapping[str, Any]  # options of one method, those that were given
+    out: Path | None
+    seed: int
+
+    @property
+    def floor(self) -> tuple[str, float] | None:
+        """The constraint as the library takes it."""
+        return parse_floor(self.constraint) if self.constraint else None
+
+    def split(self) -> tuple[list[Any], list[Any]]:
+        """The queries to choose on and the held-out ones."""
+        if self.session is not None and self.holdout is None:
+            usable, split = scored(self.cases, self.min_grade), self.session.split
+            sides = split.cases(usable, "dev"), split.cases(usable, "held_out")
+            if all(sides):
+                return sides
+        return dev_and_test(self.cases, self.holdout, self.seed, self.min_grade)
+
+    def look(self, test: list[Any], pipeline: Any) -> int:
+        """Write down a look at the held-out queries; how many there were."""
+        if self.session is not None and self.holdout is None:
+            return look_at(self.session, [pipeline], test)
+        return look(self.workspace, held_out_key(test), fingerprint(pipeline))
+
+    def write(self, pipeline: Any) -> None:
+        """The chosen pipeline to the file of --out, where one was named."""
+        if self.out is not None:
+            write_pipeline(self.out, pipeline)
+
+
+def plane(asked: TuneOptions) -> Answer:
+    """The best point of a plane or grid; of a stage that is trained, what training gives."""
+    check_objective(asked.objective)
+    given, chooser = _chooser(asked)
+    dev, test = asked.split()
+    choice = chooser(dev)
+    crossed = _crossed(dev, chooser, asked)
+    found = _judged(asked, test, choice, asked.objective, given)
+    asked.write(choice.pipeline)
+    document = tune_json(choice, found, crossed, dev, test, asked.seed)
+    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
+    return document, list(tune_text(document))
+
+
+def learned(asked: TuneOptions) -> Answer:
+    """LearnedCut trained on the dev queries; its parameters are plain numbers of the pipeline."""
+    return plane(replace(asked, stage=LearnedCut.__name__))
+
+
+def best(asked: TuneOptions) -> Answer:
+    """The best of the last cut's whole family, or the best fixed k: what the cut's drawer on the Bench finds."""
+    session = asked.session
+    if session is None or asked.holdout is not None or asked.grid is not None:
+        raise InputError("best got a FILE, a --holdout or a --grid, expected a project and its own split")
+    pipeline = session.whole(session.pipeline(asked.pipeline))
+    if not any(stage.is_cut for stage in pipeline.stages):
+        pipeline = session.whole(with_stage(asked.pipeline, asked.stage, session))
+    places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
+    named = [at for at in places if pipeline.stages[at].name == asked.stage]
+    plan: dict[str, Any] = {"objective": asked.objective, "floor": asked.floor, "crossed": asked.folds > 1}
+    found = best_on_dev(session, pipeline, (named or places)[-1], **plan, progress=ProgressBar("chose"))
+    ready, fixed = session.ready(found.pipeline), session.ready(found.fixed)
+    choice = Choice(ready, found.settings, found.value, fixed, found.fixed_k, found.fixed_value)
+    dev, test = asked.split()
+    judged = _judged(asked, session.starts(pipeline, test), choice, asked.objective, session.ready(pipeline))
+    asked.write(found.pipeline)
+    document = tune_json(choice, judged, found.crossed, dev, test, asked.seed)
+    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
+    return document, [found.to_text(), *tune_text(document)]
+
+
+def _judged(asked: TuneOptions, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
+    """The choice on the held-out queries; the look is counted."""
+    seen = asked.look(test, choice.pipeline)
+    return judge(test, choice, objective, given=given, looks=seen, min_grade=asked.min_grade, seed=asked.seed)
+
+
+def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
+    """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
+    if stage_class(asked.stage).trained:
+        return None, _trainer(asked)
+    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, session=asked.session)
+    plan = partial(choose, objective=asked.objective, floor=asked.floor, min_grade=asked.min_grade)
+    return swept, partial(plan, pipeline=swept, axes=axes)
+
+
+def _trainer(asked: TuneOptions) -> Callable[[Sequence[Any]], Any]:
+
+    if asked.grid is not None or asked.constraint is not None:
+        raise InputError(f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither")
+    pipeline = with_stage(asked.pipeline, asked.stage, asked.session)
+    return partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
+
+
+def _crossed(dev: list[Any], chooser: Callable[[Sequence[Any]], Any], asked: TuneOptions) -> Any:
+    """Folds over the dev queries, as many as asked or as there are; None for fewer than two."""
+    folds = min(asked.folds, len(near_duplicates([case.query for case in dev])))
+    if folds < 2:
+        return None
+    return cross_validate(dev, chooser, asked.objective, folds=folds, min_grade=asked.min_grade, seed=asked.seed)
+
+
+def check_objective(name: str) -> None:
+    """Refuse an objective the sweep does not hold."""
+    if name not in MEASURES:
+        raise InputError(f"objective is {name[:80]!r}, expected one of {', '.join(MEASURES)}")
+
+
+def conformal(asked: TuneOptions) -> Answer:
+    """One knob set so that at most a share alpha is missed; calibrated on dev, held against the held-out queries."""
+    if asked.grid is not None or asked.constraint is not None:
+        raise InputError("conformal sets one knob: it got a --grid or a --constraint, expected --alpha and --knob")
+    knob, alpha = asked.own.get("knob", "distance_offset"), asked.own.get("alpha", ALPHA)
+    front = read_pipeline(asked.pipeline).stages
+    dev, test = asked.split()
+    made = promise(dev, front, knob, alpha, asked.min_grade)
+    if made.pipeline is None:
+        if asked.out is not None:
+            raise InputError(f"there is no pipeline to write, {too_few(made)}")
+        document = promise_document(made, None, 0, dev, test, asked)
+        return document, [document["sentence"]]
+    seen = asked.look(test, made.pipeline)
+    held_out = realised(test, front, made, asked.min_grade, asked.seed)
+    asked.write(made.pipeline)
+    document = promise_document(made, held_out, seen, dev, test, asked)
+    return document, [document["sentence"]]
+
+
+def search(asked: TuneOptions) -> Answer:
+    """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
+    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, None, asked.session)
+    dev, test = asked.split()
+    study, sampler = asked.own.get("study"), asked.own.get("sampler", "tpe")
+    plan: dict[str, Any] = {
+        "objectives": [name.strip() for name in asked.objective.split(",")],
+        "floor": asked.floor,
+        "sampler": sampler,
+        "trials": asked.own.get("trials", TRIALS),
+        "storage": shared_storage(asked.workspace) if study else None,
+        "name": study or "search",
+        "seed": asked.seed,
+        "progress": ProgressBar("trials"),
+    }
+    if asked.session is not None and asked.holdout is None:  # as the Bench does: a study of either goes on in the other
+        sought = search_on_dev(asked.session, swept, axes, **plan)
+        test = asked.session.starts(asked.session.whole(swept), test)
+        found, swept, dev = sought.found, sought.ready, sought.cases
+    else:
+        swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)
+        found = searching.search(dev, swept, axes, **plan, min_grade=asked.min_grade)
+    if found.best is None:
+        raise InputError(f"none of {len(found.rows)} trials reaches {asked.constraint}, expected one that does")
+    choice = searching.choice_of(found, found.best, dev, swept, axes, asked.min_grade)
+    judged = _judged(asked, test, choice, searching.measure_of(found.objectives), None)
+    asked.write(choice.pipeline)
+    document = tune_json(choice, judged, None, dev, test, asked.seed)
+    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
+    document |= {"search": search_json(found, sampler, study)}
+    return document, [*search_text(found), *tune_text(document)]
+
+
+METHODS: Mapping[str, Callable[[TuneOptions], Answer]] = {
+    "plane": plane,
+    "best": best,
+    "conformal": conformal,
+    "learned": learned,
+    "search": search,
+}
+
 
 OWN = {
     "alpha": "conformal", "knob": "conformal", "sampler": "search", "trials": "search", "study": "search",
@@ -34,7 +485,7 @@ OBJECTIVE_HELP = (
 )
 
 
-@grouped
+@app.command(journal=True)
 def tune(
     works_on: WorksOn,
     file: Path | None = File,
@@ -69,8 +520,6 @@ def tune(
     plan = (pipeline, swept_stage(stage), grid, objective, constraint, folds, holdout, given, out, seed)
     document, lines = run(TuneOptions(session, cases, grade, works_on.folder, *plan))
     if json:
-        from rag_core.spec import parse_pipeline
-
         made = [parse_pipeline(document["pipeline"])] if document["pipeline"] else []
         emit({"method": method, **document, **figures_stand_on(session, cases, made)})
     else:

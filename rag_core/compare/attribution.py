@@ -8,8 +8,9 @@ changes. `shared` names that rest instead of hiding it. What could be gained at 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import fsum
+from typing import Any
 
 from rag_core.errors import SpecError
 from rag_core.measure.measures import SET_MEASURES, share
@@ -105,6 +106,41 @@ class Attribution:
             return "Nothing is lost: exactly the relevant chunks are kept."
         name = "Retrieval-limited" if self.limited_by == "retrieval" else "Filter-limited"
         return f"{name}: {losses}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Where relevant chunks are lost, and what each stage is good for."""
+        return {
+            "waterfall": [{"step": step, "chunks": count} for step, count in self.waterfall.steps()],
+            "stages": [asdict(stage) for stage in self.stages],
+            "swaps": [asdict(swap) for swap in self.swaps],
+            "SetF": self.set_f,
+            "unfiltered": self.unfiltered,
+            "perfect_filter": self.perfect_filter,
+            "together": self.together,
+            "shared": self.shared,
+            "limited_by": self.limited_by,
+            "verdict": self.verdict(),
+            "queries": self.queries,
+        }
+
+    def to_text(self) -> str:
+        """The verdict, the waterfall in one line, a line a stage and a line a swap."""
+
+        def signed(value: float) -> str:
+            return f"{value + 0.0:+.3f}"  # no minus before a zero
+
+        lines = [self.verdict(), "  " + " · ".join(f"{step} {count}" for step, count in self.waterfall.steps())]
+        for stage in self.stages:
+            without = stage.not_tried
+            if stage.gain is not None and not without:
+                without = f"without it SetF {self.set_f - stage.gain:.3f} ({signed(-stage.gain)})"
+            dropped = stage.dropped
+            counts = f"{dropped.relevant} relevant, {dropped.irrelevant} irrelevant, {dropped.unjudged} unjudged"
+            lines.append(f"  {stage.stage}: drops {counts}; {without}")
+        for swap in self.swaps:
+            changed = f"{swap.queries_changed} queries change, {signed(-swap.gain)}"
+            lines.append(f"  {swap.second} before {swap.first}: {changed}")
+        return "\n".join(lines)
 
 
 def waterfall(tally: PipelineTally) -> Waterfall:

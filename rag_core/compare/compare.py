@@ -13,13 +13,12 @@ from math import fsum
 from typing import Any
 
 from rag_core.compare import overlap
-from rag_core.compare.attribution import Attribution
 from rag_core.compare.overlap import jaccard, moves, rank_biased_overlap, replays, venn
 from rag_core.errors import InputError
 from rag_core.labelling import label_next
 from rag_core.labelling.pooling import NEAR, near_duplicates
 from rag_core.measure.economy import Economy, total
-from rag_core.measure.experiment import Outcome, kept_ids
+from rag_core.measure.experiment import Outcome, kept_ids, shown
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.measure.resampling import RESAMPLES, TIE, intervals
 from rag_core.measure.scores import QueryScores, score
@@ -167,62 +166,6 @@ def unit_grades(grades: Grades, units: Units) -> dict[str, int]:
     return found
 
 
-def compare_json(
-    tallies: Sequence[PipelineTally],
-    measure: str = "SetF",
-    seed: int = 0,
-    order: str = "regressions",
-    most: int = 20,
-) -> dict[str, Any]:
-    """The table against the first pipeline, the queries that differ most, slices, and what to label next."""
-    shown = list(dict.fromkeys(("SetP", "SetR", "SetF", measure)))
-    base, *others = tallies
-    rows = table(tallies, shown, seed=seed)
-    compared = [row.cells[measure].against for row in rows]
-    return {
-        "baseline": base.name,
-        "measure": measure,
-        "seed": seed,
-        "table": [row_json(row) for row in rows],
-        "sentences": [sentence for one in compared if one is not None for sentence in compared_words(one)]
-        + [words for row in rows if (words := unjudged_words(row.name, row.unjudged))],
-        "contrasts": {
-            other.name: [asdict(one) for one in contrasts(base, other, measure, order)[:most]] for other in others
-        },
-        "slices": [
-            {
-                "tag": one.tag,
-                "queries": one.queries,
-                "pipelines": {name: _cell(cell) for name, cell in one.cells.items()},
-            }
-            for one in slices(tallies, measure, seed=seed)
-        ],
-        "to_decide": {other.name: _open(base, other) for other in others},
-    }
-
-
-def row_json(row: Any) -> dict[str, Any]:
-    """One row of the table in JSON's own types: cells with their difference, economy and counts."""
-    counts = ("kept_mean", "unjudged", "queries_total", "queries_scored", "queries_empty", "queries_fallback")
-    return {
-        "name": row.name,
-        "measures": {name: _cell(cell) for name, cell in row.cells.items()},
-        "economy": row.economy.to_json(),
-        **{name: getattr(row, name) for name in counts},
-    }
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    return {**asdict(cell.estimate), "against": None if cell.against is None else cell.against.to_json()}
-
-
-def _open(base: PipelineTally, other: PipelineTally) -> dict[str, Any]:
-    """Whether the labels settle which is better, and the twelve labels that would do most to settle it."""
-    found = to_decide(base, other)
-    labels = [{"gain": gain, "query": query, "chunk": chunk} for gain, query, chunk in found.ranked()[:12]]
-    return {"settled": found.settled, "bounds": list(found.bounds), "label_next": labels}
-
-
 def side_by_side_json(outcomes: Sequence[Outcome], names: Sequence[str], min_grade: int) -> dict[str, Any]:
     """One query through every pipeline, each against the first: ranks, overlap, and the reason of every difference."""
     base, *others = outcomes
@@ -264,24 +207,6 @@ def _queries_against(base: Outcome, other: Outcome, names: tuple[str, str]) -> d
     }
 
 
-def attribution_json(name: str, found: Attribution) -> dict[str, Any]:
-    """Where one pipeline loses relevant chunks, and what each stage is good for."""
-    return {
-        "name": name,
-        "waterfall": [{"step": step, "chunks": count} for step, count in found.waterfall.steps()],
-        "stages": [asdict(stage) for stage in found.stages],
-        "swaps": [asdict(swap) for swap in found.swaps],
-        "SetF": found.set_f,
-        "unfiltered": found.unfiltered,
-        "perfect_filter": found.perfect_filter,
-        "together": found.together,
-        "shared": found.shared,
-        "limited_by": found.limited_by,
-        "verdict": found.verdict(),
-        "queries": found.queries,
-    }
-
-
 Told = Callable[[int, int], None]
 """Called with how many parts of how many are done; one that raises ends the work."""
 
@@ -307,6 +232,10 @@ class Cell:
     estimate: Estimate
     against: Comparison | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self.estimate), "against": None if self.against is None else self.against.to_json()}
+
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
@@ -321,6 +250,16 @@ class TableRow:
     queries_scored: int
     queries_empty: int
     queries_fallback: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Cells with their difference, economy and counts."""
+        counts = ("kept_mean", "unjudged", "queries_total", "queries_scored", "queries_empty", "queries_fallback")
+        return {
+            "name": self.name,
+            "measures": {name: cell.to_json() for name, cell in self.cells.items()},
+            "economy": self.economy.to_json(),
+            **{name: getattr(self, name) for name in counts},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,3 +462,79 @@ def to_decide(baseline: PipelineTally, other: PipelineTally) -> label_next.OpenC
     ]
     grades = [query.grades for query in baseline.queries]
     return label_next.OpenComparison(tuple(label_next.with_chances(queries, grades, baseline.min_grade)))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Pipelines side by side, the first as baseline: table, queries that differ most, slices, what to label next."""
+
+    tallies: Sequence[PipelineTally]
+    rows: list[TableRow]
+    measure: str
+    seed: int
+    contrasts: Mapping[str, list[Contrast]]  # pipeline → queries on which it differs most from the first
+
+    @property
+    def sentences(self) -> list[str]:
+        """Every pipeline against the first, and how much of what each kept nobody has judged."""
+        against = [row.cells[self.measure].against for row in self.rows]
+        said = [sentence for found in against if found is not None for sentence in compared_words(found)]
+        return said + [words for row in self.rows if (words := unjudged_words(row.name, row.unjudged))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        base, *others = self.tallies
+        by_tag = slices(self.tallies, self.measure, seed=self.seed)
+        return {
+            "baseline": base.name,
+            "measure": self.measure,
+            "seed": self.seed,
+            "table": [row.to_json() for row in self.rows],
+            "sentences": self.sentences,
+            "contrasts": {name: [asdict(one) for one in found] for name, found in self.contrasts.items()},
+            "slices": [
+                {
+                    "tag": one.tag,
+                    "queries": one.queries,
+                    "pipelines": {name: cell.to_json() for name, cell in one.cells.items()},
+                }
+                for one in by_tag
+            ],
+            "to_decide": {other.name: _label_next(base, other) for other in others},
+        }
+
+    def to_text(self) -> str:
+        """The table, what it says, and the contrasts."""
+        lines = []
+        for row in self.rows:
+            found = row.cells[self.measure].estimate
+            interval = "" if found.low is None else f" [{shown(found.low)}, {shown(found.high)}]"
+            lines.append(f"{row.name}: {self.measure} {shown(found.mean)}{interval}, {row.kept_mean:.1f} kept a query")
+        lines += self.sentences
+        for name, queries in self.contrasts.items():
+            lines.append(f"{name} against {self.tallies[0].name}:")
+            lines += [
+                f"  {one.difference:+.3f}  {one.query_id}  {one.baseline:.3f} → {one.other:.3f}" for one in queries
+            ]
+        return "\n".join(lines)
+
+
+def side_by_side(
+    tallies: Sequence[PipelineTally],
+    measure: str = "SetF",
+    seed: int = 0,
+    order: str = "regressions",
+    most: int = 20,
+) -> Compared:
+    """The table against the first pipeline, and the `most` queries that differ most from it."""
+    base, *others = tallies
+    rows = table(tallies, list(dict.fromkeys(("SetP", "SetR", "SetF", measure))), seed=seed)
+    found = {other.name: list(contrasts(base, other, measure, order)[:most]) for other in others}
+    return Compared(tallies, rows, measure, seed, found)
+
+
+def _label_next(base: PipelineTally, other: PipelineTally) -> dict[str, Any]:
+    """Whether the labels settle which is better, and the twelve labels that would do most to settle it."""
+    found = to_decide(base, other)
+    labels = [{"gain": gain, "query": query, "chunk": chunk} for gain, query, chunk in found.ranked()[:12]]
+    return {"settled": found.settled, "bounds": list(found.bounds), "label_next": labels}

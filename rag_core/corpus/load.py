@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rag_core.corpus.columns import Columns, check_columns
 from rag_core.corpus.finding import API_LIMIT, FORMATS, FoundFiles, find
@@ -43,6 +44,15 @@ class Document:
     warnings: tuple[str, ...] = ()
 
 
+def remarks_on(passed_over: Sequence[str], warnings: Sequence[str]) -> list[str]:
+    """Files that are no documents, by one of their names, and every warning."""
+    lines = [f"warning: {warning}" for warning in warnings]
+    if not passed_over:
+        return lines
+    example = Path(passed_over[0]).name
+    return [f"{len(passed_over)} files are no documents and were passed over, such as {example}", *lines]
+
+
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """What was read from the given paths; `roots` are those paths, absolute, `others` files that are no document."""
@@ -65,6 +75,24 @@ class Corpus:
     def warnings(self) -> tuple[str, ...]:
         """What is doubtful in any document."""
         return tuple(warning for document in self.documents for warning in document.warnings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Documents, chunks without their texts, and what was passed over or is doubtful."""
+        return {
+            "documents": [{"name": document.name, "chunks": len(document.chunks)} for document in self.documents],
+            "chunks": [
+                {"id": chunk.id, "title": chunk.title, "type": chunk.type, "characters": len(chunk.text)}
+                for chunk in self.chunks
+            ],
+            "passed_over_files": [str(path) for path in self.others],
+            "warnings": self.warnings,
+        }
+
+    def to_text(self) -> str:
+        """A line a document, and what was passed over or is doubtful."""
+        lines = [f"{len(document.chunks):>7} chunks  {document.name}" for document in self.documents]
+        total = f"{len(self.chunks)} chunks in {len(self.documents)} documents; nothing is written"
+        return "\n".join([*lines, total, *remarks_on([str(path) for path in self.others], self.warnings)])
 
 
 def load(

@@ -22,7 +22,7 @@ from rag_core.engine.cluster import Engine
 from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.index.embed import BundledEmbedder, Vectors
-from rag_core.measure.experiment import unique_names
+from rag_core.measure.experiment import shown, unique_names
 from rag_core.measure.scores import QueryScores, summarise
 from rag_core.records import dump_case
 from rag_core.spec import dump_stages
@@ -125,6 +125,18 @@ class MeasuredPipeline:
     report: dict[str, Any]
     scores: tuple[QueryScores, ...]
     means: Mapping[str, float | None]
+
+    def values(self, measure: str) -> list[float | None]:
+        """A measure by query."""
+        return [scores.values[measure] for scores in self.scores]
+
+    def to_json(self) -> dict[str, Any]:
+        """Its report."""
+        return self.report
+
+    def to_text(self) -> str:
+        """The means in one line."""
+        return f"{self.name}: " + "  ".join(f"{name} {shown(value)}" for name, value in self.means.items())
 
 
 def evaluate(

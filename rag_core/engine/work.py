@@ -17,7 +17,6 @@ from rag_core.errors import StoreError
 from rag_core.eval_sets.reading import load_set
 from rag_core.measure.experiment import stream
 from rag_core.measure.measures import parse_measure
-from rag_core.measure.report import outcome_json
 from rag_core.records import dump_case, load_lists
 from rag_core.retrieve.capture import captured
 from rag_core.spec import parse_pipeline
@@ -76,7 +75,7 @@ def evaluate_part(text: str) -> str:
     measures = [parse_measure(name) for name in part["measures"]]
     rows = stream(asked(part), pipelines, part["min_grade"], measures)
     return json.dumps(
-        [[{"report": outcome_json(one), "scores": asdict(one.scores)} for one in outcomes] for outcomes in rows],
+        [[{"report": one.to_json(), "scores": asdict(one.scores)} for one in outcomes] for outcomes in rows],
         ensure_ascii=False,
     )
 

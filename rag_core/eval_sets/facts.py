@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from rag_core.eval_sets.reading import SHIPPED, EvalSet, folders, load_set, read
 from rag_core.eval_sets.writing import guidelines
 from rag_core.files import lines, read_text
 from rag_core.records import parse_json_line
+from rag_core.text import some
 from rag_core.types import Query
 
 RECORDED, CORPUS, QUERIES_ONLY = "recorded lists", "corpus", "queries only"
@@ -32,6 +33,15 @@ class SetFacts:
     tags: Mapping[str, int] = field(default_factory=dict)
     guidelines: bool = False
     problem: str = ""
+
+    def to_text(self) -> str:
+        """The set with its counts, in one line."""
+        if self.problem:
+            return f"{self.name}: {self.problem}"
+        split = ", ".join(f"{count} {side}" for side, count in self.split.items()) or "no split"
+        tags = f"{len(self.tags)} tags" if self.tags else "no tags"
+        counts = f"{self.queries} queries ({self.judged} judged, {self.labels} labels)"
+        return f"{self.name}: {counts}, {split}, {tags}, {self.holds}{'' if self.own else ', shipped'}"
 
 
 def as_it_is(eval_set: EvalSet) -> EvalSet:
@@ -106,6 +116,22 @@ class SetDiff:
         """Whether nothing differs."""
         labels = self.labels_added or self.labels_removed or self.labels_changed
         return not (self.queries or labels or self.chunks)
+
+    def to_text(self) -> str:
+        """What differs, a line each with its count and first ids."""
+        if self.same:
+            return f"{self.first} and {self.second} hold the same"
+        rows: list[tuple[str, Sequence[str]]] = [
+            ("queries added", self.queries.added),
+            ("queries removed", self.queries.removed),
+            ("queries changed", [f"{name} ({', '.join(what)})" for name, what in self.fields.items()]),
+            ("labels added", [f"{query} {chunk}" for query, chunk in self.labels_added]),
+            ("labels removed", [f"{query} {chunk}" for query, chunk in self.labels_removed]),
+            ("labels changed", [f"{query} {chunk} {old}→{new}" for query, chunk, old, new in self.labels_changed]),
+        ]
+        for what in ("added", "removed", "changed") if self.chunks else ():
+            rows.append((f"chunks {what}", getattr(self.chunks, what)))
+        return "\n".join(f"{len(ids)} {title}: {some(ids, 20)}" for title, ids in rows if ids)
 
 
 def diff_sets(first: str, second: str, workspace: Path) -> SetDiff:

@@ -70,6 +70,20 @@ class CollectionSummary:
     metric: str = Metric.COSINE
     origin: str = ""  # the Chroma store it mirrors
 
+    def to_text(self) -> str:
+        """One line."""
+        if self.problem:
+            return f"{self.name}: {self.problem}"
+        origin = f", {self.metric} distances, mirrors {self.origin}" if self.origin else ""
+        rules = rules_said(self.with_rule, self.unreadable, self.rule_problem)
+        return f"{self.name}: {self.chunks} chunks, {rules}, {self.model}{origin}"
+
+
+def rules_said(readable: int, unreadable: int, problem: str) -> str:
+    """The rules of a collection: those that can be read, and beside them those that cannot, with the first reason."""
+    beside = f" and {unreadable} with rules that cannot be read and drop nothing ({problem})" if unreadable else ""
+    return f"{readable} with rules{beside}"
+
 
 def folder_of(workspace: Path, name: str) -> Path:
     """The folder of a collection, or an InputError for a name that is none."""

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rag_core.errors import InputError
-from rag_core.index.collection import fingerprints, folder_of, rules_of
+from rag_core.index.collection import fingerprints, folder_of, rules_of, rules_said
 from rag_core.index.embed import BundledEmbedder, Progress, Vectors
 from rag_core.index.foreign_place import ForeignPlace, reached, stamp
 from rag_core.index.foreign_records import Foreign, collection_named, described, read_records
@@ -48,6 +48,16 @@ class Connected:
     with_rule: int = 0  # chunks with a rule that can be read
     unreadable: int = 0
     rule_problem: str = ""  # what is wrong with the first rule that cannot
+
+    def to_text(self) -> str:
+        """What came, its rules, and what there is to note."""
+        lines = [
+            f"{self.collection}: {self.chunks} chunks, {self.with_text} with text, {self.metric} distances, "
+            f"{self.dimension} dimensions, {self.model}"
+        ]
+        if self.with_rule or self.unreadable:
+            lines.append(rules_said(self.with_rule, self.unreadable, self.rule_problem))
+        return "\n".join([*lines, self.notice] if self.notice else lines)
 
 
 def list_foreign(place: ForeignPlace, workspace: Path) -> list[Foreign]:

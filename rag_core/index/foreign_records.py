@@ -43,6 +43,11 @@ class Foreign:
     names: tuple[str, ...] = ()  # the keys of the metadata, of the sample
     fields: Mapping[str, str] = field(default_factory=dict)  # FIELDS → key, as the sample proposes
 
+    def to_text(self) -> str:
+        """One line."""
+        model = self.model or "a model it does not say"
+        return f"{self.name}: {self.count} records, {self.metric}, {self.dimension or '?'} dimensions, {model}"
+
 
 def collection_named(client: Any, foreign: str, place: ForeignPlace) -> Any:
     """The collection of that name, or a StoreError that lists those there are."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from rag_core.corpus import load
 from rag_core.corpus.columns import Columns
 from rag_core.corpus.keywords import header_keywords
+from rag_core.corpus.load import remarks_on
 from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import KEYWORDS, fingerprints, folder_of
@@ -82,6 +84,24 @@ class IngestReport:
     warnings: tuple[str, ...] = ()  # what is doubtful in the documents, a sentence each
     seconds_embedding: float = 0.0  # what the embedder took: counting tokens and making vectors
     seconds_storing: float = 0.0  # everything else
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        too_long = [{"id": chunk, "tokens": tokens} for chunk, tokens in self.too_long]
+        return {**asdict(self), "too_long": too_long}
+
+    def to_text(self) -> str:
+        """What it did, what it could not embed whole, and what it did not read."""
+        lines = [
+            f"{self.collection}: {self.chunks} chunks ({self.added} added, {self.changed} changed, "
+            f"{self.removed} removed), {self.embedded} embedded with {self.model}"
+        ]
+        if self.too_long:
+            lines.append(
+                f"{len(self.too_long)} chunks are longer than the {self.window} tokens the model reads; "
+                "what stands behind is not embedded (--split-long takes them apart)"
+            )
+        return "\n".join([*lines, *remarks_on(self.passed_over_files, self.warnings)])
 
 
 def ingest(

@@ -29,6 +29,10 @@ class RuleBatch:
     chunks: int
     undone: bool = False
 
+    def to_text(self) -> str:
+        """One line."""
+        return f"{self.number}: {self.chunks} chunks, {self.at}, {self.about}{' (undone)' if self.undone else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class Undone:
@@ -37,6 +41,11 @@ class Undone:
     number: int
     restored: tuple[str, ...]
     changed_since: tuple[str, ...]
+
+    def to_text(self) -> str:
+        """The chunks that stay, a line each, and how many are as before."""
+        lines = [f"changed since and kept: {identity}" for identity in self.changed_since]
+        return "\n".join([*lines, f"batch {self.number} undone: {len(self.restored)} chunks as before"])
 
 
 def apply_rules(workspace: Path, collection: str, rules: Mapping[str, Rule | None], about: str) -> RuleBatch:

@@ -13,7 +13,7 @@ from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant
 from rag_core.judged.figures import false_drops, figures, is_silent
 from rag_core.measure.experiment import PipelineReport, run_all
-from rag_core.measure.report import comparison_json
+from rag_core.measure.significance import compare_reports
 from rag_core.spec import read_pipeline
 from rag_core.stage import Pipeline
 
@@ -44,7 +44,9 @@ def compare(bench: Bench, entrants: Sequence[Entrant], seed: int = 0, free: Sequ
         "baseline": scores_of(baseline),
         "free": [scores_of(one) for one in cheap[1:]],
         "variants": rows,
-        "comparison": comparison_json([baseline, *heard], seed, every_pair=True),
+        "comparison": [
+            {**row.to_json(), "seed": seed} for row in compare_reports([baseline, *heard], seed, every_pair=True)
+        ],
         "front": front([*map(scores_of, cheap)], [row for row in rows if not is_silent(row)]),
     }
 

@@ -7,7 +7,7 @@ Works on grades by annotator and item; where they come from is the caller's. An 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
@@ -195,3 +195,53 @@ def disagreements(labels: Labels) -> list[Disagreement]:
             by_item.setdefault(item, {})[annotator] = grade
     differing = [Disagreement(item, grades) for item, grades in by_item.items() if len(set(grades.values())) > 1]
     return sorted(differing, key=lambda found: -found.spread)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far annotators agree beyond chance, by pair and all together, and the items on which they differ."""
+
+    annotators: tuple[str, ...]
+    pairs: tuple[PairAgreement, ...]
+    fleiss: float | None
+    krippendorff: float | None
+    disagreements: tuple[Disagreement, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; an item is (query id, chunk)."""
+        return {
+            "annotators": list(self.annotators),
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "fleiss_kappa": self.fleiss,
+            "krippendorff_alpha": self.krippendorff,
+            "disagreements": [
+                {"query_id": found.item[0], "chunk_id": found.item[1], "grades": dict(found.grades)}
+                for found in self.disagreements
+            ],
+        }
+
+    def to_text(self) -> str:
+        """A line a pair, and all together; an undefined figure is a dash."""
+        fleiss, krippendorff = ("–" if value is None else f"{value:.3f}" for value in (self.fleiss, self.krippendorff))
+        kappas = ["–" if pair.kappa is None else f"{pair.kappa:.3f}" for pair in self.pairs]
+        lines = [
+            f"{pair.first} and {pair.second}: {pair.items} in common, kappa {kappa}"
+            for pair, kappa in zip(self.pairs, kappas, strict=True)
+        ]
+        different = f"{len(self.disagreements)} chunks labelled differently"
+        return "\n".join([*lines, f"Fleiss {fleiss}, Krippendorff {krippendorff}", different])
+
+
+def agreement(labels: Labels, names: Mapping[Item, Item] | None = None) -> Agreement:
+    """Cohen's kappa by pair, Fleiss' kappa, Krippendorff's alpha (ordinal), and every disagreement.
+
+    `names`: what an item is called where people read of it.
+    """
+    named = names or {}
+    return Agreement(
+        tuple(sorted(labels)),
+        tuple(pair_agreements(labels)),
+        fleiss_kappa(labels),
+        krippendorff_alpha(labels),
+        tuple(replace(found, item=named.get(found.item, found.item)) for found in disagreements(labels)),
+    )

@@ -173,6 +173,16 @@ class LabelFinding:
     suspicion: float
     against: str = ""  # the near-duplicate's chunk id
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        label = {name: getattr(self.label, name) for name in ("query_id", "chunk_id", "grade")}
+        return {**label, "kind": self.kind, "suspicion": self.suspicion, "against": self.against}
+
+    def to_text(self) -> str:
+        """One line."""
+        label = f"{self.label.query_id}  {self.label.chunk_id}  {self.label.grade}"
+        return f"{label}  {self.kind}  {self.suspicion:.3f}  {self.against}"
+
 
 def audit(labels: Sequence[LabelledPair], min_grade: int = 1, near: float = NEAR) -> list[LabelFinding]:
     """Every label with a distance or a text to go by, or whose near-duplicate disagrees, the most suspect first.

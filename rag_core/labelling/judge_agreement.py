@@ -11,8 +11,8 @@ accurately predict searcher preferences" (agreement before use).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,19 @@ class JudgeAgreement:
             f"{self.judge} agrees with people by kappa {self.kappa:.3f} [{self.low:.3f}, {self.high:.3f}] on "
             f"{self.items} labels of {self.queries} queries; it {verdict} the bar of {self.bar:g}"
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "passes": self.passes}
+
+    def to_text(self) -> str:
+        """The sentence, how steady the model is, and the confusion matrix."""
+        steady = "asked once, so its steadiness is not known"
+        if self.flip_rate is not None:
+            steady = f"{self.flip_rate:.1%} of its grades flip over {self.runs} runs"
+        rows = ["    people \\ model     0     1     2     3"]
+        rows += [f"    {grade:>14}" + "".join(f"{n:>6}" for n in row) for grade, row in enumerate(self.confusion)]
+        return "\n".join([f"{self.words}; {steady}", *rows])
 
 
 def judge_agreement(

@@ -113,8 +113,9 @@ def _to(address: str, request: httpx2.Request, headers: dict[str, str], extensio
 
 def http_client(key: Key, addresses: Addresses) -> Any:
     """The client's HTTP layer with our rules; redirects are answers, not orders."""
+    from openai import DefaultAsyncHttpx2Client  # half a second: only who calls an endpoint waits for it
+
     transport = BoundedTransport(key, addresses, MAX_ANSWER_BYTES)
-    from openai import DefaultAsyncHttpx2Client  # 0.43 s, which a page that asks no model does not wait for
 
     return DefaultAsyncHttpx2Client(follow_redirects=False, trust_env=False, transport=transport)
 
@@ -300,8 +301,6 @@ class Client:
         with self._opening:
             if self._library is None:
                 import openai
-
-                from rag_core.llm.client import http_client
 
                 redact_logs_of_libraries()
                 self._library = openai.AsyncOpenAI(

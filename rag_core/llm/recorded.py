@@ -159,3 +159,14 @@ class RecordedJudge:
             self.store.put(answer_key(named, prompt), named, self.behind.name, replace(answer, error=""))
         except StoreError:
             return
+
+
+def forget_answers(workspace: Path) -> int:
+    """Delete the answers stored in a workspace; how many there were."""
+    if not (workspace / FILE).is_file():
+        return 0
+    store = AnswerStore(workspace / FILE)
+    try:
+        return store.clear()
+    finally:
+        store.close()

@@ -1,7 +1,7 @@
 """Run pipelines over cases and keep, per query, the trace and the scores: what replay, evaluate and every page call.
 
 Per query first, then macro means. How measures are defined is in measures.py and scores.py, whether a difference means
-anything in significance.py, how a report becomes JSON in report.py.
+anything in significance.py.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 from rag_core.errors import InputError
+from rag_core.filters.cutoff import is_weak
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.measure.scores import QueryScores, Summary, score, summarise
+from rag_core.spec import dump_stages, maker
 from rag_core.stage import Pipeline, Stage, counterfactuals, flatten
-from rag_core.types import Candidates, Case, Counterfactual, Drop
+from rag_core.types import RANKS, Candidates, Case, Counterfactual, Drop, Hit
 
 
 @dataclass
@@ -109,6 +112,59 @@ class Outcome:
             candidates = after
         return ()
 
+    def to_json(self) -> dict[str, Any]:
+        """Its figures, every candidate once (kept or dropped), and what the stages said; None is an unscored value."""
+        result, scores, grades = self.result, self.scores, self.case.grades
+        kept = {hit.chunk.id for hit in result.hits}  # a chunk that was dropped and came in again counts as kept
+        return {
+            "id": self.case.query.id,
+            "query": self.case.query.text,
+            "metric": str(result.metric),
+            **scores.values,
+            **{f"{name}_low": value for name, value in scores.low.items()},
+            **{f"{name}_high": value for name, value in scores.high.items()},
+            "scored": scores.scored,
+            "judged": scores.judged,
+            "relevant_total": scores.relevant_total,
+            "relevant_total_given": self.case.relevant_total is not None,
+            "kept": [
+                {**hit_json(hit, grades.get(hit.chunk.id)), **({"weak": True} if is_weak(hit, result.metric) else {})}
+                for hit in result.hits
+            ],
+            "dropped": [drop_json(drop, self) for drop in result.drops if drop.hit.chunk.id not in kept],
+            "warnings": [
+                {"id": notice.chunk_id or None, "stage": notice.stage, "text": notice.text} for notice in result.notices
+            ],
+            "fallbacks": [{"stage": fallback.stage, "reason": fallback.reason} for fallback in result.fallbacks],
+            "stages": [step_json(step) for step in result.steps],
+        }
+
+    def to_text(self) -> str:
+        """One line with the figures, and every warning."""
+        result = self.result
+        seen = len({hit.chunk.id for hit in (*result.hits, *(drop.hit for drop in result.drops))})
+        figures = "  ".join(f"{name} {shown(self.scores.values[name])}" for name in ("SetP", "SetR", "SetF"))
+        line = f"  {self.case.query.id:<20.40} kept {self.scores.kept:>3} of {seen:>3}  {figures}"
+        return "\n".join([line, *(f"    warning: {notice.text}" for notice in result.notices)])
+
+    def trace(self) -> str:
+        """The trace for people: stages, the cut with its distances and gaps, what stays and why not."""
+        result = self.result
+        text = [f"query {result.query.id}: {result.query.text}"]
+        for step in result.steps:
+            cls = maker(step)
+            text.append(f"  {step.stage}: {step.entered} in, {step.left} out")
+            if (line := cls.said(step)) != Stage.said(step):
+                text.append(f"    {line}")
+            text.extend(f"    {line}" for line in cls.details(step))
+        text.extend(f"  kept     rank {hit.rank:>3}  {hit.chunk.id}" for hit in result.hits)
+        text.extend(
+            f"  dropped  rank {drop.hit.rank:>3}  {drop.hit.chunk.id}  {drop.stage}: {drop.reason.text}"
+            for drop in result.drops
+        )
+        text.extend(f"  warning  {notice.stage} {notice.chunk_id}: {notice.text}" for notice in result.notices)
+        return "\n".join(text)
+
 
 @dataclass(frozen=True)
 class PipelineReport:
@@ -123,6 +179,34 @@ class PipelineReport:
     def summary(self) -> Summary:
         """Macro means with their counts."""
         return summarise([outcome.scores for outcome in self.outcomes])
+
+    def values(self, measure: str) -> list[float | None]:
+        """A measure by query."""
+        return [outcome.scores.values[measure] for outcome in self.outcomes]
+
+    def to_json(self) -> dict[str, Any]:
+        """Spec with all settings, means, per-query figures and traces."""
+        return {
+            "name": self.name,
+            "spec": dump_stages(self.pipeline),
+            "means": self.summary.to_json(),
+            "queries": [outcome.to_json() for outcome in self.outcomes],
+        }
+
+    def to_text(self) -> str:
+        """A line a query, then the macro means with their counts."""
+        means = self.summary
+        figures = "  ".join(f"{name} {shown(value)}" for name, value in means.means.items())
+        judged = "-" if means.judged is None else f"{means.judged:.0%}"
+        lines = [
+            f"{self.name} · relevant means grade ≥ {self.min_grade}",
+            *(outcome.to_text() for outcome in self.outcomes),
+            f"  macro mean over {means.queries_scored} of {means.queries_total} queries: {figures}",
+            f"  judged {judged} of kept chunks · empty {means.queries_empty} · fallback {means.queries_fallback}",
+        ]
+        if any(outcome.case.relevant_total is None and outcome.scores.scored for outcome in self.outcomes):
+            lines.append("  recall: the labelled relevant chunks are taken as all there are")
+        return "\n".join(lines)
 
 
 def start_of(case: Case) -> Candidates:
@@ -228,3 +312,53 @@ def with_labels(cases: Iterable[Case], labels: Mapping[str, Mapping[str, int | N
             case = replace(case, grades={chunk: grade for chunk, grade in grades.items() if grade is not None})
         overlaid.append(case)
     return overlaid
+
+
+LISTED = ("hops", "brought")
+"""Facts that are lists of plain records: what a model said between hops, and what each hop brought."""
+
+
+def shown(value: float | None) -> str:
+    """A measure with three digits, or a dash where it is unscored."""
+    return "  -  " if value is None else f"{value:.3f}"
+
+
+def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:
+    """A hit: identity, rank in the list as it came, scores and label."""
+    origin = {"origin": hit.origin} if hit.origin else {}
+    notes = {stage: note for stage, note in hit.notes.items() if isinstance(note, str)}
+    return {
+        "id": hit.chunk.id,
+        "title": hit.chunk.title,
+        "rank": hit.rank,
+        "distance": hit.distance,
+        **{kind: value for kind, value in hit.scores.items() if kind != "distance"},
+        **({RANKS: dict(hit.notes[RANKS])} if RANKS in hit.notes else {}),
+        "relevant": grade,
+        **origin,
+        **({"notes": notes} if notes else {}),
+    }
+
+
+def drop_json(drop: Drop, outcome: Outcome) -> dict[str, Any]:
+    """A dropped hit with the stage, the reason and what would have kept it."""
+    return {
+        **hit_json(drop.hit, outcome.case.grades.get(drop.hit.chunk.id)),
+        "stage": drop.stage,
+        "reason": drop.reason.text,
+        "value": drop.reason.value,
+        "threshold": drop.reason.threshold,
+        "would_keep": [
+            {"parameter": found.parameter, "value": found.value, "text": found.text}
+            for found in outcome.counterfactuals.get(drop.hit.key, ())
+        ],
+    }
+
+
+def step_json(step: Any) -> dict[str, Any]:
+    """One stage's step: counts, time and the facts that are plain values."""
+    facts: dict[str, Any] = {
+        name: value for name, value in step.facts.items() if isinstance(value, str | int | float | bool | type(None))
+    }
+    facts |= {name: list(step.facts[name]) for name in LISTED if name in step.facts}
+    return {"stage": step.stage, "in": step.entered, "out": step.left, "milliseconds": step.milliseconds, **facts}

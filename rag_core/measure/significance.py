@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_core.errors import InputError
 from rag_core.measure.resampling import RESAMPLES as RESAMPLES
@@ -54,6 +54,10 @@ class Comparison:
         ci = None if self.low is None or self.high is None else [self.low, self.high]
         named = {name: getattr(self, name) for name in self.__slots__ if name not in ("low", "high")}
         return {**named, "ci": ci, "correction": CORRECTION if self.p_corrected is not None else None}
+
+    def to_text(self) -> str:
+        """One line: the difference with its interval, the test, wins and losses."""
+        return comparison_line(self.to_json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,44 @@ def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons with `p_corrected` for their number; those without a p do not count."""
     adjusted = iter(holm([one.p for one in comparisons if one.p is not None]))
     return [one if one.p is None else replace(one, p_corrected=next(adjusted)) for one in comparisons]
+
+
+class ReportedValues(Protocol):
+    """A pipeline's report, as far as it is compared."""
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name."""
+
+    def values(self, measure: str) -> list[float | None]:
+        """A measure by query."""
+
+
+def comparison_line(row: Mapping[str, Any]) -> str:
+    """What `Comparison.to_json` gave, in one line."""
+    if row["delta"] is None:
+        return f"{row['b']} − {row['a']}: no question has a relevant label, so nothing is compared"
+    interval = "" if row["ci"] is None else f" [{row['ci'][0]:+.3f}, {row['ci'][1]:+.3f}]"
+    p = row["p"] if row["p_corrected"] is None else row["p_corrected"]
+    said = "" if p is None else f", p {'< 0.001' if p < 0.001 else f'{p:.3f}'} ({row['correction'] or 'uncorrected'})"
+    counts = f"{row['wins']} wins, {row['ties']} ties, {row['losses']} losses"
+    return f"{row['b']} − {row['a']}: {row['measure']} {row['delta']:+.3f}{interval}{said}; {counts}"
+
+
+def compare_reports(
+    reports: Sequence[ReportedValues], seed: int, every_pair: bool = False, measures: Sequence[str] = ("SetF",)
+) -> list[Comparison]:
+    """Each pipeline against the first, or every pair, in these measures; nothing for a single one.
+
+    p is corrected over all of it, pairs and measures.
+    """
+    if len(reports) < 2:
+        return []
+    compared: list[Comparison] = []
+    for measure in dict.fromkeys(measures):
+        values = {report.name: report.values(measure) for report in reports}
+        compared += (all_pairs if every_pair else against_first)(values, measure, seed=seed)
+    return corrected(compared)
 
 
 def against_first(values: Mapping[str, Values], measure: str, *, seed: int = 0) -> list[Comparison]:

@@ -7,7 +7,7 @@ side. Rules, filters and judges read the question as it was asked. The lists are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from rag_core.retrieve.question import check_question
@@ -95,6 +95,16 @@ class Rewritten:
     lexical_text: str
     found: tuple[str, ...]  # keywords, as they stand in the dense text
     added: tuple[tuple[str, str], ...]  # (official term, the user's word that stands for it)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "added": [{"term": term, "word": word} for term, word in self.added]}
+
+    def to_text(self) -> str:
+        """A line a side of the search, with the words that made the difference."""
+        said = ", ".join(f"{word} → {term}" for term, word in self.added) or "no synonym"
+        dense = f"dense:   {self.dense_text}  ({', '.join(self.found) or 'no keyword'})"
+        return "\n".join([f"asked:   {self.asked}", dense, f"lexical: {self.lexical_text}  ({said})"])
 
 
 def rewritten(text: str, keywords: Keywords, synonyms: Synonyms) -> Rewritten:

@@ -27,7 +27,7 @@ from rag_core.rules.parsing import read_rule
 from rag_core.rules.reading import find_substring, find_term, read_query
 from rag_core.rules.siblings import sibling_families
 from rag_core.rules.templates import TemplateFamily
-from rag_core.text import tokenize
+from rag_core.text import some, tokenize
 from rag_core.types import Case, Chunk
 
 SEVERITIES = ("error", "warning", "note")
@@ -43,6 +43,11 @@ class RuleFinding:
     text: str
     chunks: tuple[str, ...] = ()
     query: str = ""
+
+    def to_text(self) -> str:
+        """One line, with at most three of the chunks."""
+        query = f" (query {self.query})" if self.query else ""
+        return f"{self.severity} {self.kind}: {some(self.chunks)} {self.text}{query}"
 
 
 def lint_rules(
@@ -200,8 +205,8 @@ def _never_and_always(
             if admitted[identity] == count:
                 of_family[family_of.get(identity, identity)].append(identity)
         severity = "warning" if kind == "never-drops" else "note"
-        for some in of_family.values():
-            yield RuleFinding(kind, severity, text, tuple(some))
+        for members in of_family.values():
+            yield RuleFinding(kind, severity, text, tuple(members))
 
 
 def _inside_words(rules: Mapping[str, Rule], cases: Sequence[Case]) -> Iterator[RuleFinding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_core.errors import RuleError
@@ -38,6 +38,18 @@ class Checked:
     accepted: Mapping[str, Rule]
     refused: tuple[Refusal, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> list[str]:
+        """Each refusal and warning as a line."""
+        refused = [f"refused {refusal.chunk_id}: {refusal.reason}" for refusal in self.refused]
+        return [*refused, *(f"warning: {text}" for text in self.warnings)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        accepted = {identity: rule.as_mapping() for identity, rule in self.accepted.items()}
+        refused = [asdict(refusal) for refusal in self.refused]
+        return {"accepted": accepted, "refused": refused, "warnings": list(self.warnings)}
 
 
 def template_proposals(chunks: Iterable[Chunk], families: Sequence[TemplateFamily] | None = None) -> dict[str, Any]:

@@ -6,14 +6,16 @@ Format version 1: `{version: 1, rules: {chunk id: rule}}`. Checking the rules is
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import RuleError
-from rag_core.files import parse_json, parse_yaml, read_text
+from rag_core.files import parse_json, parse_yaml, read_text, write_whole
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
+from rag_core.text import some
 from rag_core.types import Chunk
 
 VERSION = 1
@@ -74,3 +76,23 @@ def read_rules(path: Path) -> dict[str, Any]:
     if not isinstance(raw["rules"], Mapping):
         raise RuleError(f"{path.name}: rules is {type(raw['rules']).__name__}, expected chunk id → rule")
     return {str(identity): rule for identity, rule in raw["rules"].items()}
+
+
+def save_rules(path: Path, rules: Mapping[str, Rule]) -> None:
+    """Write rules whole, as YAML or as JSON by the file's ending."""
+    if path.suffix == ".json":
+        plain = {identity: rules[identity].as_mapping() for identity in sorted(rules)}
+        write_whole(path, json.dumps({"version": VERSION, "rules": plain}, ensure_ascii=False, indent=1) + "\n")
+    else:
+        write_whole(path, write_rules(rules))
+
+
+def unreadable_lines(wrong: Mapping[str, str], reasons: int = 3) -> list[str]:
+    """What `stored_rules` could not read, a line a reason, the most frequent first: rules mostly fail alike."""
+    chunks: dict[str, list[str]] = {}
+    for identity, text in wrong.items():
+        chunks.setdefault(text, []).append(identity)
+    alike = sorted(chunks.items(), key=lambda pair: -len(pair[1]))
+    lines = [f"cannot be read, {some(ids)}: {text}" for text, ids in alike[:reasons]]
+    others = sum(len(ids) for _, ids in alike[reasons:])
+    return [*lines, f"cannot be read, for {len(alike) - reasons} other reasons: {others} chunks"] if others else lines

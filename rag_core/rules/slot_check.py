@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_core.errors import InputError
 from rag_core.rules.explain import reason_text
 from rag_core.rules.match import decide
-from rag_core.rules.slots import SlotFamily
+from rag_core.rules.slots import POLICIES, SlotFamily
 from rag_core.types import Case
 
 ENOUGH = 5  # relevant chunks met before labels may make a slot of words strict
@@ -103,3 +104,14 @@ def settled(family: SlotFamily, cases: Sequence[Case], min_grade: int = 1) -> Sl
     strict = replace(family, slots=slots)
     found = check(strict, cases, min_grade=min_grade)
     return strict if found.relevant >= ENOUGH and not found.wrong else family
+
+
+def with_policy(family: SlotFamily, policy: str, cases: Sequence[Case], min_grade: int = 1) -> SlotFamily:
+    """The family with every rule of that policy; `proposed` leaves it, `labels` lets labels decide."""
+    if policy == "proposed":
+        return family
+    if policy == "labels":
+        return settled(family, cases, min_grade)
+    if policy not in POLICIES:
+        raise InputError(f"--policy is {policy[:80]!r}, expected proposed, {', '.join(POLICIES)} or labels")
+    return family.with_policy(policy)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
+from rag_core.errors import InputError
 from rag_core.rules.match import decide
 from rag_core.rules.model import Group, NumberIn, Rule, WhenNamed
 from rag_core.rules.parsing import MAX_TERMS, read_rule
@@ -435,6 +436,15 @@ def _alike(family: SlotFamily) -> bool:
     """Whether a family's texts are as alike as any two; only where words make the family, which chance does too."""
     numbered = any(slot.kind in ("number", "code") for slot in family.slots)
     return numbered or family.evidence.likeness >= min(family.evidence.any_texts, HOMOGENEOUS)
+
+
+def named_so(families: Sequence[SlotFamily], name: str | None) -> list[SlotFamily]:
+    """The families whose name holds the words; an InputError lists some there are."""
+    members = [family for family in families if name is None or name.casefold() in family.name.casefold()]
+    if name is not None and not members:
+        names = "; ".join(family.name for family in families[:20]) or "none"
+        raise InputError(f"there is no family {name[:80]!r}, expected one of {names}")
+    return members
 
 
 def rules_to_store(families: Iterable[SlotFamily], chunks: Iterable[Chunk], replacing: bool = False) -> dict[str, Rule]:

@@ -42,6 +42,13 @@ class Crowd:
     lists: int = 0
     most: int = 0
 
+    def to_text(self) -> str:
+        """One line."""
+        return (
+            f"{self.crowding:6.1%} crowding, {self.share:6.1%} of places: {self.name} ({len(self.chunks)} chunks, "
+            f"{self.with_rule} with rules, template {self.template or 'none'})"
+        )
+
 
 def suggest(
     chunks: Sequence[Chunk],
@@ -132,6 +139,10 @@ class RuleCoverage:
     with_rule: int
     unreadable: int
     families: tuple[tuple[str, int, int], ...]
+
+    def to_text(self) -> str:
+        """One line."""
+        return f"{self.with_rule} of {self.chunks} chunks carry rules, {self.unreadable} cannot be read"
 
 
 def coverage(

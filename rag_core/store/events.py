@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -212,3 +212,15 @@ def now() -> str:
 def time_of(moment: datetime) -> str:
     """UTC, ISO 8601 with microseconds."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def graded_by(events: Iterable[Event]) -> dict[str, dict[tuple[str, str], int]]:
+    """{annotator: {(query id, chunk key): grade}}, unsure left out: the same text is the same item under any id.
+
+    A decision between people is not the word of one more person.
+    """
+    graded: dict[str, dict[tuple[str, str], int]] = {}
+    for event in events:
+        if event.grade is not None and event.annotator != ADJUDICATED:
+            graded.setdefault(event.annotator, {})[event.query_id, event.chunk_key] = event.grade
+    return graded

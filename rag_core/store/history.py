@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
@@ -22,7 +22,7 @@ from rag_core.errors import StoreError
 from rag_core.settings import history_days
 from rag_core.store.database import Store, has_store, open_store, plain_errors
 from rag_core.store.schema import query_history
-from rag_core.types import Candidates
+from rag_core.types import SCORES, Candidates
 
 SHOWN = 200
 EXPIRE_SECONDS = 3600.0
@@ -44,6 +44,36 @@ class HistoryEntry:
     asked_by: str = ""
     at: str = field(default="", compare=False)
     number: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @property
+    def line(self) -> str:
+        """The question in one line of a list."""
+        kept, asked = len(self.result.get("kept", [])), f"{self.number:>5}  {self.at[:19]}  {self.collection}"
+        return f"{asked}  kept {kept}  {self.milliseconds:.0f} ms  {self.query}"
+
+    def to_text(self) -> str:
+        """Settings, what was kept with its score and how it came, what went where, and each hop."""
+        lines = [self.query, f"{self.at}, {self.collection}, asked by {self.asked_by}, {self.milliseconds:.0f} ms"]
+        lines.append(f"settings: {json.dumps(self.pipeline, ensure_ascii=False)}")
+        kept = self.result.get("kept", [])
+        kind = next((kind for kind in SCORES if any(kind in hit for hit in kept)), "")
+        lines.append(
+            f"kept {len(kept)}, {self.result.get('metric', 'unknown')} metric" + (f"; {kind}:" if kind else "")
+        )
+        for hit in kept:
+            score = f"{hit[kind]:.4f}" if kind in hit else "-"
+            origin = f"  ({hit['origin']})" if "origin" in hit else ""
+            lines.append(f"  {score:<8} {hit.get('title') or hit['id']}{origin}")
+        lines += [f"dropped by {stage}: {count}" for stage, count in self.result.get("dropped", {}).items()]
+        lines += [f"fell back: {row.get('stage')}: {row.get('reason')}" for row in self.result.get("fallbacks", [])]
+        for hop in self.hops:
+            found = "can answer" if hop.get("can_answer") else f"misses {hop.get('missing_query', '')}"
+            lines.append(f"hop {hop.get('hop', '')}: {found} ({hop.get('reasoning', '')})")
+        return "\n".join(lines)
 
 
 def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_by: str) -> HistoryEntry:

@@ -48,6 +48,13 @@ class LabelStats:
     events: int
     undone: int
 
+    def to_text(self) -> str:
+        """One line."""
+        grades = ", ".join(str(self.grades[grade]) for grade in range(4))
+        people = ", ".join(f"{name} {count}" for name, count in self.annotators.items())
+        counted = f"{self.eval_set}: {self.labels} labels on {self.queries} queries"
+        return f"{counted} (grades 0-3: {grades}; unsure: {self.unsure}); {people}"
+
 
 class LabelStore:
     """Labels in an open store."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rag_core.store.events import Event
 from rag_core.store.keys import text_hash
@@ -29,6 +30,17 @@ class Remapped:
     label: Event
     outcome: str
     chunk_ids: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        names = ("query_id", "chunk_id", "annotator", "grade")
+        label = {name: getattr(self.label, name) for name in names}
+        return {**label, "outcome": self.outcome, "chunk_ids": list(self.chunk_ids)}
+
+    def to_text(self) -> str:
+        """One line, with at most five of the chunks."""
+        now = f" → {', '.join(self.chunk_ids[:5])}" if self.chunk_ids else ""
+        return f"{self.outcome}: {self.label.query_id} {self.label.chunk_id}{now}"
 
 
 def remap(

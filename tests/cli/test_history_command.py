@@ -5,7 +5,6 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.cli.history import _told
 from rag_core.store.history import HistoryEntry
 
 
@@ -50,7 +49,11 @@ def test_in_words_a_question_has_its_settings_scores_hops_and_what_fell_back():
         "kept": [{"id": "a", "title": "A", "distance": 0.25}, {"id": "b", "origin": "hop 1"}],
         **{"dropped": {"TopK": 2}, "metric": "cosine", "fallbacks": [{"stage": "MultiHop", "reason": "timed out"}]},
     }
-    told = _told(HistoryEntry("Who climbs?", "wear", [{"TopK": {"k": 1}}], result, hops, 12.0, asked_by="me", at="now"))
+    told = (
+        HistoryEntry("Who climbs?", "wear", [{"TopK": {"k": 1}}], result, hops, 12.0, asked_by="me", at="now")
+        .to_text()
+        .splitlines()
+    )
     assert told == [
         *["Who climbs?", "now, wear, asked by me, 12 ms", 'settings: [{"TopK": {"k": 1}}]'],
         *["kept 2, cosine metric; distance:", "  0.2500   A", "  -        b  (hop 1)", "dropped by TopK: 2"],

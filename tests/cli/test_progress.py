@@ -2,7 +2,7 @@ import io
 from contextlib import redirect_stderr
 from types import SimpleNamespace
 
-from rag_core.cli.progress import AskingBar, ProgressBar
+from rag_core.cli.output import AskingBar, ProgressBar
 
 
 class Terminal(io.StringIO):

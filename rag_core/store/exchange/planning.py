@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -31,6 +32,20 @@ class ImportPlan:
         """Whose labels these are, equal ones apart: there nothing is written."""
         return tuple(sorted({line.annotator for line in (*self.new, *(line for line, _ in self.conflicting))}))
 
+    def to_json(self) -> dict[str, Any]:
+        """The counts, and every conflict with both grades."""
+        conflicts = [
+            {"line": line.number, "query_id": line.query_id, "chunk_id": line.chunk_id, "annotator": line.annotator}
+            | {"grade": line.grade, "stored_grade": there.grade}
+            for line, there in self.conflicting
+        ]
+        counts = {"new": len(self.new), "equal": len(self.equal), "conflicting": len(self.conflicting)}
+        return {"eval_set": self.eval_set, **counts, "conflicts": conflicts}
+
+    def to_text(self) -> str:
+        """The counts."""
+        return f"{len(self.new)} new, {len(self.equal)} equal, {len(self.conflicting)} conflicting"
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:
@@ -39,6 +54,10 @@ class Imported:
     batch: str
     written: int
     back_up: str
+
+    def to_text(self) -> str:
+        """How many, and what undoes it."""
+        return f"{self.written} written" + (f" as batch {self.batch}" if self.batch else "")
 
 
 def plan_import(labels: LabelStore, eval_set: str, lines: Iterable[LabelLine], annotator: str) -> ImportPlan:

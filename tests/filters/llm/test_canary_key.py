@@ -20,7 +20,6 @@ from rag_core.judged import answering
 from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, RecordedJudge, RetryBudget, ladder
 from rag_core.llm import client as client_module
 from rag_core.measure.experiment import run
-from rag_core.measure.report import report_json
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 from tests.faulty_endpoint import CANARY, CHAT, FAULTS, KEY_SENT_BACK, SECRET, body
@@ -69,7 +68,7 @@ def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, 
     stage = replace(LLMFilter(timeout_ms=1000, concurrency=8, max_chunks=COUNT, variant="reasons"), judge=judge)
     case = Case(batches().query, {"c1": 1}, batches())
     report = run([case], Pipeline((stage,)))
-    exported = json.dumps(report_json([report]), default=str)
+    exported = json.dumps(report.to_json(), default=str)
     kept = answering.keep(tmp_path, answering.answer(case, stage, [judge], seconds=1.0)).read_text()
     told = ""
     try:

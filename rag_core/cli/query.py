@@ -1,4 +1,4 @@
-"""Commands on a source: `query`, `capture`. `ingest` is in ingesting.py."""
+"""Commands on a source: `query`, `capture`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.grouping import grouped
-from rag_core.cli.options import Json, Workspace
-from rag_core.cli.output import emit
-from rag_core.cli.progress import ProgressBar
+from rag_core import workbench
+from rag_core.cli.evaluate import place_of
+from rag_core.cli.options import Commands, Engine, Json, Workspace
+from rag_core.cli.output import ProgressBar, emit
 from rag_core.cli.replay import Short, laid_over, show, show_traces
 from rag_core.cli.sessions import (
     Approximate,
@@ -23,12 +23,20 @@ from rag_core.cli.sessions import (
     remember,
     stands_on,
 )
+from rag_core.engine import cluster, jobs
+from rag_core.errors import InputError
+from rag_core.filters.cutoff import is_weak
+from rag_core.measure.experiment import run_all
+from rag_core.retrieve.capture import capture_to_file
+from rag_core.retrieve.question import check_question
+from rag_core.spec import read_pipeline
+from rag_core.types import Case, Query
 from rag_core.workspace import resolve_workspace
 
-Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
+app = Commands()
 
 
-@grouped
+@app.command()
 def query(
     short: Short,
     text: str = typer.Argument(..., help="The question."),
@@ -45,10 +53,6 @@ def query(
     json: bool = Json,
 ) -> None:
     """Ask one question of a source: what is found, what the filters drop and why."""
-    from rag_core.measure.experiment import run_all
-    from rag_core.retrieve.question import check_question
-    from rag_core.types import Case, Query
-
     case = Case(Query("query", check_question(text)))
     folder = resolve_workspace(workspace)
     session = open_session(folder, project, None, collection, source, approximate=approximate)
@@ -59,7 +63,7 @@ def query(
     if debug:
         show_traces(reports)
     if json:
-        show(reports, [], True, facts=stands_on(session, specs, [case]))
+        show(reports, [], True, session.min_grade, facts=stands_on(session, specs, [case]))
     else:
         for report in reports:
             typer.echo("\n".join(_listing(report)))
@@ -69,8 +73,6 @@ def query(
 
 def searchable(session: Any) -> None:
     """Refuse a project of recorded lists where a new question is asked or lists are captured."""
-    from rag_core.errors import InputError
-
     if not session.live:
         raise InputError(
             f"project {session.project.name} holds recorded lists, which cannot be searched, expected --collection "
@@ -80,8 +82,6 @@ def searchable(session: Any) -> None:
 
 def _listing(report: Any) -> list[str]:
     """The kept chunks of one query as lines, how many went where, and what the stages have to say about it."""
-    from rag_core.filters.cutoff import is_weak
-
     (outcome,) = report.outcomes
     result = outcome.result
     fused = any("rrf" in hit.scores for hit in result.hits)
@@ -103,7 +103,7 @@ def _score(hit: Any) -> str:
     return "  ".join(f"{name} {value:.4f}" for name, value in hit.scores.items())
 
 
-@grouped
+@app.command(journal=True)
 def capture(
     works_on: WorksOn,
     out: Path = typer.Option(..., "--out", help="The JSONL file of recorded lists to write."),
@@ -116,10 +116,6 @@ def capture(
     json: bool = Json,
 ) -> None:
     """Ask every question once, deep, and write the lists with texts, rules and labels: a file to keep. Resumes."""
-    from rag_core import workbench
-    from rag_core.retrieve.capture import capture_to_file
-    from rag_core.spec import read_pipeline
-
     session = works_on.session(approximate=approximate)
     searchable(session)
     index, cases, name = session.source.index, list(session.cases), session.project.labels
@@ -130,9 +126,6 @@ def capture(
         mark = workbench.capture_fingerprint(index, depth, cases, spec, name)
         ask = None
         if engine is not None:
-            from rag_core.cli.spread import place_of
-            from rag_core.engine import cluster, jobs
-
             ask = jobs.asker(stack.enter_context(cluster.opened(engine)), place_of(session), depth, spec)
         asked = capture_to_file(cases, stage, out, mark, ProgressBar("captured"), ask=ask)
         facts = {"out": str(out), "queries": len(cases), "asked": asked, "depth": depth, "fingerprint": mark}

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rag_core.cli.grouping import grouped
+from rag_core.cli.options import Commands
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,9 @@ class Size:
 
 @pytest.fixture
 def command():
-    app, seen = typer.Typer(), []
+    app, seen = Commands(), []
 
     @app.command()
-    @grouped
     def draw(size: Size, colour: str = typer.Option("red", "--colour")) -> None:
         seen.append((size, colour))
 

@@ -7,17 +7,25 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.grouping import grouped
-from rag_core.cli.options import Json, Split
-from rag_core.cli.output import emit
-from rag_core.cli.progress import ProgressBar
-from rag_core.cli.replay import Pipelines, eval_set_of, laid_over, measures_of
-from rag_core.cli.run_saving import RunOut, find_run
-from rag_core.cli.sessions import WorksOn, lists_stand_on, look_at, narrowed, open_session, project_named, stands_on
+from rag_core.cli.options import Commands, Json, Split
+from rag_core.cli.output import ProgressBar, emit
+from rag_core.cli.replay import Pipelines, eval_set_of, laid_over, lists_stand_on, measures_of
+from rag_core.cli.runs import RunOut, find_run
+from rag_core.cli.sessions import WorksOn, look_at, narrowed, open_session, project_named, stands_on
+from rag_core.compare.gate import FAIL, INCONCLUSIVE, GateRules, gate_json, gate_junit, gate_markdown, judge, overall
+from rag_core.compare.run_file import dump_run
+from rag_core.compare.snapshot import About, Recorder
 from rag_core.errors import GateFailed, Inconclusive
+from rag_core.files import write_whole
+from rag_core.measure.experiment import start_of
+from rag_core.measure.tally import measure_all
+from rag_core.project import runs
+from rag_core.records import load_lists
+
+app = Commands()
 
 
-@grouped
+@app.command()
 def gate(
     works_on: WorksOn,
     baseline: str = typer.Option(..., "--baseline", help="The baseline: a run file, or a stored run's id."),
@@ -41,10 +49,6 @@ def gate(
 
     The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
     """
-    from rag_core.compare.gate import GateRules, gate_json, gate_junit, gate_markdown
-    from rag_core.compare.run_file import dump_run
-    from rag_core.files import write_whole
-
     rules = GateRules(measure, margin, alpha, min_queries, seed)
     before = find_run(baseline, works_on.workspace)
     wanted = pipeline or ["fixed-15"]
@@ -68,12 +72,6 @@ def _over_lists(
     works_on: WorksOn, lists: Path, specs: list[str], before: Any, rules: Any, baseline_pipeline: str | None
 ) -> tuple[list[Any], Any, dict[str, Any]]:
     """The verdicts over recorded lists, the run they stand on, and what that stands on."""
-    from rag_core.compare.gate import judge
-    from rag_core.compare.snapshot import About, Recorder
-    from rag_core.measure.experiment import start_of
-    from rag_core.measure.tally import measure_all
-    from rag_core.records import load_lists
-
     works_on.refuse_beside(lists)
     cases, pipelines, least = load_lists(lists), [laid_over(spec) for spec in specs], before.document["min_grade"]
     recorder = Recorder(pipelines, least, About("gate", eval_set_of(lists), rules.seed))
@@ -87,8 +85,6 @@ def _over_project(
     works_on: WorksOn, specs: list[str], split: str | None, before: Any, rules: Any, baseline_pipeline: str | None
 ) -> tuple[list[Any], Any, dict[str, Any]]:
     """The same over a project: its source is asked wherever no list of today answers."""
-    from rag_core.project import runs
-
     named = works_on.eval_set
     if named is None and project_named(works_on.project) is None:
         named = before.document["eval_set"]
@@ -109,8 +105,6 @@ def _over_project(
 
 def _end(results: list[Any], quiet: bool) -> None:
     """Say the verdicts and end with the exit code they mean."""
-    from rag_core.compare.gate import FAIL, INCONCLUSIVE, overall
-
     outcome = overall(results)
     if not quiet:
         for one in results:

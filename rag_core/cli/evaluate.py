@@ -1,0 +1,198 @@
+"""`evaluate`, `compare`, `attribute`: pipelines measured, side by side, and where each loses what is relevant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rag_core.cli.options import Commands, Engine, Json, Lists, MinGrade, Split
+from rag_core.cli.output import ProgressBar, say
+from rag_core.cli.replay import (
+    Pipelines,
+    Short,
+    chosen,
+    laid_over,
+    lists_stand_on,
+    measures_of,
+    show,
+    show_traces,
+)
+from rag_core.cli.runs import Keeping
+from rag_core.cli.sessions import Approximate, WorksOn, look_at, narrowed, stands_on
+from rag_core.compare.attribution import attribute as attributed
+from rag_core.compare.compare import side_by_side, side_by_side_json
+from rag_core.engine import cluster, jobs
+from rag_core.engine.jobs import WorkPlace
+from rag_core.errors import InputError
+from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
+from rag_core.measure.experiment import run_all, unique_names
+from rag_core.measure.significance import compare_reports
+from rag_core.measure.tally import measure_all
+from rag_core.project.judge_labels import with_judge_labels
+from rag_core.project.project import CALLABLE
+from rag_core.project.runs import about
+from rag_core.records import load_lists
+
+app = Commands()
+
+
+def place_of(session: Any) -> Any:
+    """What queries of a project a cluster asks, and of which collection."""
+    project = session.project
+    if project.source.kind == CALLABLE:
+        raise InputError("--engine got a --source, which workers cannot be handed, expected a collection")
+    if not session.live:
+        return WorkPlace(project.workspace, str(project.folder), project.labels)
+    index = session.source.index
+    return WorkPlace(
+        project.workspace,
+        str(project.folder),
+        project.labels,
+        project.source.name,
+        session.approximate,
+        str(index.fingerprint),
+    )
+
+
+@dataclass(frozen=True)
+class ComparePart:
+    """Recorded lists in place of a project, and which of the questions."""
+
+    lists: Path | None = Lists
+    split: str | None = Split
+    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag.")
+    min_grade: int | None = MinGrade
+
+    def starts(self, works_on: WorksOn, specs: list[str]) -> tuple[Any, list[Any], list[Any], int, dict[str, Any]]:
+        """(session, cases, pipelines, the grade from which a chunk is relevant, what the figures stand on).
+
+        The session is None for a file of lists.
+        """
+        if self.lists is not None:
+            works_on.refuse_beside(self.lists)
+            pipelines = [laid_over(spec) for spec in specs]
+            cases = [case for case in load_lists(self.lists) if self.tag is None or self.tag in case.query.tags]
+            if not cases:
+                raise InputError(f"{self.lists} has no query with tag {self.tag!r}, expected one that it has")
+            return None, cases, pipelines, self.min_grade or 1, lists_stand_on(cases, pipelines)
+        session = works_on.session(self.min_grade)
+        cases = narrowed(session, self.split, self.tag)
+        pipelines = [session.ready(laid_over(spec, session=session)) for spec in specs]
+        facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
+        return session, cases, pipelines, session.min_grade, facts
+
+
+JudgeLabels = typer.Option(
+    None, "--judge-labels", help="A model's labels where people gave none; its agreement must pass the bar."
+)
+
+
+@app.command(journal=True)
+def evaluate(
+    short: Short,
+    keeping: Keeping,
+    works_on: WorksOn,
+    pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
+    split: str | None = Split,
+    tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag."),
+    min_grade: int | None = MinGrade,
+    measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
+    name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
+    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
+    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
+    approximate: bool = Approximate,
+    simulated_hops: bool = typer.Option(
+        False, "--simulated-hops", help="MultiHop asks a simulated judge that knows the labelled titles, no model."
+    ),
+    judge_labels: str | None = JudgeLabels,
+    debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
+    engine: str | None = Engine,
+    json: bool = Json,
+) -> None:
+    """Measure pipelines on a project's questions: per query and mean, with intervals and a test of every pair."""
+    session = works_on.session(min_grade, approximate)
+    cases, notices = narrowed(session, split, tag, name, first), []
+    if judge_labels is not None:
+        cases, notice = with_judge_labels(
+            session.project.labels, cases, judge_labels, works_on.folder, session.min_grade
+        )
+        notices.append(notice)
+    if simulated_hops:
+        titles = labelled_titles(cases, session.source.chunks, session.min_grade)
+        session.hop_judge = SimulatedHopJudge(titles)
+    specs = [laid_over(spec, short, session) for spec in pipeline or ["fixed-15"]]
+    if engine is not None:
+        if debug or keeping.wanted or simulated_hops:
+            raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")
+        ready, least, wanted = [session.ready(spec) for spec in specs], session.min_grade, measures_of(measure)
+        facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
+        with cluster.opened(engine) as workers:
+            spread = jobs.evaluate(workers, place_of(session), cases, ready, least, wanted, ProgressBar("parts"))
+        pairs = compare_reports(spread, seed, True, measure or ["SetF"])
+        show(spread, pairs, json, least, seed, notices, facts)
+        return
+    reports = session.reports(specs, cases, measures_of(measure), ProgressBar("searched"))
+    facts = stands_on(session, [report.pipeline for report in reports], cases)
+    facts["looks"] = look_at(session, [report.pipeline for report in reports], cases)
+    told = about(session, keeping.run_name, seed)
+    session.close()
+    if debug:
+        show_traces(reports)
+    keeping.keep(reports, told, works_on.workspace)
+    show(
+        reports,
+        compare_reports(reports, seed, True, measure or ["SetF"]),
+        json,
+        session.min_grade,
+        seed,
+        notices,
+        facts,
+    )
+
+
+@app.command()
+def compare(
+    works_on: WorksOn,
+    part: ComparePart,
+    pipeline: list[str] = Pipelines,
+    query: str | None = typer.Option(None, "-t", help="The query with this id side by side, with every reason."),
+    measure: str = typer.Option("SetF", "--measure", "-m", help="The measure of differences, contrasts and slices."),
+    order: str = typer.Option("regressions", "--order", help="Of contrasts: regressions, difference or improvements."),
+    most: int = typer.Option(20, "-n", min=1, help="How many contrast queries."),
+    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
+    json: bool = Json,
+) -> None:
+    """Pipelines side by side, the first as baseline: table, the queries that differ most, slices, reasons."""
+    if len(pipeline or ()) < 2:
+        raise InputError(f"compare got {len(pipeline or ())} pipelines, expected at least two --pipeline")
+    session, cases, pipelines, least, facts = part.starts(works_on, pipeline)
+    if session is None:
+        tallies = measure_all(cases, pipelines, least, measures_of([measure]))
+    else:
+        tallies = session.measure(pipelines, cases, ProgressBar("measured"), measures_of([measure]))
+    compared = side_by_side(tallies, measure, seed, order, most)
+    text = compared.to_text()
+    if query is not None:
+        wanted = chosen(cases, [query], None)
+        reports = run_all(wanted, pipelines, least) if session is None else session.reports(pipelines, wanted)
+        names = [report.name for report in reports]
+        facts["query"] = side_by_side_json([report.outcomes[0] for report in reports], names, least)
+        for against in facts["query"]["against"]:
+            text += f"\n{against['name']}: Jaccard {against['jaccard']:.3f}, rank-biased overlap {against['rbo']:.3f}"
+            for one in against["differences"]:
+                lost = f"{one['missing_from']} {one['stage']}: {one['reason']}"
+                text += f"\n  only {one['kept_by']}: {one['chunk_id']}  {lost}"
+    say(compared, json, text, **facts)
+
+
+@app.command()
+def attribute(works_on: WorksOn, part: ComparePart, pipeline: list[str] = Pipelines, json: bool = Json) -> None:
+    """Where relevant chunks are lost, stage by stage, what each stage is good for, and whether order matters."""
+    session, cases, pipelines, least, facts = part.starts(works_on, pipeline or ["fixed-15"])
+    found = [attributed(cases if session is None else session.starts(one, cases), one, least) for one in pipelines]
+    named = list(zip(unique_names(pipelines), found, strict=True))
+    rows = [{"name": name, **one.to_json()} for name, one in named]
+    say({"pipelines": rows, **facts}, json, "\n".join(f"{name}: {one.to_text()}" for name, one in named))

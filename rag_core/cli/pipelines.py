@@ -1,0 +1,74 @@
+"""Pipelines to read and to take away: `stages`, and `export` as a single Python file or as a spec."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.output import say
+from rag_core.cli.sessions import ProjectName, project_named
+from rag_core.errors import InputError
+from rag_core.export import export_filter, export_spec
+from rag_core.files import write_whole
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
+from rag_core.spec import fingerprint, read_pipeline, stage_table
+from rag_core.workspace import resolve_workspace
+
+app = Commands()
+FORMATS = ("python", "spec")
+
+
+@app.command("stages")
+def stages(
+    markdown: bool = typer.Option(False, "--markdown", help="As the table of docs/stages.md."),
+    json: bool = Json,
+) -> None:
+    """Every stage with its settings, defaults and ranges."""
+    table, lines = list(stage_table()), []
+    for stage in table:
+        name, title, meaning = stage["name"], stage["title"], stage["help"]
+        settings = [(key, row["default"], row["range"], row["help"]) for key, row in stage["settings"].items()]
+        if markdown:
+            lines += [f"### {name}\n*{title}*: {meaning}\n", "| setting | default | range | meaning |"]
+            lines += ["| --- | --- | --- | --- |", *(f"| `{s}` | `{d}` | {r} | {h} |" for s, d, r, h in settings), ""]
+        else:
+            lines += [f"{name} ({title}): {meaning}", *(f"  {s} = {d}  ({r}) {h}" for s, d, r, h in settings)]
+    say({"stages": table}, json, "\n".join(lines))
+
+
+@app.command("export")
+def export(
+    spec: str = typer.Argument(..., help="Spec file, inline JSON, a shipped name or one of the project's."),
+    project: str | None = ProjectName,
+    out: Path | None = typer.Option(None, "--out", help="The file to write; without it the text goes to stdout."),
+    format: str = typer.Option("python", "--format", help="python: one file, standard library only; spec: the spec."),
+    adapter: str = typer.Option("", "--adapter", help="langchain or llamaindex: a function for it in the Python file."),
+    workspace: Path | None = Workspace,
+    json: bool = typer.Option(False, "--json", help="One JSON document on stdout; needs --out."),
+) -> None:
+    """Export a tuned pipeline: a Python file that a service copies in, or the spec with all settings."""
+    if format not in FORMATS:
+        raise InputError(f"--format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
+    if json and out is None:
+        raise InputError("--json came without --out, expected the file to write")
+    if adapter and format != "python":
+        raise InputError(f"--adapter {adapter[:40]} came with --format {format}, expected it with python")
+    named = project_named(project)
+    if named is None:
+        pipeline = read_pipeline(spec)
+    else:
+        pipeline = Session(open_project(named, resolve_workspace(workspace))).pipeline(spec)
+    if format == "python":
+        text, hint = export_filter(pipeline, adapter), f"; try it: python {out} --self-test"
+    else:
+        text, hint = export_spec(pipeline, "yaml" if out and out.suffix in (".yaml", ".yml") else "json"), ""
+    if out is None:
+        sys.stdout.write(text)
+        return
+    write_whole(out, text)
+    facts = {"out": str(out), "format": format, "pipeline": pipeline.label, "fingerprint": fingerprint(pipeline)}
+    say(facts, json, f"{pipeline.label} → {out}{hint}")

@@ -1,0 +1,102 @@
+"""A workspace: `backup`, `restore`, `cache`, `doctor`, `deeds`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from rag_core.backup import make
+from rag_core.backup import restore as bring_back
+from rag_core.cache import clear_everywhere, noted_counts
+from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.output import emit, say
+from rag_core.errors import SurroundingsError
+from rag_core.health import checks_of
+from rag_core.llm.recorded import forget_answers
+from rag_core.project import deeds
+from rag_core.workspace import resolve_workspace
+
+app, cache = Commands(), Commands("The cache of live results, and the stored answers of models.")
+app.add_typer(cache, name="cache")
+
+
+@app.command("backup")
+def back_up(
+    path: Path = typer.Argument(..., help="The new file, as winnow-2026-01-31.zip."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Copy workspace and database, as they are at this moment, into one file with a checksum for every part."""
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.BACK_UP, path.name, place):
+        report = make(place, path)
+    say(report, json, f"Backed up {report.to_text()}")
+
+
+@app.command("restore")
+def restore(
+    path: Path = typer.Argument(..., help="A file made by backup."),
+    workspace: Path | None = Workspace,
+    force: bool = typer.Option(False, "--force", help="Replace what is there; the old folder is set aside."),
+    json: bool = Json,
+) -> None:
+    """Bring a back-up into a new workspace and an empty database."""
+    place = resolve_workspace(workspace)
+    with deeds.command(deeds.RESTORE, path.name, place):
+        report = bring_back(path, place, force=force)
+    say(report, json, f"Restored {report.to_text()}")
+
+
+@cache.command("clear")
+def clear(
+    answers: bool = typer.Option(False, "--answers", help="Forget what models answered, too: it is paid for again."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Let go of every remembered result, in a running app too; the answers of models stay unless --answers."""
+    folder = resolve_workspace(workspace)
+    with deeds.command(deeds.CLEAR_CACHE, "results and answers" if answers else "results", folder):
+        clear_everywhere(folder)
+        forgotten = forget_answers(folder) if answers else 0
+    text = "results are asked anew" + (f", {forgotten:,} answers of models too" if answers else "")
+    say({"cleared": True, "answers": forgotten}, json, text)
+
+
+@cache.command("show")
+def show(workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Hits, misses and entries of the app that runs over the workspace."""
+    say(noted_counts(resolve_workspace(workspace)), json)
+
+
+@app.command("doctor")
+def doctor(workspace: Path | None = Workspace, json: bool = Json) -> None:
+    """Look whether everything is reachable and whole; exit code 3 if something is not."""
+    checks = list(checks_of(resolve_workspace(workspace)))
+    broken = [check.name for check in checks if not check.ok]
+    if json:
+        emit({"ok": not broken, "checks": [vars(check) for check in checks]})
+        if broken:
+            raise typer.Exit(3)
+        return
+    for check in checks:
+        typer.echo(check.to_text())
+    if broken:
+        raise SurroundingsError(
+            f"{len(broken)} of {len(checks)} checks failed ({', '.join(broken)}), expected all to pass"
+        )
+
+
+@app.command("deeds")
+def list_deeds(
+    last: int = typer.Option(20, "--last", min=1, help="How many, the newest last; --json gives all."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Who changed, imported, deleted, spent or cancelled what in this workspace, and what was refused."""
+    rows, lines = deeds.log(resolve_workspace(workspace)), []
+    for row in rows[-last:]:
+        about = ", ".join(str(row[name]) for name in ("about", "whose", "result") if row.get(name))
+        line = f"{row['at'][:19]}  {row['who']}  {row['deed']}: {row['outcome']}"
+        lines.append(f"{line} ({about})" if about else line)
+    say({"deeds": rows}, json, "\n".join(lines))
