@@ -18,7 +18,7 @@ from rag_core.cli.llm_filter_run import ahead_line
 from rag_core.cli.options import Commands, Json, MinGrade, Split, Workspace
 from rag_core.cli.output import AskingBar, say
 from rag_core.cli.replay import laid_over
-from rag_core.cli.sessions import LabelsOf
+from rag_core.cli.sessions import LabelOptions
 from rag_core.corpus.jsonl import read_jsonl
 from rag_core.errors import InputError
 from rag_core.eval_sets.facts import chunk_texts
@@ -103,7 +103,7 @@ def _collection_texts(folder: Path, collection: str) -> dict[str, str]:
 
 @labels.command("export")
 def export_labels(
-    of: LabelsOf,
+    of: LabelOptions,
     format_name: str | None = Format,
     out: Path | None = typer.Option(None, "--out", help="File to write whole; stdout without it."),
     annotator: str | None = typer.Option(None, "--annotator", help="Only this person's labels."),
@@ -140,7 +140,7 @@ def export_labels(
 
 @labels.command("import")
 def import_labels(
-    of: LabelsOf,
+    of: LabelOptions,
     file: Path = typer.Argument(..., help="The label file."),
     format_name: str | None = Format,
     annotator: str = typer.Option("import", "--annotator", help="Whose labels these are where the file does not say."),
@@ -223,7 +223,7 @@ def label_stats(
 
 
 @labels.command("agreement")
-def label_agreement(of: LabelsOf, json: bool = Json) -> None:
+def label_agreement(of: LabelOptions, json: bool = Json) -> None:
     """How far annotators agree beyond chance: Cohen by pair, Fleiss, Krippendorff (ordinal), and where they differ.
 
     Example: python -m rag_core labels agreement --eval-set demo --json
@@ -237,7 +237,7 @@ def label_agreement(of: LabelsOf, json: bool = Json) -> None:
 
 @labels.command("audit")
 def audit_labels(
-    of: LabelsOf,
+    of: LabelOptions,
     top: int = typer.Option(50, "--top", min=1, help="How many of the most suspect labels."),
     sample: int = typer.Option(
         0, "--sample", min=0, help="Instead: so many labels at random, to be given again blind."
@@ -268,7 +268,7 @@ def audit_labels(
 
 @labels.command("remap")
 def remap_labels(
-    of: LabelsOf,
+    of: LabelOptions,
     collection: str = typer.Option(..., "--collection", help="The collection as it is after the ingest."),
     before: Path | None = typer.Option(None, "--before", help="The corpus as it was (JSONL with id and text)."),
     json: bool = Json,
@@ -295,7 +295,7 @@ def remap_labels(
 
 @labels.command("run-file")
 def write_run_file(
-    of: LabelsOf,
+    of: LabelOptions,
     pipeline: str = typer.Option("fixed-15", "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     out: Path = typer.Option(..., "--out", help="The TREC run to write whole."),
     collection: str | None = Searched,
@@ -319,7 +319,7 @@ def write_run_file(
 
 @labels.command("judge")
 def judge_labels(
-    of: LabelsOf,
+    of: LabelOptions,
     spending: Spending,
     collection: str | None = Searched,
     depth: int = typer.Option(10, "--depth", min=1, max=1000, help="Candidates per query."),
@@ -406,7 +406,7 @@ def _stored(
 
 @labels.command("judge-agreement")
 def judge_agreement(
-    of: LabelsOf,
+    of: LabelOptions,
     judge: str | None = typer.Option(None, "--judge", help="One model; all that labelled the set without it."),
     against: str = typer.Option("", "--against", help="Only this person's labels; else all people's and the files'."),
     bar: float = typer.Option(0.6, "--bar", min=-1, max=1, help="What the whole interval of kappa must reach."),

@@ -102,7 +102,7 @@ def project_named(project: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class LabelsOf:
+class LabelOptions:
     """Whose labels a command works on: those of an eval set, else of a project."""
 
     eval_set: str | None = typer.Option(None, "--eval-set", help="Whose labels.")

@@ -198,7 +198,7 @@ def disagreements(labels: Labels) -> list[Disagreement]:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class PeopleAgreement:
     """How far annotators agree beyond chance, by pair and all together, and the items on which they differ."""
 
     annotators: tuple[str, ...]
@@ -232,13 +232,13 @@ class Agreement:
         return "\n".join([*lines, f"Fleiss {fleiss}, Krippendorff {krippendorff}", different])
 
 
-def agreement(labels: Labels, names: Mapping[Item, Item] | None = None) -> Agreement:
+def agreement(labels: Labels, names: Mapping[Item, Item] | None = None) -> PeopleAgreement:
     """Cohen's kappa by pair, Fleiss' kappa, Krippendorff's alpha (ordinal), and every disagreement.
 
     `names`: what an item is called where people read of it.
     """
     named = names or {}
-    return Agreement(
+    return PeopleAgreement(
         tuple(sorted(labels)),
         tuple(pair_agreements(labels)),
         fleiss_kappa(labels),
