@@ -42,6 +42,7 @@ from rag_core.project.project import open_project
 from rag_core.store.database import has_store, open_store
 from rag_core.store.events import Signature, graded_by
 from rag_core.store.exchange.formats import format_of, known_format, lines_to_export, read_labels, write_labels
+from rag_core.store.exchange.line import parse_grades
 from rag_core.store.exchange.planning import Imported, apply_import, plan_import
 from rag_core.store.exchange.quepid import renamed
 from rag_core.store.exchange.ragas import read_ragas, write_ragas
@@ -145,6 +146,7 @@ def import_labels(
     format_name: str | None = Format,
     annotator: str = typer.Option("import", "--annotator", help="Whose labels these are where the file does not say."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is new, equal and conflicting."),
+    grades: str = typer.Option("", "--grades", help="What other grades than 0 to 3 mean here, such as 4=3,-2=0."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Let conflicting labels take the file's grade."),
     query_texts: bool = ByText,
     collection: str | None = TextsFrom,
@@ -161,7 +163,7 @@ def import_labels(
         lines, strangers = read_ragas(read_text(file), file.name, queries, chunks)
     else:
         form = known_format(format_name or format_of(file.name))
-        lines = read_labels(read_text(file), form, file.name, raw)
+        lines = read_labels(read_text(file), form, file.name, raw, parse_grades(grades))
     if query_texts:
         queries = _texts(eval_set, of.folder, collection)[0]
         lines = renamed(lines, {text: query for query, text in queries.items()})

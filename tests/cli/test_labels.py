@@ -219,3 +219,26 @@ def test_the_workspace_may_come_from_the_environment(qrels, tmp_path):
 def test_the_command_line_starts_without_the_database_layer():
     code = "import sys, rag_core.cli, rag_core.store; rag_core.cli.main(['--help']); sys.exit('sqlalchemy' in sys.modules or 'alembic' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", ["a.qrels", "a.tsv", "a.csv", "a.jsonl"])
+def test_grades_of_another_scale_are_taken_where_it_is_said_what_they_mean(tmp_path, capsysbinary, name):
+    rows = [("c1", 4), ("c2", -2), ("c3", 2)]
+    texts = {
+        "a.qrels": "".join(f"q1 0 {chunk} {grade}\n" for chunk, grade in rows),
+        "a.tsv": "query-id\tcorpus-id\tscore\n" + "".join(f"q1\t{chunk}\t{grade}\n" for chunk, grade in rows),
+        "a.csv": "query_id,chunk_id,grade\n" + "".join(f"q1,{chunk},{grade}\n" for chunk, grade in rows),
+        "a.jsonl": "".join(f'{{"query_id": "q1", "chunk_id": "{chunk}", "grade": {grade}}}\n' for chunk, grade in rows),
+    }
+    (tmp_path / name).write_text(texts[name])
+    command = ["labels", "import", str(tmp_path / name), "--eval-set", "demo", "--workspace", str(tmp_path / "home")]
+    assert main(command) == 2
+    assert b"--grades 4=" in capsysbinary.readouterr().err
+    assert main([*command, "--grades", "4=3"]) == 2
+    assert b"--grades -2=" in capsysbinary.readouterr().err
+    assert main([*command, "--grades", "4=3,-2=0", "--json"]) == 0
+    capsysbinary.readouterr()
+    out = ["labels", "export", "--eval-set", "rulebook", "--format", "trec", "--workspace", str(tmp_path / "home")]
+    assert main(out) == 0
+    assert capsysbinary.readouterr().out == b"q1 0 c1 3\nq1 0 c2 0\nq1 0 c3 2\n"
+    assert main([*command, "--grades", "4:3"]) == 2

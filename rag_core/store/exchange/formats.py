@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from types import MappingProxyType
 
 from rag_core.errors import InputError
 from rag_core.store.exchange.beir import read_beir, write_beir
 from rag_core.store.exchange.jsonl import read_jsonl, write_jsonl
-from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
+from rag_core.store.exchange.line import Grades, LabelLine, graded, line_of, one_grade_each
 from rag_core.store.exchange.quepid import read_quepid, write_quepid
 from rag_core.store.exchange.srw import read_srw, write_srw
 from rag_core.store.exchange.table import read_csv, write_csv
@@ -38,12 +40,19 @@ def write_labels(labels: Iterable[LabelLine], format_name: str, raw: bool = Fals
     return writers[known_format(format_name)](labels)
 
 
-def read_labels(text: str, format_name: str, source: str = "the file", raw: bool = False) -> list[LabelLine]:
-    """The labels of a file's text, each once; anything not understood is a RecordError naming the line."""
-    if format_name == "csv":
-        return one_grade_each(read_csv(text, source, raw), source)
-    readers = {"jsonl": read_jsonl, "trec": read_trec, "beir": read_beir, "quepid": read_quepid, "srw": read_srw}
-    return one_grade_each(readers[known_format(format_name)](text, source), source)
+def read_labels(
+    text: str, format_name: str, source: str = "the file", raw: bool = False, grades: Grades = MappingProxyType({})
+) -> list[LabelLine]:
+    """The labels of a file's text, each once; anything not understood is a RecordError naming the line.
+
+    `grades` says what other grades than 0 to 3 mean here; -1 is unsure in all formats but our own.
+    """
+    readers: dict[str, Callable[[str, str], list[LabelLine]]] = {
+        "jsonl": read_jsonl, "csv": partial(read_csv, raw=raw), "trec": read_trec, "beir": read_beir,
+        "quepid": read_quepid, "srw": read_srw,
+    }  # fmt: skip
+    meant = grades if format_name == "jsonl" else {-1: None, **grades}
+    return one_grade_each(graded(readers[known_format(format_name)](text, source), source, meant), source)
 
 
 def known_format(name: str) -> str:

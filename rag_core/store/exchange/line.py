@@ -7,9 +7,9 @@ planning.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rag_core.errors import InputError, RecordError
@@ -17,9 +17,12 @@ from rag_core.store.events import Event, check_grade, check_probability, check_t
 from rag_core.store.keys import chunk_key
 
 UNSURE = "unsure"
+LARGEST = 10**9
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 DRAWN = ("pressed_at", "inclusion_p", "sampler")
 """Of how a label came, what statistics need elsewhere; who pressed and by what authority is said by whoever imports."""
+Grades = Mapping[int, int | None]
+"""What whole numbers of a file mean here."""
 HASH = re.compile(r"([0-9a-f]{64})?")
 
 
@@ -62,7 +65,7 @@ def at_line(source: str, number: int) -> Iterator[None]:
 
 
 def check_line(line: LabelLine) -> LabelLine:
-    """The line itself, or an InputError where the store could not hold it."""
+    """The line itself, or an InputError where the store could not hold it; its grade is for `graded`."""
     for name in ("query_id", "chunk_id", "annotator", "note", "query_hash", "text_hash", "at"):
         check_text(getattr(line, name), name)
     if not line.query_id or not line.chunk_id:
@@ -71,8 +74,32 @@ def check_line(line: LabelLine) -> LabelLine:
         raise InputError("a hash is not 64 hexadecimal digits, expected a SHA-256 or nothing")
     _check_time(line.at, "at")
     _check_drawn(line)
-    check_grade(line.grade)
     return line
+
+
+def graded(lines: Iterable[LabelLine], source: str, grades: Grades) -> Iterator[LabelLine]:
+    """The lines with what a file's grades mean here; one that is no grade of ours and is not told is a RecordError."""
+    for line in lines:
+        number = line.grade if isinstance(line.grade, int) and not isinstance(line.grade, bool) else None
+        meant = replace(line, grade=grades[number]) if number is not None and number in grades else line
+        try:
+            check_grade(meant.grade)
+        except InputError as error:
+            sayable = number is not None and abs(number) < LARGEST
+            how = f" (`labels import --grades {number}=…` says what it means)" if sayable else ""
+            raise RecordError(f"{source}, line {line.number}: {error}{how}") from None
+        yield meant
+
+
+def parse_grades(text: str) -> dict[int, int | None]:
+    """`4=3,-2=0`: what grades of a file mean here; an InputError for anything else. Without a text nothing is said."""
+    found: dict[int, int | None] = {}
+    for part in text.split(",") if text.strip() else ():
+        theirs, equals, ours = (one.strip() for one in part.partition("="))
+        if not equals or not WHOLE_NUMBER.fullmatch(theirs) or (ours not in ("0", "1", "2", "3", UNSURE)):
+            raise InputError(f"--grades has {part[:40]!r}, expected GRADE=0, 1, 2, 3 or {UNSURE}, such as 4=3,-2=0")
+        found[int(theirs)] = None if ours == UNSURE else int(ours)
+    return found
 
 
 def _check_time(at: str, name: str) -> None:
@@ -93,12 +120,11 @@ def _check_drawn(line: LabelLine) -> None:
 
 
 def parse_grade(cell: str) -> int | None:
-    """The grade a text cell holds; -1 and `unsure` are unsure, anything but 0-3 besides is an InputError."""
-    if cell in (UNSURE, "-1"):
+    """The number a text cell holds; `unsure` is None. Which numbers are grades is for `graded`."""
+    if cell == UNSURE:
         return None
     if not WHOLE_NUMBER.fullmatch(cell):
         raise InputError(f"grade is {cell[:40]!r}, expected a whole number from 0 to 3, or {UNSURE}")
-    check_grade(int(cell))
     return int(cell)
 
 
