@@ -18,7 +18,9 @@ WIDE = "[data-testid=stMainBlockContainer] {padding: 0.75rem 1.5rem 2rem}"  # ev
 HEADER = ".st-key-header h3 {padding-bottom: 0}"  # pages/components/header.py: the question belongs to the name
 # pages/questions/page.py: the table and its parts stand under each other where the window is narrow.
 STACKED = "@media (max-width: 1000px) {.st-key-questions-body [data-testid=stColumn] {min-width: 100%}}"
-st.html(f"<style>{WHITE_ON} {WIDE} {HEADER} {STACKED}</style>")
+# pages/bench/page.py: a link is as high as the buttons beside it, which stand at the bottom under the lists' labels.
+LINKED = ".st-key-bench-head [data-testid=stElementContainer]:has([data-testid=stPageLink]) {margin: 4px 0}"
+st.html(f"<style>{WHITE_ON} {WIDE} {HEADER} {STACKED} {LINKED}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
 rail.show(page.url_path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
+
 import pandas as pd
 import streamlit as st
 
@@ -10,11 +13,13 @@ from rag_core.errors import InputError
 from rag_core.health import HealthCheck, checks_of
 from rag_core.project.deeds import SEE_STATUS
 
-FOUND = "status.found"
+MINUTES = 10
 
 
-def look() -> None:
-    st.session_state[FOUND] = list(checks_of(resources.workspace()))
+@st.cache_data(ttl=60 * MINUTES, max_entries=4, show_spinner="Looking …")
+def looked(folder: str) -> tuple[str, list[HealthCheck]]:
+    """When the workspace was looked at, and what was found; once for all who ask within minutes, since all is read."""
+    return datetime.now().strftime("%H:%M"), list(checks_of(Path(folder)))
 
 
 def draw_checks(checks: list[HealthCheck]) -> None:
@@ -63,12 +68,15 @@ def draw() -> None:
     except InputError as error:
         say.problem("The list of people cannot be read.", str(error))
         return
-    if FOUND not in st.session_state and allowed:
-        with st.spinner("Looking …"):
-            look()
     if allowed:
-        st.button("Check again", icon=":material/refresh:", key="status.again", on_click=look)
-        draw_checks(st.session_state[FOUND])
+        folder = str(resources.workspace())
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Check again", icon=":material/refresh:", key="status.again", on_click=looked.clear, args=(folder,)
+            )
+            at, checks = looked(folder)
+            st.markdown(f":small[:gray[looked at {at}]]")
+        draw_checks(checks)
     else:
         st.markdown(":gray[What the server’s parts say is shown to admins.]")
     draw_job()

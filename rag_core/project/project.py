@@ -90,10 +90,10 @@ class Project:
             return read_set(self.folder)
         return EvalSet(self.labels, self.title, ())
 
-    @property
+    @cached_property
     def min_grade(self) -> int:
-        """Relevant means a grade of at least this."""
-        return self.eval_set.min_grade
+        """Relevant means a grade of at least this; known without reading a question."""
+        return int(read_meta(self.folder).get("min_grade", 1)) if (self.folder / META).is_file() else 1
 
     @property
     def has_questions(self) -> bool:
