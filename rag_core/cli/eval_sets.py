@@ -76,6 +76,7 @@ def new(
     title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
     description: str = typer.Option("", "--description", help="What the set is for."),
     min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
+    skip_bad: bool = typer.Option(False, "--skip-bad", help="Leave out lines that hold no question we can ask."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be made."),
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -85,13 +86,17 @@ def new(
     Example: python -m rag_core eval-sets new table-talk questions.csv
     """
     text = sys.stdin.read() if file == "-" else read_text(Path(file))
-    queries = read_query_list(text, form or form_of(text, "" if file == "-" else file), Path(file).name)
+    skipped: list[str] = []
+    form = form or form_of(text, "" if file == "-" else file)
+    queries = read_query_list(text, form, Path(file).name, skipped=skipped if skip_bad else None)
     folder = own_folder(resolve_workspace(workspace), name)
     if not dry_run:
         with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
             folder = new_set(resolve_workspace(workspace), name, queries, title, description, min_grade)
     repeated = repeated_texts(queries)
-    facts = {"name": name, "queries": len(queries), "repeated": repeated, "folder": str(folder), "dry_run": dry_run}
+    facts = {"name": name, "queries": len(queries), "repeated": repeated, "skipped": skipped}
+    facts |= {"folder": str(folder), "dry_run": dry_run}
+    sys.stderr.write("".join(f"left out: {one}\n" for one in skipped))
     again = f", {repeated} of them asked before" if repeated else ""
     say(facts, json, f"{name}: {len(queries)} queries{again}{'; nothing was made' if dry_run else f' → {folder}'}")
 

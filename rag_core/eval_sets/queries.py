@@ -37,7 +37,11 @@ ANSWERS = ("expected_answer", "expected", "answer", "reference", "ground_truth")
 
 
 def read_query_list(
-    text: str, form: str, source: str = "the list", present: Mapping[str, str] | None = None
+    text: str,
+    form: str,
+    source: str = "the list",
+    present: Mapping[str, str] | None = None,
+    skipped: list[str] | None = None,
 ) -> list[Query]:
     """The queries of a pasted or read text, in order, with tags and `split` where they are given.
 
@@ -45,7 +49,8 @@ def read_query_list(
     object a line with the same keys; other keys are kept. A RecordError names the line; no query is an InputError.
 
     `present` are texts by id of the queries that the list is to join: a line without an id that asks what one of them
-    asks, after folding, is that one; the others are numbered past them.
+    asks, after folding, is that one; the others are numbered past them. With `skipped`, a line that holds no query we
+    can ask (too long, empty, control characters) is left out and its error is put there.
     """
     if form not in FORMS:
         raise InputError(f"a list of queries as {form[:40]!r}, expected one of {', '.join(FORMS)}")
@@ -53,7 +58,13 @@ def read_query_list(
     found: dict[str, Query] = {}
     place = 0  # of the id given last
     for number, record in {"lines": _lines, "csv": _csv, "jsonl": _jsonl}[form](text, source):
-        query = _query(record, f"{source} line {number}")
+        try:
+            query = _query(record, f"{source} line {number}")
+        except RecordError as error:
+            if skipped is None:
+                raise
+            skipped.append(str(error))
+            continue
         if not query.id and _folded(query.text) in known:
             same = known[_folded(query.text)]
             query = replace(query, id=same, text=(present or {})[same])

@@ -146,3 +146,15 @@ def test_a_file_that_is_no_list_by_its_ending_is_refused(run, tmp_path):
     assert (code, out) == (2, "")
     assert "asked.yaml" in err
     assert "JSONL" in err
+
+
+def test_a_line_that_cannot_be_asked_is_named_and_left_out_where_that_is_wanted(run, tmp_path):
+    (tmp_path / "asked.jsonl").write_text(
+        "".join(json.dumps({"query": text}) + "\n" for text in ["first", "x" * 3000, " ", "last"])
+    )
+    code, out, err = run("new", "mine", tmp_path / "asked.jsonl")
+    assert (code, out, "asked.jsonl line 2" in err) == (2, "", True)
+    code, out, err = run("new", "mine", tmp_path / "asked.jsonl", "--skip-bad", "--json")
+    assert (code, json.loads(out)["queries"], len(json.loads(out)["skipped"])) == (0, 2, 2)
+    assert "line 2" in err
+    assert "line 3" in err
