@@ -11,6 +11,7 @@ import typer
 from rag_core.cli.options import Commands, Engine, Json, Lists, MinGrade, Split
 from rag_core.cli.output import ProgressBar, say
 from rag_core.cli.replay import (
+    Keeping,
     Pipelines,
     Short,
     chosen,
@@ -20,7 +21,6 @@ from rag_core.cli.replay import (
     show,
     show_traces,
 )
-from rag_core.cli.runs import Keeping
 from rag_core.cli.sessions import Approximate, WorksOn, look_at, narrowed, stands_on
 from rag_core.compare.attribution import attribute as attributed
 from rag_core.compare.compare import side_by_side, side_by_side_json

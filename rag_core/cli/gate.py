@@ -9,8 +9,8 @@ import typer
 
 from rag_core.cli.options import Commands, Json, Split
 from rag_core.cli.output import ProgressBar, emit
-from rag_core.cli.replay import Pipelines, eval_set_of, laid_over, lists_stand_on, measures_of
-from rag_core.cli.runs import RunOut, find_run
+from rag_core.cli.replay import Pipelines, RunOut, eval_set_of, laid_over, lists_stand_on, measures_of
+from rag_core.cli.runs import find_run
 from rag_core.cli.sessions import WorksOn, look_at, narrowed, open_session, project_named, stands_on
 from rag_core.compare.gate import FAIL, INCONCLUSIVE, GateRules, gate_json, gate_junit, gate_markdown, judge, overall
 from rag_core.compare.run_file import dump_run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,7 @@ from rag_core.cli.sessions import (
     ProjectName,
     SourceName,
     WorksOn,
-    expire,
     open_session,
-    remember,
     stands_on,
 )
 from rag_core.engine import cluster, jobs
@@ -29,7 +29,8 @@ from rag_core.filters.cutoff import is_weak
 from rag_core.measure.experiment import run_all
 from rag_core.retrieve.capture import capture_to_file
 from rag_core.retrieve.question import check_question
-from rag_core.spec import read_pipeline
+from rag_core.spec import dump_stages, read_pipeline
+from rag_core.store import history
 from rag_core.types import Case, Query
 from rag_core.workspace import resolve_workspace
 
@@ -133,3 +134,20 @@ def capture(
             emit(facts | stands_on(session, [spec] if spec else [], cases))
         else:
             typer.echo(f"{len(cases)} queries, {depth} candidates each → {out}")
+
+
+def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
+    """Keep the question in the workspace's history, once per pipeline; a word on stderr where that cannot be done."""
+    for report in reports:
+        for outcome in report.outcomes:
+            entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
+            problem = history.remember(workspace, entry)
+            if problem:
+                sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
+
+
+def expire(workspace: Path) -> None:
+    """Delete what the history has kept long enough, now that the answer stands there; a word on stderr if it fails."""
+    problem = history.expire(workspace)
+    if problem:
+        sys.stderr.write(f"warning: old questions are still in the history: {problem}\n")

@@ -12,11 +12,11 @@ import typer
 
 from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import emit
-from rag_core.cli.runs import Keeping
-from rag_core.compare.snapshot import About, ListsDigest
+from rag_core.compare.snapshot import About, ListsDigest, run_of
 from rag_core.compare.systems import joined
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import labels_fingerprint
+from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
 from rag_core.measure.experiment import PipelineReport, run, run_all, with_labels
@@ -35,6 +35,40 @@ from rag_core.types import Case
 app = Commands()
 FILES_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md), or a TREC run; several are several systems."
 Pipelines = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name; may be repeated.")
+
+
+RunOut = typer.Option(None, "--run-out", help="Write the run to this file (docs/formats.md); gates read it.")
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Whether a run is kept, where, and under which name."""
+
+    save_run: bool = typer.Option(False, "--save-run", help="Keep the run in the workspace (see `runs`).")
+    run_out: Path | None = RunOut
+    run_name: str = typer.Option("", "--run-name", help="What to call the run; default: its pipelines.")
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the run goes anywhere."""
+        return self.save_run or self.run_out is not None
+
+    def keep(self, reports: list[Any], about: Any, workspace: Path | None) -> None:
+        """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
+        if not self.wanted:
+            return
+
+        # The database layer takes a fifth of a second: only who keeps a run waits for it.
+        from rag_core.cli.runs import store_run
+        from rag_core.compare.run_file import dump_run
+
+        run = run_of(reports, about)
+        if self.run_out is not None:
+            write_whole(self.run_out, dump_run(run))
+            sys.stderr.write(f"run {run.id} → {self.run_out}\n")
+        if self.save_run:
+            store_run(run, workspace)
+            sys.stderr.write(f"run {run.id} kept in the workspace\n")
 
 
 @dataclass(frozen=True)

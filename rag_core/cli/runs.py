@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from rag_core.compare.run_file import (
     read_run,
     summary_of,
 )
-from rag_core.compare.snapshot import run_of
 from rag_core.errors import InputError
 from rag_core.files import write_whole
 from rag_core.measure.experiment import shown
@@ -35,35 +32,6 @@ from rag_core.workspace import resolve_workspace
 
 app, runs = Commands(), Commands("Runs: what an evaluation found, kept as it was.", no_args_is_help=True)
 app.add_typer(runs, name="runs")
-
-RunOut = typer.Option(None, "--run-out", help="Write the run to this file (docs/formats.md); gates read it.")
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """Whether a run is kept, where, and under which name."""
-
-    save_run: bool = typer.Option(False, "--save-run", help="Keep the run in the workspace (see `runs`).")
-    run_out: Path | None = RunOut
-    run_name: str = typer.Option("", "--run-name", help="What to call the run; default: its pipelines.")
-
-    @property
-    def wanted(self) -> bool:
-        """Whether the run goes anywhere."""
-        return self.save_run or self.run_out is not None
-
-    def keep(self, reports: list[Any], about: Any, workspace: Path | None) -> None:
-        """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
-        if not self.wanted:
-            return
-
-        run = run_of(reports, about)
-        if self.run_out is not None:
-            write_whole(self.run_out, dump_run(run))
-            sys.stderr.write(f"run {run.id} → {self.run_out}\n")
-        if self.save_run:
-            store_run(run, workspace)
-            sys.stderr.write(f"run {run.id} kept in the workspace\n")
 
 
 def store_run(run: Any, workspace: Path | None) -> str:

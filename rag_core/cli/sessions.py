@@ -10,7 +10,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,9 +39,7 @@ from rag_core.project.project import (
 )
 from rag_core.project.runs import looked
 from rag_core.project.session import Session
-from rag_core.spec import dump_stages
 from rag_core.stage import Pipeline
-from rag_core.store import history
 from rag_core.types import Case
 from rag_core.workbench import bring_up_to_date, brings_vectors
 from rag_core.workspace import resolve_workspace
@@ -252,20 +250,3 @@ def user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return "unknown"
-
-
-def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
-    """Keep the question in the workspace's history, once per pipeline; a word on stderr where that cannot be done."""
-    for report in reports:
-        for outcome in report.outcomes:
-            entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
-            problem = history.remember(workspace, entry)
-            if problem:
-                sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
-
-
-def expire(workspace: Path) -> None:
-    """Delete what the history has kept long enough, now that the answer stands there; a word on stderr if it fails."""
-    problem = history.expire(workspace)
-    if problem:
-        sys.stderr.write(f"warning: old questions are still in the history: {problem}\n")

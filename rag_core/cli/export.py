@@ -1,4 +1,4 @@
-"""Pipelines to read and to take away: `stages`, and `export` as a single Python file or as a spec."""
+"""`export`: a pipeline to take away, as a single Python file or as a spec."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.options import Commands, Workspace
 from rag_core.cli.output import say
 from rag_core.cli.sessions import ProjectName, project_named
 from rag_core.errors import InputError
@@ -15,29 +15,11 @@ from rag_core.export import export_filter, export_spec
 from rag_core.files import write_whole
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
-from rag_core.spec import fingerprint, read_pipeline, stage_table
+from rag_core.spec import fingerprint, read_pipeline
 from rag_core.workspace import resolve_workspace
 
 app = Commands()
 FORMATS = ("python", "spec")
-
-
-@app.command("stages")
-def stages(
-    markdown: bool = typer.Option(False, "--markdown", help="As the table of docs/stages.md."),
-    json: bool = Json,
-) -> None:
-    """Every stage with its settings, defaults and ranges."""
-    table, lines = list(stage_table()), []
-    for stage in table:
-        name, title, meaning = stage["name"], stage["title"], stage["help"]
-        settings = [(key, row["default"], row["range"], row["help"]) for key, row in stage["settings"].items()]
-        if markdown:
-            lines += [f"### {name}\n*{title}*: {meaning}\n", "| setting | default | range | meaning |"]
-            lines += ["| --- | --- | --- | --- |", *(f"| `{s}` | `{d}` | {r} | {h} |" for s, d, r, h in settings), ""]
-        else:
-            lines += [f"{name} ({title}): {meaning}", *(f"  {s} = {d}  ({r}) {h}" for s, d, r, h in settings)]
-    say({"stages": table}, json, "\n".join(lines))
 
 
 @app.command("export")
