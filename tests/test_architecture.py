@@ -1,6 +1,7 @@
 """Imports point one way, and only pages know Streamlit; read from the source, so that a lazy import counts too."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -159,3 +160,16 @@ def test_a_class_name_has_one_meaning():
                 if isinstance(node, ast.ClassDef) and "carried" not in path.parts:
                     homes.setdefault(node.name, set()).add(path.relative_to(ROOT).as_posix())
     assert {name: sorted(places) for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_the_glossarys_classes_are_there():
+    classes = {
+        node.name
+        for path in (ROOT / "rag_core").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    rows = [line.split("|")[1] for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()[7:]]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert len(rows) >= 60
+    assert named - classes == set()
