@@ -1,6 +1,7 @@
-"""Server start → first chart: the product against stock Streamlit + Plotly and Dash, with the same charts and table.
+"""Server start → first sight: the Bench of a fresh workspace against a first chart in stock Streamlit + Plotly and Dash.
 
-Each round starts every app's server anew and opens it in a fresh browser context, apps interleaved; figures are medians
+The Bench has its rows then, both pipelines' figures and the sentence that says what A keeps of B's 15 chunks: the
+demo's collection was made for it. Each round starts every app's server anew and opens it in a fresh browser context, apps interleaved; figures are medians
 of the seconds from the start of the process to a healthy answer, from there to the first chart in the page, and in all.
 """
 
@@ -8,10 +9,13 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import replace
 
 from benchmarks.peers.serving import APPS, App, chromium, served
 
 ROUNDS = 5
+FRESH = (replace(APPS[0], path="/"), *APPS[1:])
+"""The product opens at its root address, as somebody who just started it opens it."""
 
 
 def once(browser, app: App) -> tuple[float, float]:
@@ -28,22 +32,22 @@ def once(browser, app: App) -> tuple[float, float]:
 
 
 def main() -> None:
-    times: dict[str, list[tuple[float, float]]] = {app.name: [] for app in APPS}
+    times: dict[str, list[tuple[float, float]]] = {app.name: [] for app in FRESH}
     with chromium() as browser:
         for number in range(ROUNDS + 1):
-            for app in APPS:
+            for app in FRESH:
                 taken = once(browser, app)
                 if number:  # the first round fills the file caches
                     times[app.name].append(taken)
     totals = {name: [sum(pair) for pair in pairs] for name, pairs in times.items()}
-    print(f"data: recorded list combat-1, 15 chunks; {ROUNDS} starts each, interleaved")
+    print(f"winnow: demo of 694 chunks, a fresh workspace; the others: one list of 15 chunks; {ROUNDS} starts each, in turn")
     for name, pairs in times.items():
         healthy, chart = (statistics.median(values) for values in zip(*pairs, strict=True))
         total = statistics.median(totals[name])
         ratio = statistics.median(a / b for a, b in zip(totals["winnow"], totals[name], strict=True))
         parts = f"healthy {healthy:5.2f} s  first chart {chart:5.2f} s  in all {total:5.2f} s"
         print(f"{name:26s} {parts}  winnow / it {ratio:.2f}")
-    print("goal: in all <= 0.75 of the stock app")
+    print("goal: in all <= 0.70 of the stock app")
 
 
 if __name__ == "__main__":
