@@ -1,8 +1,9 @@
-"""Server start → first sight: the Bench of a fresh workspace against a first chart in stock Streamlit + Plotly and Dash.
+"""Server start → first sight: the Bench of a fresh workspace against a chart in stock Streamlit + Plotly and in Dash.
 
 The Bench has its rows then, both pipelines' figures and the sentence that says what A keeps of B's 15 chunks: the
-demo's collection was made for it. Each round starts every app's server anew and opens it in a fresh browser context, apps interleaved; figures are medians
-of the seconds from the start of the process to a healthy answer, from there to the first chart in the page, and in all.
+demo's collection was made for it. Each round starts every app's server anew and opens it in a fresh browser context,
+apps interleaved; figures are medians of the seconds from the start of the process to a healthy answer, from there to
+the first chart in the page, and in all.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main() -> None:
                 if number:  # the first round fills the file caches
                     times[app.name].append(taken)
     totals = {name: [sum(pair) for pair in pairs] for name, pairs in times.items()}
-    print(f"winnow: demo of 694 chunks, a fresh workspace; the others: one list of 15 chunks; {ROUNDS} starts each, in turn")
+    print(f"winnow: demo of 694 chunks; the others: one list of 15; {ROUNDS} starts each, in turn")
     for name, pairs in times.items():
         healthy, chart = (statistics.median(values) for values in zip(*pairs, strict=True))
         total = statistics.median(totals[name])
