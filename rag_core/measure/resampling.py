@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 TIE = 1e-12  # differences this small are rounding, not wins
-_SAME = 100 * 2.0**-52  # means that differ by less of their size are the same number, summed in another order
+_SAME = 100 * 2.0**-52  # means that differ by less of the values' size are the same number, summed in another order
 _BATCH_CELLS = 500_000  # resampled values held at once: 4 MB, which a cache holds too
 
 Interval = tuple[float | None, float | None, str]
@@ -147,7 +147,8 @@ def share_at_most(drawn: Row, mean: float, exact: bool) -> float:
     """The share of drawn means that are no larger than the mean found, which counts as one of them where they are
     sampled.
     """
-    count = int((drawn <= mean + _SAME * abs(mean)).sum())
+    size = max(abs(float(drawn.max())), abs(float(drawn.min())), abs(mean))  # where the mean is 0, its own size is none
+    count = int((drawn <= mean + _SAME * size).sum())
     return count / len(drawn) if exact else (count + 1) / (len(drawn) + 1)
 
 

@@ -71,7 +71,14 @@ def test_the_queries_are_drawn_once_for_all_rows_of_a_length(monkeypatch, work, 
     assert sorted(lengths) == [8, 30]
 
 
-@given(st.lists(st.sampled_from([-0.5, 0.0, 0.1, 0.3, 1.0]), min_size=2, max_size=12), st.sampled_from([7, 99, 4999]))
+def test_means_of_nought_that_rounding_sets_apart_are_the_same():
+    row = [-0.5] * 4 + [0.3] * 3 + [1.0, 0.1]  # sums to 0, in floats to a little more or less as the order has it
+    assert all(permutation_tests([np.array(turned)])[0] == (1.0, True) for turned in (row, row[::-1], sorted(row)))
+
+
+@given(
+    st.lists(st.sampled_from([-0.5, 0.0, 0.125, 0.375, 1.0]), min_size=2, max_size=12), st.sampled_from([7, 99, 4999])
+)
 def test_p_is_scipys_whether_signs_are_counted_out_or_drawn(row, resamples):
     theirs = scipys_p(np.array(row), resamples, seed=2)
     assert permutation_tests([np.array(row)], seed=2, resamples=resamples)[0][0] == pytest.approx(theirs, abs=1e-12)
