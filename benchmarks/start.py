@@ -15,8 +15,9 @@ from dataclasses import replace
 from benchmarks.peers.serving import APPS, App, chromium, served
 
 ROUNDS = 5
-FRESH = (replace(APPS[0], path="/"), *APPS[1:])
-"""The product opens at its root address, as somebody who just started it opens it."""
+AS_STARTED = [part.replace("app.py", "asgi.py") for part in APPS[0].command]
+FRESH = (replace(APPS[0], path="/", command=AS_STARTED), *APPS[1:])
+"""The product as `make run` starts it, opened at its root address."""
 
 
 def once(browser, app: App) -> tuple[float, float]:
