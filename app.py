@@ -11,16 +11,14 @@ from pages.components import contents, who
 ICON = Path(__file__).parent / "pages" / "components" / "icon.svg"
 
 st.set_page_config(page_title="Winnow", page_icon=str(ICON), layout="wide")
-st.session_state["app"] = True  # pages/components/header.py asks for it
 # Chosen values and main buttons are white on the primary colour, which no dark theme can make legible.
 WHITE_ON = "[data-tag], [data-testid=stBaseButton-primary]:enabled {background-color: light-dark(#005E94, #1B6FA3)}"
 WIDE = "[data-testid=stMainBlockContainer] {padding: 0.75rem 1.5rem 2rem}"  # every place uses the whole window
-HEADER = ".st-key-header h3 {padding-bottom: 0}"  # pages/components/header.py: the question belongs to the name
 # pages/questions/page.py: the table and its parts stand under each other where the window is narrow.
 STACKED = "@media (max-width: 1000px) {.st-key-questions-body [data-testid=stColumn] {min-width: 100%}}"
 # pages/bench/page.py: a link is as high as the buttons beside it, which stand at the bottom under the lists' labels.
 LINKED = ".st-key-bench-head [data-testid=stElementContainer]:has([data-testid=stPageLink]) {margin: 4px 0}"
-st.html(f"<style>{WHITE_ON} {WIDE} {HEADER} {STACKED} {LINKED}</style>")
+st.html(f"<style>{WHITE_ON} {WIDE} {STACKED} {LINKED}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
 rail.show(page.url_path)

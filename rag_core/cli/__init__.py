@@ -55,7 +55,7 @@ COMMANDS = {
     "project": ("projects", "One project: show, reset, split."),
     "held-out": ("projects", "The held-out questions: who looked; draw anew."),
     "labels": ("labels", "Import, export, count, compare and audit labels."),
-    "llm-filter": ("llm_filter_more", "The LLM filter: try it, compare prompts, simulate."),
+    "llm-filter": ("llm_filter", "The LLM filter: try it, compare prompts, simulate."),
     "rules": ("rules", "Chunk-side rules: lint, propose, generate, apply, undo."),
     "runs": ("runs", "What evaluations found, kept as it was."),
 }

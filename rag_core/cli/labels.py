@@ -13,8 +13,7 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.llm_filter_options import Endpoint, Simulated, Spending, stop_if
-from rag_core.cli.llm_filter_run import ahead_line
+from rag_core.cli.llm_filter import Endpoint, Simulated, Spending, ahead_line, stop_if
 from rag_core.cli.options import Commands, Json, MinGrade, Split, Workspace
 from rag_core.cli.output import AskingBar, say
 from rag_core.cli.replay import laid_over

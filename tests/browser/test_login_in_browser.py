@@ -103,7 +103,7 @@ def log_in(page, url, account):
 
 def asks_to_log_in(page):
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
-    expect(page.locator(".st-key-header")).to_have_count(0)
+    expect(page.locator(".st-key-rail")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
