@@ -2,8 +2,7 @@
 
 One question in one direction: fail where the mean of candidate − baseline lies below −margin at level alpha (one-sided
 paired permutation test, corrected for the number of candidates). Where the two cannot be set against each other (see
-run_file.paired), or the queries are too few to tell, the answer is neither: inconclusive. How it is told is in
-gate_report.py.
+run_file.paired), or the queries are too few to tell, the answer is neither: inconclusive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Entity filter: which entities of a large structure does a query name, and only their part of it.
 
 structure.py holds the data (entities, members, abilities, aliases, synonyms, role and stop words); operative.py,
-ability.py, alias.py and team_name.py are the four strategies; filter.py unites them. A plain scan among the benchmarks
+alias.py and team_name.py are strategies; filter.py holds the fourth, ability, and unites them. A plain scan among the benchmarks
 gives the same answers. lint.py, suggest.py and agreement.py: names that tell nothing, new aliases, agreement.
 """
 

@@ -1,7 +1,7 @@
 """Lists of queries that people bring, to make an eval set of: pasted lines, CSV or JSONL; strict, each id once.
 
 Ids that are given stay as they are; lines without one are numbered q1, q2 … past the ids that are there already. What
-becomes of the queries is in set_writing.py.
+becomes of the queries is in writing.py.
 """
 
 from __future__ import annotations

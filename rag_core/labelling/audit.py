@@ -2,7 +2,7 @@
 
 A finding is a suspicion, not a correction: it says where to look first. The suspicion of a label is one minus how
 likely that label is, by models that never saw the query: folds of queries are left out in turn, and a logistic curve
-and boosted trees are fitted to the labels of the others over the features of audit_features.py. With too few labels for
+and boosted trees are fitted to the labels of the others over the features below. With too few labels for
 that, it is a logistic curve over the distance within the query. A label that a near-duplicate contradicts comes before
 all others. Looking again is the queue's work.
 

@@ -1,7 +1,7 @@
 """Requery: check the rules round by round and read further down the ranking for what was dropped.
 
 It stands where QueryMust would and contains it. On a recorded list the list is all there is; live, the reader of the
-candidates is asked for more (walk.py). What was never read ends as a drop "not read", so that every hit is accounted
+candidates is asked for more (Walk). What was never read ends as a drop "not read", so that every hit is accounted
 for.
 """
 

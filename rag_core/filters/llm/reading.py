@@ -1,6 +1,6 @@
 """The words of an answer: the five actions, who is meant by a name, and the notes taken while an answer is read.
 
-How an answer is laid out, as JSON or as lines, is in answer_json.py and answer_lines.py.
+How an answer is laid out, as JSON or as lines, is in decisions.py and answer_lines.py.
 """
 
 from __future__ import annotations
