@@ -9,7 +9,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
+from importlib.util import find_spec
 from pathlib import Path
 
 from rag_core.errors import SurroundingsError, WinnowError
@@ -54,7 +56,13 @@ def checks_of(workspace: Path) -> Iterator[HealthCheck]:
 
 
 def _packages() -> str:
-    return ", ".join(f"{name} {installed(name)}" for name in ("streamlit", "numpy", "sqlalchemy", "chromadb"))
+    named = []
+    for name in ("numpy", "sqlalchemy", "streamlit", "chromadb"):
+        try:
+            named.append(f"{name} {installed(name)}")
+        except PackageNotFoundError:
+            named.append(f"no {name}")
+    return ", ".join(named)
 
 
 def _eval_sets(workspace: Path) -> str:
@@ -72,6 +80,8 @@ def _pipelines() -> str:
 
 def _model() -> str:
     """The bundled embedding model answers, and is the file it should be."""
+    if find_spec("onnxruntime") is None:
+        return "not installed (the extra `search` brings it): recorded lists and functions only"
     from rag_core.index.embed import BundledEmbedder
 
     embedder = BundledEmbedder()

