@@ -23,6 +23,7 @@ class QueryMust(Filter):
     mode: str = setting(
         "token", "token: words and numbers in a row; substring: the literal text", choices=MODES, priority=1
     )
+    plurals: bool = setting(True, "a word matches its regular singular and plural; off: as written (token mode)")
 
     title: ClassVar[str] = "rules"
     carried: ClassVar[str] = "rules"
@@ -61,9 +62,9 @@ class QueryMust(Filter):
 
     def _decided(self, candidates: Candidates) -> list[RuleVerdict | str | None]:
         """Per hit the verdict of its rule, what is wrong with the rule, or None where it has none."""
-        query, mode = candidates.query.text, self.mode
+        query = candidates.query.text
         rules = (read_rule(hit.chunk.query_must) for hit in candidates.hits)
-        return [decide(rule, query, mode) if isinstance(rule, Rule) else rule for rule in rules]
+        return [decide(rule, query, self.mode, self.plurals) if isinstance(rule, Rule) else rule for rule in rules]
 
     def _judgement(self, hits: Sequence[Hit], decided: Sequence[RuleVerdict | str | None]) -> Judgement:
         notices = tuple(
@@ -78,7 +79,7 @@ class QueryMust(Filter):
     def verdict(self, hit: Hit, query: str) -> RuleVerdict | None:
         """The verdict of the hit's rule on a query, or None where it has no readable rule."""
         rule = read_rule(hit.chunk.query_must)
-        return decide(rule, query, self.mode) if isinstance(rule, Rule) else None
+        return decide(rule, query, self.mode, self.plurals) if isinstance(rule, Rule) else None
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """The words that would have kept the chunk, and the other mode where that would have."""

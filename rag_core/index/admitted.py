@@ -29,9 +29,9 @@ class Admission:
         self._index: RuleIndex | None = None
         self._lock = Lock()
 
-    def mask(self, query: str, mode: str, without: Iterable[int | None] = ()) -> Mask:
+    def mask(self, query: str, mode: str, without: Iterable[int | None] = (), plurals: bool = True) -> Mask:
         """One boolean per chunk, in the order of the chunks; the rows of `without` are not admitted."""
-        admitted = self._compiled().mask(query, mode)
+        admitted = self._compiled().mask(query, mode, plurals)
         admitted[[row for row in without if row is not None]] = False
         return admitted
 

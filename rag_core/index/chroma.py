@@ -97,10 +97,12 @@ class SpaceReader:
         ranked = [(rank, row) for rank, row in enumerate(self._ranking(), 1) if int(row) not in without]
         return tuple(self._hit(row, rank) for rank, row in ranked[:count])
 
-    def read_admitted(self, query: str, mode: str, without: Iterable[str], count: int) -> tuple[Hit, ...]:
+    def read_admitted(
+        self, query: str, mode: str, without: Iterable[str], count: int, plurals: bool = True
+    ) -> tuple[Hit, ...]:
         """The nearest `count` hits whose rules admit the query, those of `without` left out."""
         rows_by_id = self._index.rows_by_id
-        admitted = self._index.admission.mask(query, mode, [rows_by_id.get(one) for one in without])
+        admitted = self._index.admission.mask(query, mode, [rows_by_id.get(one) for one in without], plurals)
         ranked = [(rank, row) for rank, row in enumerate(self._ranking(), 1) if admitted[row]]
         return tuple(self._hit(row, rank) for rank, row in ranked[:count])
 
@@ -243,10 +245,12 @@ class ChromaReader:
             asked = min(left, 2 * asked)
         return self._hits(rows[:count], len(excluded) + 1)
 
-    def read_admitted(self, query: str, mode: str, without: Iterable[str], count: int) -> tuple[Hit, ...]:
+    def read_admitted(
+        self, query: str, mode: str, without: Iterable[str], count: int, plurals: bool = True
+    ) -> tuple[Hit, ...]:
         """The nearest `count` hits whose rules admit the query, exactly: this one does not go through Chroma."""
         index = self._index
-        admitted = index.admission.mask(query, mode, [index.rows_by_id.get(one) for one in without])
+        admitted = index.admission.mask(query, mode, [index.rows_by_id.get(one) for one in without], plurals)
         found = nearest_admitted(index.snapshot.vectors, self._query, count, admitted, self._allowed)
         return tuple(Hit(index.snapshot.chunks[row], rank, {"distance": distance}) for row, distance, rank in found)
 

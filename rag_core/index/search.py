@@ -164,13 +164,15 @@ class ExactReader:
             for position, (row, distance) in enumerate(zip(rows, found, strict=True), 1)
         )
 
-    def read_admitted(self, query: str, mode: str, without: Iterable[str], count: int) -> tuple[Hit, ...]:
+    def read_admitted(
+        self, query: str, mode: str, without: Iterable[str], count: int, plurals: bool = True
+    ) -> tuple[Hit, ...]:
         """The nearest `count` hits whose rules admit the query, those of `without` left out; ranks are the full list's.
 
         Fewer only where no more chunks are admitted.
         """
         self.store_queries += 1
-        admitted = self._admission.mask(query, mode, [self._rows_by_id.get(one) for one in without])
+        admitted = self._admission.mask(query, mode, [self._rows_by_id.get(one) for one in without], plurals)
         found = nearest_admitted(self._snapshot.vectors, self._query, count, admitted, self._allowed)
         return tuple(self._hit(*line) for line in found)
 

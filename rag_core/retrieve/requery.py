@@ -56,7 +56,7 @@ class Walk:
         """The next k of the hits in hand that were not seen before."""
         return tuple(self._in_hand(k))
 
-    def admitted(self, mode: str, count: int) -> tuple[Hit, ...]:
+    def admitted(self, rules: QueryMust, count: int) -> tuple[Hit, ...]:
         """The nearest hits that were not seen before and whose rules admit the query, asked of the store at once.
 
         A reader that cannot say which chunks are admitted is walked instead: then this is merely the next round.
@@ -70,7 +70,8 @@ class Walk:
             batch = self._deeper(count)
         else:
             self.store_queries += 1
-            batch = self._unknown(read(self.candidates.query.text, mode, sorted(self.known), count))
+            found = read(self.candidates.query.text, rules.mode, sorted(self.known), count, rules.plurals)
+            batch = self._unknown(found)
         self.milliseconds += (perf_counter() - started) * 1000
         return tuple(batch)
 
@@ -237,7 +238,7 @@ class Requery(Stage):
         outcome = _Outcome()
         while len(outcome.kept) < self.k and (batch := walk.in_hand(self.k)):
             self._check(batch, walk.candidates, outcome)
-        while len(outcome.kept) < self.k and (batch := walk.admitted(self.rules.mode, self.k - len(outcome.kept))):
+        while len(outcome.kept) < self.k and (batch := walk.admitted(self.rules, self.k - len(outcome.kept))):
             self._check(batch, walk.candidates, outcome)
         ended = "no more chunks are admitted" if walk.live else "the list ended"
         outcome.stop = f"k {self.k} found" if len(outcome.kept) >= self.k else ended
@@ -284,9 +285,10 @@ class Requery(Stage):
 
 def _query_must(settings: Mapping[str, Any]) -> QueryMust:
     """QueryMust from its settings, or a SpecError that lists what it has."""
+    known = tuple(QueryMust().settings())
     for key in settings:
-        if key != "mode":
-            raise SpecError(f"unknown setting {str(key)[:80]!r} of Requery.rules, expected mode")
+        if key not in known:
+            raise SpecError(f"unknown setting {str(key)[:80]!r} of Requery.rules, expected {', '.join(known)}")
     return QueryMust(**settings)
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from rag_core.rules.model import Group, Rule
-from rag_core.rules.reading import JOINING_WORDS
+from rag_core.rules.reading import JOINING_WORDS, forms
 from rag_core.rules.templates import TemplateFamily, shipped_families
-from rag_core.rules.trie import singulars
 from rag_core.text import Token, tokenize
 
 Words = frozenset[str]
@@ -70,9 +69,9 @@ def _words(terms: Iterable[str]) -> Words:
 
 
 def _forms(term: str) -> Words:
-    """A term as its words, the last also as what it may be the plural of, so that "Clerics" and "cleric" meet."""
+    """A term as its words, the last also in its other number, so that "Clerics" and "cleric" meet."""
     words = [token.text for token in tokenize(term)]
-    return frozenset(" ".join([*words[:-1], last]) for last in (words[-1], *singulars(words[-1]))) if words else Words()
+    return frozenset(" ".join([*words[:-1], last]) for last in forms(words[-1])) if words else Words()
 
 
 def _enumerations(title: str) -> Iterator[Words]:

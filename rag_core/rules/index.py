@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rag_core.rules.match import RulePart, RuleVerdict, conditions, decide
 from rag_core.rules.model import Group, NumberIn, Rule
 from rag_core.rules.numbers import in_range
-from rag_core.rules.reading import Reading, compiled_label, read_query
+from rag_core.rules.reading import Reading, compiled, read_query
 from rag_core.rules.trie import TermTree
 
 Positions = NDArray[np.int64]
@@ -82,18 +82,18 @@ class RuleIndex:
         self._conditions_with = _Lists(asked_by)
 
     def _add_number(self, element: NumberIn, number: int) -> None:
-        """A number condition is looked at when a word of its (first) label stands in the query."""
-        for word in {word for term in element.labels[0] for word in compiled_label(term).starts}:
+        """A number condition is looked at when the first word of its (first) label stands in the query."""
+        for word in {compiled(term).texts[0] for term in element.labels[0]}:
             self._numbers.setdefault(word, []).append((element, number))
 
     def admitted(self, query: str) -> Positions:
         """The ascending positions of all chunks whose rule admits the query, those without a rule among them."""
         return np.sort(np.concatenate([self.unruled, self.satisfied(query)]))
 
-    def mask(self, query: str, mode: str = "token") -> NDArray[np.bool_]:
+    def mask(self, query: str, mode: str = "token", plurals: bool = True) -> NDArray[np.bool_]:
         """One boolean per chunk: whether the query admits it."""
         admits = np.zeros(len(self._needed) + 1, dtype=np.bool_)
-        admits[self.satisfied_rules(query, mode)] = True
+        admits[self.satisfied_rules(query, mode, plurals)] = True
         admits[-1] = True  # what rule_of −1, no rule, points at
         return admits[self.rule_of]
 
@@ -114,12 +114,12 @@ class RuleIndex:
         missing = tuple(_lacking(part, query) for part in parts if self._number_of[_key(part)] not in held)
         return RuleVerdict(not missing, missing, "token")
 
-    def satisfied_rules(self, query: str, mode: str = "token") -> Positions:
+    def satisfied_rules(self, query: str, mode: str = "token", plurals: bool = True) -> Positions:
         """The ascending numbers of the different rules that the query satisfies."""
         if mode != "token":
-            holding = [number for number, rule in enumerate(self.rules) if decide(rule, query, mode).satisfied]
+            holding = [number for number, rule in enumerate(self.rules) if decide(rule, query, mode, plurals).satisfied]
             return np.array(holding, dtype=np.int64)
-        held = self._held(read_query(query))
+        held = self._held(read_query(query, plurals))
         touched = self._rules_with.of(held)
         if len(touched) * SPARSE > len(self._needed):  # counting all rules beats sorting the touched ones
             satisfied = np.flatnonzero(np.bincount(touched, minlength=len(self._needed)) == self._needed)

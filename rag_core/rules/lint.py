@@ -26,6 +26,7 @@ from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.rules.reading import find_substring, find_term, read_query
 from rag_core.rules.siblings import sibling_families
+from rag_core.rules.slots import phrase_forms
 from rag_core.rules.templates import TemplateFamily
 from rag_core.text import some, tokenize
 from rag_core.types import Case, Chunk
@@ -70,6 +71,7 @@ def lint_rules(
         *_overlapping(rules, siblings),
         *_never_and_always(rules, siblings, cases),
         *_inside_words(rules, cases),
+        *_said_otherwise(rules),
     ]
     return tuple(sorted(_together(found), key=lambda finding: SEVERITIES.index(finding.severity)))
 
@@ -222,3 +224,20 @@ def _inside_words(rules: Mapping[str, Rule], cases: Sequence[Case]) -> Iterator[
                 text = f"has the term {term!r}, which a query holds only inside other words: substring mode matches it"
                 yield RuleFinding("inside-words", "note", text, tuple(ids), case.query.id)
                 break
+
+
+def _said_otherwise(rules: Mapping[str, Rule]) -> Iterator[RuleFinding]:
+    """Terms that a question in singular, in plural or with other fillers does not satisfy: irregular plurals mostly."""
+    holders: dict[RulePart, list[str]] = defaultdict(list)
+    for identity, rule in rules.items():
+        for part in conditions(rule):
+            if part.number is None:
+                holders[part].append(identity)
+    for part, ids in holders.items():
+        for term in part.terms:
+            words = term.split()
+            for said in (*phrase_forms(words)[1:], " of the ".join((" ".join(words[:-1]), words[-1]))):
+                query = read_query(said.removeprefix(" of the "))
+                if not any(find_term(other, query) for other in part.terms):
+                    text = f"asks for {term!r} and is not satisfied by {said!r}: that is a term of its own"
+                    yield RuleFinding("said-otherwise", "warning", text, tuple(ids))

@@ -96,11 +96,14 @@ def _plan(rule: Rule) -> tuple[tuple[tuple[RulePart, Words], ...], RuleVerdict]:
     return pairs, RuleVerdict(all(part.satisfied for part in parts), parts, "token")
 
 
-def decide(rule: Rule, query_text: str, mode: str = "token") -> RuleVerdict:
-    """The verdict of a rule on the user's original query; numbers are read by tokens in both modes."""
+def decide(rule: Rule, query_text: str, mode: str = "token", plurals: bool = True) -> RuleVerdict:
+    """The verdict of a rule on the user's original query; numbers are read by tokens in both modes.
+
+    With `plurals` a word matches its regular singular and plural; in substring mode only before and behind a number.
+    """
     if mode not in MODES:
         raise InputError(f"mode is {mode!r}, expected one of {', '.join(MODES)}")
-    query = read_query(query_text)
+    query = read_query(query_text, plurals)
     words = query.words
     pairs, untouched = _plan(rule)
     parts = list(untouched.parts)

@@ -14,7 +14,7 @@ from rag_core.rules.reading import (
     JOINING_WORDS,
     Reading,
     Spans,
-    compiled_label,
+    compiled,
     is_number,
     number_list,
     occurrences,
@@ -44,7 +44,7 @@ def numbers_given(labels: Group, query: Reading) -> Sequence[Given]:
 def _numbers_given(labels: Group, query: Reading) -> list[Given]:
     found: list[Given] = []
     for term in dict.fromkeys(labels):
-        for positions in occurrences(compiled_label(term), query):
+        for positions in occurrences(compiled(term), query):
             for at in _numbers_of(positions[0], positions[-1], query):
                 token = query.tokens[at]
                 value = token.value if token.value is not None else 0.0

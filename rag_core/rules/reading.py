@@ -20,6 +20,8 @@ Spans = tuple[Span, ...]
 
 JOINING_WORDS = ("and", "or")
 _WHITE_SPACE = re.compile(r"\s+")
+_SIBILANTS = ("s", "x", "z", "ch", "sh", "o")  # what takes -es in the plural
+_VOWELS = "aeiou"
 
 
 def is_number(token: Token) -> bool:
@@ -29,71 +31,79 @@ def is_number(token: Token) -> bool:
 
 @dataclass(frozen=True)
 class Term:
-    """A term of a rule, tokenised. `before_number` is the place of the word that a number list may make plural."""
+    """A term of a rule, tokenised."""
 
     texts: tuple[str, ...]
     breaks: tuple[bool, ...]  # whether a sentence ends before each token inside the term itself
     ends_in_number: bool
-    plural_at: int = -1
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """The words every occurrence holds as they stand: all but the one that may be plural."""
-        return frozenset(text for index, text in enumerate(self.texts) if index != self.plural_at)
-
-    @cached_property
-    def starts(self) -> tuple[str, ...]:
-        """The words an occurrence may begin with."""
-        return plurals(self.texts[0]) if self.plural_at == 0 else self.texts[:1]
-
-    def fits(self, index: int, text: str) -> bool:
-        """Whether a word of the query is the term's word at `index`, or its plural where that is allowed."""
-        return text == self.texts[index] or (index == self.plural_at and text in plurals(self.texts[index]))
-
-
-@lru_cache(maxsize=16384)
-def plurals(word: str) -> tuple[str, ...]:
-    """The word and its regular English plurals."""
-    if len(word) < 2:
-        return (word,)
-    return (word, word + "s", word + "es") + ((word[:-1] + "ies",) if word.endswith("y") else ())
+        """The words every occurrence holds."""
+        return frozenset(self.texts)
 
 
 @lru_cache(maxsize=65536)
 def compiled(term: str) -> Term:
-    """The term in tokens; a term "armor class 6" also stands in "armor classes 3 and 6"."""
+    """The term in tokens."""
     tokens = tokenize(term)
     breaks = tuple(at > 0 and token.sentence != tokens[at - 1].sentence for at, token in enumerate(tokens))
-    number = bool(tokens) and is_number(tokens[-1])
-    plural_at = len(tokens) - 2 if number else -1
-    return Term(tuple(token.text for token in tokens), breaks, number, plural_at)
+    return Term(tuple(token.text for token in tokens), breaks, bool(tokens) and is_number(tokens[-1]))
 
 
-@lru_cache(maxsize=16384)
-def compiled_label(term: str) -> Term:
-    """A number's label in tokens; its last word may be plural ("levels 3 and 4")."""
-    plain = compiled(term)
-    return Term(plain.texts, plain.breaks, ends_in_number=False, plural_at=len(plain.texts) - 1)
+@lru_cache(maxsize=65536)
+def forms(word: str) -> tuple[str, ...]:
+    """The word, then what it may be the regular English plural of, then its own regular plural.
+
+    Only for words of letters, where the plural has three or more ("ACs" is "AC"). Two words are forms of each other or
+    neither is: "class" and "classes", "body" and "bodies", never "princess" and "princes".
+    """
+    if not word.isalpha():
+        return (word,)
+    found = [word]
+    if len(word) > 2 and word.endswith("s") and not word.endswith("ss"):
+        found.append(word[:-1])
+    if len(word) > 3 and word.endswith("es") and word[:-2].endswith(_SIBILANTS):
+        found.append(word[:-2])
+    if len(word) > 4 and word.endswith("ies") and word[-4] not in _VOWELS:
+        found.append(word[:-3] + "y")
+    if len(word) > 1 and not word.endswith("s"):
+        found.append(word + "s")
+    if len(word) > 1 and word.endswith(_SIBILANTS):
+        found.append(word + "es")
+    if len(word) > 2 and word.endswith("y") and word[-2] not in _VOWELS:
+        found.append(word[:-1] + "ies")
+    return tuple(found)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A query with its tokens, where each word stands, and its text for substring mode."""
+    """A query with its tokens, where each word stands, and its text for substring mode.
+
+    With `plurals` a token stands for all its `forms`: terms are then compared word by word as they are.
+    """
 
     text: str
     tokens: tuple[Token, ...]
+    plurals: bool = True
+
+    @cached_property
+    def forms(self) -> tuple[tuple[str, ...], ...]:
+        """What each token may be as a word of a term."""
+        return tuple(forms(token.text) if self.plurals else (token.text,) for token in self.tokens)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Word → positions of the tokens that are it."""
+        """Word of a term → positions of the tokens that are it."""
         found: dict[str, list[int]] = {}
-        for at, token in enumerate(self.tokens):
-            found.setdefault(token.text, []).append(at)
+        for at, words in enumerate(self.forms):
+            for word in words:
+                found.setdefault(word, []).append(at)
         return found
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The different words."""
+        """The different words of terms that it holds."""
         return frozenset(self.places)
 
     @cached_property
@@ -130,9 +140,9 @@ class Reading:
 
 
 @lru_cache(maxsize=256)
-def read_query(text: str) -> Reading:
-    """The query read once, however many rules look at it."""
-    return Reading(text, tokenize(text))
+def read_query(text: str, plurals: bool = True) -> Reading:
+    """The query read once, however many rules look at it; with `plurals` a word is its singular and plural too."""
+    return Reading(text, tokenize(text), plurals)
 
 
 @lru_cache(maxsize=65536)
@@ -156,11 +166,10 @@ def find_term(term: str, query: Reading) -> Spans | None:
 
 def occurrences(term: Term, query: Reading) -> Iterator[list[int]]:
     """The token positions of every occurrence of the term, by where it begins."""
-    for word in term.starts:
-        for start in query.places.get(word, ()):
-            positions = _row(term, query, start)
-            if positions is not None:
-                yield positions
+    for start in query.places.get(term.texts[0], ()):
+        positions = _row(term, query, start)
+        if positions is not None:
+            yield positions
 
 
 def _row(term: Term, query: Reading, start: int) -> list[int] | None:
@@ -171,7 +180,7 @@ def _row(term: Term, query: Reading, start: int) -> list[int] | None:
         at = _next_place(term, index, query, found[-1] + 1)
         if at == len(tokens) or (tokens[at].sentence != tokens[found[-1]].sentence and not term.breaks[index]):
             return None
-        if not term.fits(index, tokens[at].text):
+        if term.texts[index] not in query.forms[at]:
             listed = _listed(term, index, tokens, at)
             if listed is None:
                 return None

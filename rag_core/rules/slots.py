@@ -180,7 +180,7 @@ def word_forms(word: str, known: Callable[[str], bool] = lambda _: True) -> tupl
     """The word, then what it is the plural or the singular of; of several possible ones those that `known` knows."""
     if len(word) < SHORTEST or not word.isalpha():
         return (word,)
-    singles = list(_singulars(word))
+    singles = [single for single in _singulars(word) if plural(single) == word]
     some = [single for single in singles if known(single)]
     found = [word, *(some or singles[:1])]
     if not singles or not some:

@@ -250,7 +250,7 @@ def test_a_counterfactual_does_what_it_says(passes, k, max_iterations):
 class AdmittingReader(ListReader):
     """A reader that knows which of its chunks a query admits."""
 
-    def read_admitted(self, query, mode, without, count):
+    def read_admitted(self, query, mode, without, count, plurals=True):
         self.asked.append(("admitted", query, mode, count))
         passing = [hit for hit in self.hits if hit.chunk.query_must == YES and hit.chunk.id not in set(without)]
         return tuple(passing[:count])

@@ -129,3 +129,10 @@ def test_what_holds_of_several_chunks_is_one_finding():
 def test_errors_come_first():
     chunks = [chunk("a", one_of(["psionic", "psionic blast"])), chunk("b", "{")]
     assert [finding.severity for finding in lint_rules(chunks)] == ["error", "note"]
+
+
+def test_a_term_whose_irregular_plural_is_missing_is_a_warning_and_a_regular_one_is_in_order():
+    (finding,) = found("said-otherwise", [chunk("a", one_of(["thief"])), chunk("b", one_of(["thieves", "thief"]))])
+    assert (finding.severity, finding.chunks) == ("warning", ("a",))
+    regular = one_of(["cleric", "green dragons"], ["armor class 6", "body"])
+    assert found("said-otherwise", [chunk("a", regular)]) == []

@@ -190,6 +190,23 @@ def test_a_term_holds_itself(term, mode):
     assert decide(parsed(term), term, mode).satisfied
 
 
+def test_a_question_in_the_plural_or_with_other_fillers_gets_the_verdict_of_the_singular():
+    rule = {
+        "contain_one_of": [["green dragon", "wyrmling"], ["armor class 6"]],
+        "number_in": [{"label": ["level"], "min": 3}],
+    }
+    for query in (
+        "a green dragon of level 3 with armor class 6",
+        "green dragons at levels 3 and 9, armor classes of 6 or 7",
+        "the wyrmlings are level 4: an armor class that is at 6. The armor class is 6",
+    ):
+        assert holds(rule, query), query
+        assert not holds(rule, query.replace("dragon", "giant").replace("wyrmling", "ogre"))
+        assert not holds(rule, query.replace("6", "8"))
+    assert not decide(parse_rule(rule, "c1"), "green dragons at levels 3, armor class 6", plurals=False).satisfied
+    assert decide(parse_rule(rule, "c1"), "green dragon at level 3, armor class 6", plurals=False).satisfied
+
+
 @given(TERMS, TEXTS)
 def test_substring_mode_is_the_literal_rule(term, query):
     squeezed = [" ".join(text.lower().split()) for text in (term, query)]

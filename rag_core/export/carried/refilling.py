@@ -8,12 +8,12 @@ from rag_core.export.carried.rule_matching import lacking
 from rag_core.export.carried.rule_reading import read_rule
 
 
-def by_rule(mode: str, query: str, given: list[Any], left: list[int]) -> dict[int, str]:
+def by_rule(settings: dict[str, Any], query: str, given: list[Any], left: list[int]) -> dict[int, str]:
     """Chunks whose own rule the query does not satisfy; a rule that cannot be read drops nothing."""
     found = {}
     for at in left:
         rule = read_rule(given[at].get("query_must"))
-        missing = lacking(rule, query, mode) if rule is not None else []
+        missing = lacking(rule, query, settings["mode"], settings["plurals"]) if rule is not None else []
         if missing:
             found[at] = "; ".join(missing)
     return found
@@ -23,14 +23,14 @@ def refilled(
     settings: dict[str, Any], query: str, given: list[Any], distances: list[Any], left: list[int], order: str
 ) -> tuple[list[int], dict[int, str]]:
     """The places in final order, and why those that go do: by rule, behind k, came before, or not read."""
-    k, mode = settings["k"], settings["rules"]["mode"]
+    k = settings["k"]
     rounds = len(left) + 1 if settings["strategy"] == "prefilter" else settings["max_iterations"]
     unique, reasons = _first_comings(given, left)
     passed: list[int] = []
     read = 0
     while len(passed) < k and read < len(unique) and rounds:
         batch = unique[read : read + k]
-        gone = by_rule(mode, query, given, batch)
+        gone = by_rule(settings["rules"], query, given, batch)
         reasons.update(gone)
         passed += [at for at in batch if at not in gone]
         read, rounds = read + len(batch), rounds - 1

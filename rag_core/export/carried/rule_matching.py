@@ -12,59 +12,66 @@ from rag_core.export.carried.words import FILLERS, Token, squeezed, tokenize
 
 JOINING_WORDS = ("and", "or")
 MAX_SUMS = 4_000  # sums tried before the chunk is simply kept
+_SIBILANTS = ("s", "x", "z", "ch", "sh", "o")  # what takes -es in the plural
+_VOWELS = "aeiou"
 
 
 class Reading:
     """A query read once: its tokens, where each word stands, the next place that is no filler."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, plurals: bool) -> None:
         self.text = squeezed(text)
         self.tokens = tokenize(text)
+        self.forms = [forms(token.text) if plurals else (token.text,) for token in self.tokens]
         self.places: dict[str, list[int]] = {}
         self.solid = [len(self.tokens)] * (len(self.tokens) + 1)
         for at in range(len(self.tokens)):
-            self.places.setdefault(self.tokens[at].text, []).append(at)
+            for word in self.forms[at]:
+                self.places.setdefault(word, []).append(at)
         for at in range(len(self.tokens) - 1, -1, -1):
             self.solid[at] = self.solid[at + 1] if self.tokens[at].text in FILLERS else at
         self.commas = [0, *accumulate(int(token.joint == ",") for token in self.tokens)]
 
 
 class Term:
-    """A term in tokens; the word at `plural_at` may be plural in the query."""
+    """A term in tokens."""
 
-    def __init__(self, texts: tuple[str, ...], breaks: tuple[bool, ...], number: bool, plural_at: int) -> None:
-        self.texts, self.breaks, self.ends_in_number, self.plural_at = texts, breaks, number, plural_at
-
-    def starts(self) -> tuple[str, ...]:
-        """The words an occurrence may begin with."""
-        return _plurals(self.texts[0]) if self.plural_at == 0 else self.texts[:1]
-
-    def fits(self, index: int, text: str) -> bool:
-        """Whether a word of the query is the term's word at `index`."""
-        return text == self.texts[index] or (index == self.plural_at and text in _plurals(self.texts[index]))
+    def __init__(self, term: str) -> None:
+        tokens = tokenize(term)
+        self.texts = tuple(token.text for token in tokens)
+        self.breaks = tuple(at > 0 and tokens[at].sentence != tokens[at - 1].sentence for at in range(len(tokens)))
+        self.ends_in_number = tokens[-1].is_number()
 
 
 @functools.lru_cache(maxsize=65536)
-def _compiled(term: str, label: bool) -> Term:
-    """A term "armor class 6" also stands in "armor classes 3 and 6"; a label's last word may be plural."""
-    tokens = tokenize(term)
-    breaks = tuple(at > 0 and tokens[at].sentence != tokens[at - 1].sentence for at in range(len(tokens)))
-    texts = tuple(token.text for token in tokens)
-    number = not label and tokens[-1].is_number()
-    plural_at = len(tokens) - 1 if label else len(tokens) - 2 if number else -1
-    return Term(texts, breaks, number, plural_at)
+def _compiled(term: str) -> Term:
+    return Term(term)
 
 
-@functools.lru_cache(maxsize=16384)
-def _plurals(word: str) -> tuple[str, ...]:
-    if len(word) < 2:
+@functools.lru_cache(maxsize=65536)
+def forms(word: str) -> tuple[str, ...]:
+    """A word of letters, what it may be the regular plural of, and its regular plural."""
+    if not word.isalpha():
         return (word,)
-    return (word, word + "s", word + "es") + ((word[:-1] + "ies",) if word.endswith("y") else ())
+    found = [word]
+    if len(word) > 2 and word.endswith("s") and not word.endswith("ss"):
+        found.append(word[:-1])
+    if len(word) > 3 and word.endswith("es") and word[:-2].endswith(_SIBILANTS):
+        found.append(word[:-2])
+    if len(word) > 4 and word.endswith("ies") and word[-4] not in _VOWELS:
+        found.append(word[:-3] + "y")
+    if len(word) > 1 and not word.endswith("s"):
+        found.append(word + "s")
+    if len(word) > 1 and word.endswith(_SIBILANTS):
+        found.append(word + "es")
+    if len(word) > 2 and word.endswith("y") and word[-2] not in _VOWELS:
+        found.append(word[:-1] + "ies")
+    return tuple(found)
 
 
-def lacking(rule: Any, query: str, mode: str) -> list[str]:
+def lacking(rule: Any, query: str, mode: str, plurals: bool = True) -> list[str]:
     """The conditions of a rule that the query does not satisfy, in words; none: the chunk stays."""
-    read = _reading(query)
+    read = _reading(query, plurals)
     groups, together, literal, numbers, named = rule
     wanted = [*groups, *((term,) for term in together), *(((literal,),) if literal is not None else ())]
     found = ["no word of: " + " / ".join(group) for group in wanted if not _one_of(group, read, mode)]
@@ -76,8 +83,8 @@ def lacking(rule: Any, query: str, mode: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _reading(query: str) -> Reading:
-    return Reading(query)
+def _reading(query: str, plurals: bool) -> Reading:
+    return Reading(query, plurals)
 
 
 def _label_text(element: Any) -> str:
@@ -93,16 +100,15 @@ def _label_text(element: Any) -> str:
 def _one_of(terms: tuple[str, ...], read: Reading, mode: str) -> bool:
     if mode == "substring":
         return any(squeezed(term) in read.text for term in terms)
-    return any(next(_occurrences(_compiled(term, False), read), None) is not None for term in terms)
+    return any(next(_occurrences(_compiled(term), read), None) is not None for term in terms)
 
 
 def _occurrences(term: Term, read: Reading) -> Iterator[list[int]]:
     """The token positions of every occurrence of the term, by where it begins."""
-    for word in term.starts():
-        for start in read.places.get(word, ()):
-            row = _row(term, read, start)
-            if row is not None:
-                yield row
+    for start in read.places.get(term.texts[0], ()):
+        row = _row(term, read, start)
+        if row is not None:
+            yield row
 
 
 def _row(term: Term, read: Reading, start: int) -> list[int] | None:
@@ -112,7 +118,7 @@ def _row(term: Term, read: Reading, start: int) -> list[int] | None:
         at = _next_place(term, index, read, found[-1] + 1)
         if at == len(tokens) or (tokens[at].sentence != tokens[found[-1]].sentence and not term.breaks[index]):
             return None
-        if not term.fits(index, tokens[at].text):
+        if term.texts[index] not in read.forms[at]:
             closing = term.ends_in_number and index == len(term.texts) - 1 and tokens[at].is_number()
             places = _number_list(tokens, at) if closing else []
             at = next((place for place in places if tokens[place].text == term.texts[-1]), -1)
@@ -161,7 +167,7 @@ def _in_range(element: Any, read: Reading) -> bool:
 def _numbers_given(labels: tuple[str, ...], read: Reading) -> list[float]:
     found = []
     for term in dict.fromkeys(labels):
-        for positions in _occurrences(_compiled(term, True), read):
+        for positions in _occurrences(_compiled(term), read):
             for at in _numbers_of(positions[0], positions[-1], read):
                 found.append(read.tokens[at].value or 0.0)
     return found

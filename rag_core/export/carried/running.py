@@ -84,7 +84,7 @@ def _stage(
     if part == "first":
         return left, {at: f"behind the first {settings['k']}" for at in left[settings["k"] :]}
     if part == "rules":
-        return left, by_rule(settings["mode"], query, given, left)
+        return left, by_rule(settings, query, given, left)
     if part == "refill":
         return refilled(settings, query, given, [distance for distance, _ in scored], left, order)
     if part == "floor":
