@@ -71,7 +71,7 @@ def draw() -> None:
         return
     welcome(session, pipelines)
     head(session, pipelines)
-    bench()
+    bench(st.empty())
     below(session)
     state.write_address()
     resources.settle()
@@ -210,12 +210,14 @@ def _save(session: Session) -> None:
 
 
 @st.fragment
-def bench() -> None:
-    """Compute what is in sight and draw it; a change of the page around it asks for a whole run."""
+def bench(place: Any) -> None:
+    """Compute what is in sight and draw it; a change of the page around it asks for a whole run.
+
+    `place` is where a search says how far it is: outside the fragment, so that a change sends no message about it.
+    """
     if st.session_state.pop(WHOLE, False):
         st.rerun()
     session, now = judge.session(), state.current()
-    place = st.empty()
     with session.steady():
         try:
             pipelines = pipelines_of(session)
@@ -250,17 +252,20 @@ def bench() -> None:
 
 def _looked(session: Session, pipelines: Mapping[str, Pipeline], question: str, place: Any) -> sight.Sight:
     """What is in sight; searching the questions anew says how far it is."""
-    started = time()
+    started, said = time(), False
 
     def progress(done: int, total: int) -> None:
+        nonlocal said
         if time() - started > 1:
+            said = True
             place.progress(done / total, f"searched {done:,} of {total:,} questions; the source changed or is new")
 
     who.check_models(pipelines.values())
     session.refresh()
     for pipeline in pipelines.values():
         session.capture(pipeline, session.dev, progress)
-    place.empty()
+    if said:
+        place.empty()
     return sight.look(session, pipelines, question)
 
 

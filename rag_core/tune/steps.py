@@ -28,6 +28,7 @@ from rag_core.retrieve.fuse import ranks_of
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical
 from rag_core.retrieve.requery import Requery
+from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Setting, Source, Stage
 from rag_core.tune.fusion import fused_lists
 from rag_core.tune.lists import Lists, Whole
@@ -43,6 +44,7 @@ _ALL = 10**9  # more than any list holds
 _POSITIONS = 160
 _LINEAR = 41  # positions of a number whose change points are not known
 _DEAR_POSITIONS, _FEWEST = 24, 5
+_KEPT_FUNCTIONS = 8
 _DEAR_CELLS = 1_000_000  # candidates that a dear knob runs the plain stages over: about two seconds
 
 
@@ -232,7 +234,28 @@ def step_function(
     variants = _Variants(pipeline.stages[stage], setting, values)
     if variants.refusal is not None and not variants.taken:
         raise variants.refusal
-    result = None
+    # What a number gives at its positions is the same wherever it stands: after a drag its own function is known.
+    others = fingerprint(Pipeline(_put(pipeline.stages, stage, variants[variants.taken[0]])))
+    key = (others, stage, setting, values.tobytes(), question)
+    function: StepFunction | None = captures.functions.get(key)
+    if function is None:
+        function = _step_function(captures, pipeline, variants, stage, setting, sight, progress)
+        while len(captures.functions) >= _KEPT_FUNCTIONS:
+            captures.functions.pop(next(iter(captures.functions)))
+        captures.functions[key] = function
+    return function
+
+
+def _step_function(
+    captures: Captures,
+    pipeline: Pipeline,
+    variants: _Variants,
+    stage: int,
+    setting: str,
+    sight: int | None,
+    progress: Progress | None,
+) -> StepFunction:
+    values, result = variants.values, None
     if (lengths := _in_arrays(captures, pipeline, variants, stage, setting)) is not None:
         result = _measured(captures, lengths, sight)
     elif isinstance(pipeline.stages[stage], Hybrid):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -184,6 +185,7 @@ class Captures:
             raise InputError("a sweep got no query, expected at least one")
         self.cases, self.min_grade = tuple(cases), min_grade
         self._known: dict[str, Captured] = {}
+        self.functions: dict[tuple[Any, ...], Any] = {}  # step functions of the last knobs (tune/steps.py)
         self._ranks: list[Ranks | None] = []
 
     def after(self, stages: Sequence[Stage]) -> Captured:

@@ -27,7 +27,7 @@ export function makeBeside(state) {
 
   return {
     node,
-    receive() { drawn = null; },
+    receive(header) { if (!drawn?.receive?.(header)) drawn = null; },
     paint(header, figures) {
       const knob = state.touched && `${state.touched.stage}.${state.touched.setting}`;
       if (!drawn || (drawn.knob && drawn.knob !== knob)) draw(header);
@@ -61,8 +61,8 @@ function ticksOf(low, high, wanted = 4) {
 
 /** Zoom One, Threshold: distance by rank and the gaps, with dashed lines that are knobs. */
 function curve(state, header, width, room) {
-  const { curve: data } = header;
-  const points = header.rows.filter((row) => row.a && row.a.score !== null).sort((one, other) => one.a.place - other.a.place);
+  let now = pointsOf(header);
+  const { data, points, reaching, gaps, gapHigh } = now;
   if (!data || points.length === 0) return { node: el("p", { class: "empty" }, "This list has no scores to draw.") };
   const holder = el("div", { class: "curves" });
   const hasGaps = data.lines.some((line) => line.panel === "gap") || data.cut_stage !== null;
@@ -70,8 +70,6 @@ function curve(state, header, width, room) {
   const usable = abreast ? 240 : Math.max(260, Math.min(room || 420, 620) - 24);
   const heights = abreast ? [usable, usable] : hasGaps ? [Math.round(usable * 0.56), Math.round(usable * 0.43)] : [Math.min(usable, 380), 0];
   if (abreast) { width = Math.floor((width - 20) / 2); holder.classList.add("abreast"); }
-  const reaching = data.reaching.map((index) => header.rows[index]);
-  const gaps = reaching.slice(1).map((row, i) => Math.abs(row.a.score - reaching[i].a.score));
 
   const lows = points.map((row) => row.a.score);
   const span = Math.max(...lows) - Math.min(...lows) || 1;
@@ -93,14 +91,12 @@ function curve(state, header, width, room) {
       svg("title", {}, `rank ${row.a.rank ?? "–"}, ${data.score_name} ${knobValue(row.a.score, 4)}, ${label}\n${row.rest ? `${row.rest} ` : ""}${row.head}`), svg("circle", { class: "hit", r: Math.max(radius, 7) }), svg("circle", { class: "marker", r: radius }));
     if (label === "relevant") mark.append(svg("path", { class: "glyph relevant", d: "M-4 -11.5 -1.2 -8.8 4 -14.5", transform: last > 60 ? "translate(0 1.5) scale(.7)" : null }));
     mark.addEventListener("click", () => { state.parts.rows.show(row.id); state.send("select", { id: row.id }); });
-    return { row, mark, at: x(i) };
+    return mark;
   });
   const cut = svg("g", { class: "cut" }, svg("line", { y1: TOP - 4, y2: heights[0] - BOTTOM }), svg("text", { y: TOP + 20 }));
-  score.append(cut, ...marks.map((one) => one.mark));
+  score.append(cut, ...marks);
 
-  const gapHigh = Math.max(...gaps, ...data.lines.filter((line) => line.panel === "gap").map((line) => lineValue(header, line)), 1e-9) * 1.15;
   const gapY = scale(0, gapHigh, heights[1] - BOTTOM, TOP);
-  const decided = data.lines.some((line) => line.panel === "gap" && line.decides);
   const bars = [];
   let gapBox = null;
   if (hasGaps) {
@@ -111,7 +107,7 @@ function curve(state, header, width, room) {
     gaps.forEach((gap, i) => {
       const bar = svg("rect", { class: i === 0 && data.skips_first_gap ? "gap skipped" : "gap", x: LEFT + 6 + i * slot + slot * 0.15, width: Math.max(1, slot * 0.7), y: Math.min(gapY(gap), gapY(0) - 1), height: Math.max(1, gapY(0) - gapY(gap)) });
       bar.append(svg("title", {}, `gap ${knobValue(gap, 4)} after rank ${reaching[i].a.rank ?? i + 1}${i === 0 && data.skips_first_gap ? ", never the cut" : ""}`));
-      bars.push({ bar, before: reaching[i], after: reaching[i + 1] });
+      bars.push(bar);
       gapBox.append(bar);
       if (i % step === 0) gapBox.append(svg("text", { class: "tick", x: LEFT + 6 + (i + 0.5) * slot, y: heights[1] - BOTTOM + 15, "text-anchor": "middle" }, String(reaching[i].a.rank ?? i + 1)));
     });
@@ -126,17 +122,18 @@ function curve(state, header, width, room) {
   holder.append(legend(), score, ...(gapBox ? [gapBox] : []));
 
   function paint(figures) {
+    const { data, points, reaching } = now;
     let end = null;
     const rank = new Map(points.map((row, i) => [row, i]));
-    for (const { row, mark } of marks) {
-      attribute(mark, "data-kept", String(figures.kept(row)));
-      mark.classList.toggle("lit", row.id === state.pointed || row.id === header.selected);
-    }
+    points.forEach((row, i) => {
+      attribute(marks[i], "data-kept", String(figures.kept(row)));
+      marks[i].classList.toggle("lit", row.id === state.pointed || row.id === state.header.selected);
+    });
     const dragsCut = state.drag && state.drag.stage === data.cut_stage;
     if (figures.moved && dragsCut) {
       const stays = reaching.filter((row) => figures.kept(row));
       if (stays.length && stays.length < reaching.length) end = stays[stays.length - 1];
-    } else if (data.cut_after !== null && !figures.moved) end = header.rows[data.cut_after];
+    } else if (data.cut_after !== null && !figures.moved) end = state.header.rows[data.cut_after];
     const follows = end && reaching[reaching.indexOf(end) + 1];
     attribute(cut, "visibility", end && rank.has(end) ? null : "hidden");
     if (end && rank.has(end)) {
@@ -148,14 +145,37 @@ function curve(state, header, width, room) {
       attribute(text, "text-anchor", flip ? "end" : "start");
       write(text, figures.moved ? `cut after rank ${end.a.rank ?? "–"}` : data.cut_word);
     }
-    for (const { bar, before, after } of bars) {
-      const ends = before === end && after === follows;
+    const decided = data.lines.some((line) => line.panel === "gap" && line.decides);
+    bars.forEach((bar, i) => {
+      const ends = reaching[i] === end && reaching[i + 1] === follows;
       bar.classList.toggle("ends", ends);
       bar.classList.toggle("decides", ends && !figures.moved && decided);
-    }
-    for (const limit of limits) limit.paint();
+    });
+    limits.forEach((limit, i) => limit.paint(data.lines[i].decides));
   }
-  return { node: holder, paint };
+
+  /** Of the same points only what is kept and where the cut lies can be new: hundreds of marks stay as they are. */
+  function receive(header) {
+    const next = pointsOf(header);
+    if (next.key !== now.key) return false;
+    now = next;
+    return true;
+  }
+  return { node: holder, paint, receive };
+}
+
+/** What the curve is drawn from; charts with the same key have the same marks at the same places. */
+function pointsOf(header) {
+  const { curve: data } = header;
+  const points = header.rows.filter((row) => row.a && row.a.score !== null).sort((one, other) => one.a.place - other.a.place);
+  if (!data) return { data, points };
+  const reaching = data.reaching.map((index) => header.rows[index]);
+  const gaps = reaching.slice(1).map((row, i) => Math.abs(row.a.score - reaching[i].a.score));
+  const gapHigh = Math.max(...gaps, ...data.lines.filter((line) => line.panel === "gap").map((line) => lineValue(header, line)), 1e-9) * 1.15;
+  const drawn = points.map(({ id, relevant, head, rest, a }) => [id, relevant, head, rest, a.score, a.rank, a.place]);
+  const axes = data.lines.map(({ decides, ...line }) => line);
+  const key = JSON.stringify([header.zoom, header.lens, data.score_name, data.cut_stage, data.reaching, data.skips_first_gap, axes, gapHigh, drawn]);
+  return { data, points, reaching, gaps, gapHigh, key };
 }
 
 /** Where a line stands by the value its knob has now. */
@@ -170,7 +190,7 @@ function dashed(state, line, box, y, width, height) {
   const grip = svg("rect", { class: "grip", x: width - RIGHT - 9, width: 16, height: 10, rx: 5 });
   const text = svg("text", { class: "dash-text", x: width - RIGHT - 16, "text-anchor": "end" });
   const hit = svg("rect", { class: "hit", x: LEFT, width: width - LEFT - RIGHT + 8, height: 18 });
-  const node = svg("g", { class: line.decides ? "limit decides" : "limit", "data-line": line.setting }, hit, rule, grip, text);
+  const node = svg("g", { class: "limit", "data-line": line.setting }, hit, rule, grip, text);
   const move = (event) => {
     const at = knobOf(state.header, line.stage, line.setting);
     const value = (y.invert(event.clientY - box.getBoundingClientRect().top) - line.base) / line.scale;
@@ -186,7 +206,8 @@ function dashed(state, line, box, y, width, height) {
   node.addEventListener("pointerup", () => state.letGo());
   return {
     node,
-    paint() {
+    paint(decides) {
+      node.classList.toggle("decides", decides);
       const at = knobOf(state.header, line.stage, line.setting);
       attribute(node, "visibility", at ? null : "hidden");
       if (!at) return;
