@@ -7,6 +7,7 @@ rag_core/roles.py, asked by the pages through pages/components/who.py. docs/serv
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import sys
@@ -199,6 +200,30 @@ def tidy_up() -> None:
         log.warning("history not tidied", extra={"kind": problem})
 
 
+class AheadOfTheFirst:
+    """While the first visitor's browser loads the app, the server makes ready what their page will wait for."""
+
+    def __init__(self, app: Asgi) -> None:
+        self.app = app
+        self.begun = False
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request; the first one for a page begins the work in a thread of its own."""
+        if not self.begun and scope["type"] == "http" and scope["path"] == "/":
+            self.begun = True
+            threading.Thread(target=make_ready, name="ready", daemon=True).start()
+        await self.app(scope, receive, send)
+
+
+def make_ready() -> None:
+    """The modules of the Bench, and the collection of the first project; what goes wrong here the page says itself."""
+    from pages import state
+    from pages.bench import drawers, figures, judging, paying, reading, searching  # noqa: F401
+
+    with contextlib.suppress(WinnowError, OSError):
+        state.session_of("").refresh()
+
+
 def parts() -> dict[str, Any]:
     """What the app is made with, or an InputError that says why it may not be served like this."""
     settings = server_settings()
@@ -213,6 +238,7 @@ def parts() -> dict[str, Any]:
         middleware.append(Middleware(LoginNeeded))
     if with_login:
         config.set_option("client.showErrorDetails", "none")
+    middleware.append(Middleware(AheadOfTheFirst))
     threading.Thread(target=tidy_up, name="history", daemon=True).start()
     routes = [Route("/api/health", health)]
     return {"routes": routes, "middleware": middleware, "on_script_error": on_script_error if with_login else None}

@@ -286,7 +286,12 @@ def pipeline_of(side: str, session: Session) -> Pipeline | None:
 
 def session() -> Session:
     """The session of the chosen project, shared by all who look at it; an InputError where there is none."""
-    project = project_of(current().project)
+    return session_of(current().project)
+
+
+def session_of(name: str) -> Session:
+    """The session of a project by name, '' for the one that a first visit opens."""
+    project = project_of(name)
     return _session(str(project.workspace), project.name, _marks(project))
 
 
