@@ -31,7 +31,7 @@ from benchmarks.retrieval import DIMENSION, measure, ratio
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.headers import HeaderIndex
-from rag_core.index.lexical import LexicalReader, build_lexical
+from rag_core.index.lexical import LexicalReader, count_words, weighed
 from rag_core.index.search import CollectionIndex
 from rag_core.retrieve.fuse import fuse
 from rag_core.spec import build, parse_pipeline
@@ -58,7 +58,7 @@ def word_search(documents: int, rounds: int) -> dict[str, Any]:
     texts, queries = texts_of(documents), texts_of(rounds + 1, seed=2)
     asked = [" ".join(query.split()[:WORDS]) for query in queries]
     started = perf_counter()
-    index = build_lexical(texts)
+    index = weighed(count_words(texts))
     built = perf_counter() - started
     peer = BM25Okapi([words(text) for text in texts])
     chunks = [Chunk(f"c{row:06}") for row in range(documents)]

@@ -33,7 +33,7 @@ from benchmarks.parts.prepared import PreparedEmbedder
 from benchmarks.peers.chroma_loops import QUESTION, RULE, K, fill_chroma, oversampled, plain_loop
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import Vectors, normalise
-from rag_core.index.exact import nearest_lists
+from rag_core.index.scan import nearest_lists
 from rag_core.index.search import CollectionIndex
 from rag_core.spec import build, parse_pipeline
 from rag_core.types import Candidates, Chunk, Query

@@ -1,15 +1,17 @@
 """Words and numbers of a text: folding, tokens with their place in the original, fillers and stop words.
 
 One pattern decides what is a word, a number with its sign, a range or a sentence end; rules, BM25 and entities all read
-its tokens. What a term is and when it matches is in rules/match.py; stemming and scoring are left to the indexes.
+its tokens. What a term of a rule is and when it matches is in rules/match.py. An analyzer makes terms of words for word
+search; scoring them is left to the index.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import NamedTuple
 
 FILLERS = frozenset(("of", "is", "was", "are", "the", "a", "an", "to", "at"))
@@ -177,3 +179,31 @@ def words(text: str) -> list[str]:
         for match in _TOKEN.finditer(fold(text))
         if (kind := str(match.lastgroup)) in _WORDS
     ]
+
+
+ANALYZERS = (
+    "plain", "danish", "dutch", "english", "french", "german", "italian", "norwegian", "portuguese", "russian",
+    "spanish", "swedish", "turkish",
+)  # fmt: skip
+"""How word search makes terms of words: as they stand, or without a language's stop words and endings."""
+
+
+def analysed(listed: Iterable[str], analyzer: str) -> list[str]:
+    """The term of each word, '' for a stop word; what is not letters alone stays as it stands.
+
+    Stems are Snowball's; English stop words are those above, the other languages' those that come with bm25s.
+    """
+    if analyzer == "plain":
+        return list(listed)
+    import Stemmer  # here, not above: rules and the command line start without it
+
+    stem, stop = Stemmer.Stemmer(analyzer).stemWord, _stop_words(analyzer)  # a stemmer is not for two threads
+    return ["" if word in stop else stem(word) if word.isalpha() else word for word in listed]
+
+
+@lru_cache(maxsize=4)
+def _stop_words(language: str) -> frozenset[str]:
+    if language == "english":
+        return STOP_WORDS
+    listed = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{language.upper()}")
+    return frozenset(map(fold, listed))

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rag_core.corpus import load
 from rag_core.index.embed import BundledEmbedder
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
@@ -112,6 +113,21 @@ def code_chunks() -> Corpus:
         str(at): {f"{uuid}#{index}": 1 for uuid, index in row["golden_chunk_uuids"]} for at, row in enumerate(asked)
     }
     return Corpus("code-chunks", documents, {str(at): row["query"] for at, row in enumerate(asked)}, grades)
+
+
+def spotify() -> Corpus:
+    """The operations and schemas of an API's description, 57 questions with the operations that answer them."""
+    folder = DATA / "restbench-spotify"
+    chunks = load([folder / "spotify_oas.json"]).chunks
+    by_call = {
+        f"{chunk.metadata['method']} {chunk.metadata['path']}": chunk.id
+        for chunk in chunks
+        if chunk.type == "operation"
+    }
+    rows = json.loads((folder / "spotify.json").read_text(encoding="utf-8"))
+    grades = {str(at): {by_call.get(call, call): 1 for call in row["solution"]} for at, row in enumerate(rows)}
+    documents = {chunk.id: f"{chunk.title}\n{chunk.text}" for chunk in chunks}
+    return Corpus("Spotify", documents, {str(at): row["query"] for at, row in enumerate(rows)}, grades)
 
 
 def vectors(texts: Sequence[str]) -> np.ndarray:

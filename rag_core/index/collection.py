@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -95,7 +97,7 @@ def folder_of(workspace: Path, name: str) -> Path:
 def open_collection(workspace: Path, name: str) -> Snapshot:
     """The collection as it stands now; a StoreError where it is not there, damaged or its first ingest never ended."""
     folder = folder_of(workspace, name)
-    with opened(folder) as file, file.reading():
+    with opened(folder) as file, file.reading(), _no_collector():
         meta = file.meta()
         if "fingerprint" not in meta:
             raise StoreError(f"collection {name} holds no finished ingest; run the ingest again, it resumes")
@@ -105,6 +107,20 @@ def open_collection(workspace: Path, name: str) -> Snapshot:
     chunks = tuple(row.chunk for row in rows)
     metric = Metric(meta.get("metric", Metric.COSINE))
     return Snapshot(name, chunks, vectors, model, dimension, meta["fingerprint"], meta["revision"], metric)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Python's garbage collector at rest: it would walk every chunk read so far again and again, a quarter of the time
+    of opening 100,000.
+    """
+    runs = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if runs:
+            gc.enable()
 
 
 def revision_of(workspace: Path, name: str) -> str:

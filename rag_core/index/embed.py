@@ -100,6 +100,20 @@ class BundledEmbedder:
         return counted
 
 
+class WordsOnly(BundledEmbedder):
+    """No vectors: a collection that is searched by words alone, ready at once. Texts are counted and split as for the
+    bundled model, so that embedding them later cuts nothing anew.
+    """
+
+    name = "none"
+    dimension = 0
+    batch = 5_000
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
+        """Rows of no width."""
+        return np.zeros((len(texts), 0), dtype=np.float32)
+
+
 def _pooled(session: Any, ids: list[int]) -> NDArray[Any]:
     """The mean of the token vectors of one text."""
     tokens = np.array([ids], dtype=np.int64)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from rag_core.errors import InputError, WinnowError
-from rag_core.index.chroma import ChromaIndex, SpaceIndex
+from rag_core.index.chroma import ChromaIndex
 from rag_core.index.collection import Snapshot, folder_of, list_collections, open_collection
-from rag_core.index.embed import BundledEmbedder, Embedder
+from rag_core.index.embed import BundledEmbedder, Embedder, WordsOnly
 from rag_core.index.remote import OpenAIEmbedder
 from rag_core.index.search import CollectionIndex
 from rag_core.index.store import opened
@@ -29,24 +29,25 @@ def open_index(
     """
     snapshot = open_collection(workspace, name)
     chosen = embedder or _embedder(workspace, snapshot)
-    folder = folder_of(workspace, name)
+    if not approximate:
+        return CollectionIndex(snapshot, chosen, folder_of(workspace, name))
     if snapshot.metric is not Metric.COSINE:
-        if approximate:
-            raise InputError(f"collection {name} has {snapshot.metric} distances, expected a cosine one to approximate")
-        return SpaceIndex(snapshot, chosen, folder)
-    return ChromaIndex(snapshot, workspace, chosen) if approximate else CollectionIndex(snapshot, chosen, folder)
+        raise InputError(f"collection {name} has {snapshot.metric} distances, expected a cosine one to approximate")
+    return ChromaIndex(snapshot, workspace, chosen)
 
 
 def ingest_embedder(workspace: Path, name: str, model: str = "", dimension: int | None = None) -> Embedder:
     """What an ingest into the named collection embeds with: `model`, else the one that built it, else the bundled one.
 
-    A model that is not the bundled one is asked of the endpoint that serves it; its `dimension` has to be given where
-    neither the collection nor OpenAI's published list says it. An InputError says what is missing.
+    `none` embeds nothing: the collection is searched by words. A model that is not the bundled one is asked of the
+    endpoint that serves it; its `dimension` has to be given where neither the collection nor OpenAI's published list
+    says it. An InputError says what is missing.
     """
     built, width = _built_with(workspace, name)
     wanted = model or built
-    if wanted in ("", BundledEmbedder.name):
-        return BundledEmbedder()
+    own = _own_embedder(wanted or BundledEmbedder.name)
+    if own is not None:
+        return own
     client = _client(workspace, wanted)
     if client is None:
         raise InputError(
@@ -64,8 +65,9 @@ def _built_with(workspace: Path, name: str) -> tuple[str, int | None]:
 
 def _embedder(workspace: Path, snapshot: Snapshot) -> Embedder:
     """The bundled model where it built the collection; else the endpoint of that model, or the environment's."""
-    if snapshot.model == BundledEmbedder.name:
-        return BundledEmbedder()
+    own = _own_embedder(snapshot.model)
+    if own is not None:
+        return own
     client = _client(workspace, snapshot.model)
     if client is None:
         bundled = BundledEmbedder
@@ -74,6 +76,11 @@ def _embedder(workspace: Path, snapshot: Snapshot) -> Embedder:
             f"would use {bundled.name} ({bundled.dimension}); name the endpoint that serves {snapshot.model}"
         )
     return OpenAIEmbedder(client, snapshot.model, snapshot.dimension)
+
+
+def _own_embedder(model: str) -> Embedder | None:
+    """The embedder of a model that asks no endpoint."""
+    return next((embedder() for embedder in (BundledEmbedder, WordsOnly) if embedder.name == model), None)
 
 
 def _client(workspace: Path, model: str) -> Client | None:

@@ -19,7 +19,8 @@ from rag_core.corpus.load import remarks_on
 from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import KEYWORDS, fingerprints, folder_of
-from rag_core.index.embed import Embedder, Progress
+from rag_core.index.embed import Embedder, Progress, WordsOnly
+from rag_core.index.lexical import kept_counts
 from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, CollectionFile, StoredChunk, embedded_text, opened, text_hash
@@ -175,12 +176,16 @@ def _store(
             before = {row.chunk.id: row for row in file.rows()}
             known = {} if force else {row.text_hash: row.tokens for row in before.values()}
             rows, texts, counting = _rows(documents, known, embedder)
+            if file.meta().get("model") == WordsOnly.name != embedder.name:  # what stays is embedded now as well
+                texts = {row.text_hash: embedded_text(row.chunk) for row in before.values()} | texts
             rows = kept_rules(file, rows)
             removed = gone(before, rows, roots)
             missing = texts if force else _without(texts, file.known_hashes(embedder.name))
             embedding = _embed(file, missing, embedder, progress, cancel) + counting
             after = switched(before, rows, removed)
-            file.switch(rows, removed, _facts(after, embedder))
+            facts = _facts(after, embedder)
+            file.switch(rows, removed, facts)
+        kept_counts([embedded_text(row.chunk) for row in after], facts["fingerprint"], folder)
     return IngestReport(
         collection=folder.name,
         documents=len(documents),
@@ -248,7 +253,7 @@ def _without(wanted: Mapping[str, str], known: set[str]) -> dict[str, str]:
 def _check_model(name: str, meta: Mapping[str, str], embedder: Embedder, replaced: bool) -> None:
     """A collection keeps its model unless all of it is replaced."""
     built = meta.get("model", embedder.name)
-    if built != embedder.name and not replaced:
+    if built not in (embedder.name, WordsOnly.name) and not replaced:
         raise InputError(
             f"collection {name} was built with {built} ({meta['dimension']} dimensions), this ingest uses "
             f"{embedder.name} ({embedder.dimension}); force it to build all of it anew, or name another collection"

@@ -24,6 +24,7 @@ from rag_core.types import Chunk
 
 FILE = "collection.sqlite"
 FORMAT = 1
+ROWS = 2_000  # read at a time
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -82,19 +83,14 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def read_row(values: Sequence[Any]) -> StoredChunk:
-    """A stored row; the rule comes back as a mapping, `tokens` stands in the metadata."""
-    identity, document, title, text, type_, rule, refs, metadata, hashed, tokens = values
-    chunk = Chunk(
-        id=identity,
-        title=title,
-        text=text,
-        type=type_,
-        query_must=None if rule is None else json.loads(rule),
-        ref_ids=tuple(json.loads(refs)),
-        metadata=json.loads(metadata),
+def read_rows(rows: Sequence[Sequence[Any]]) -> Iterator[StoredChunk]:
+    """Stored rows, rules as mappings. Their JSON is read at once: a reading each takes three times as long."""
+    rules, references, metadata = (
+        json.loads(f"[{','.join(row[column] or 'null' for row in rows)}]") for column in (5, 6, 7)
     )
-    return StoredChunk(chunk, document, hashed, tokens)
+    for row, rule, refs, facts in zip(rows, rules, references, metadata, strict=True):
+        identity, document, title, text, type_, _, _, _, hashed, tokens = row
+        yield StoredChunk(Chunk(identity, title, text, type_, rule, tuple(refs), facts), document, hashed, tokens)
 
 
 def _holds(text: str, part: str) -> bool:
@@ -121,8 +117,9 @@ class CollectionFile:
 
     def rows(self) -> Iterator[StoredChunk]:
         """All chunks in the order of their ids."""
-        for values in self._connection.execute(_SELECT):
-            yield read_row(values)
+        selected = self._connection.execute(_SELECT)
+        while some := selected.fetchmany(ROWS):
+            yield from read_rows(some)
 
     def read(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a SELECT; what a person typed goes in as parameters. `holds(text, part)` ignores case."""
@@ -132,7 +129,7 @@ class CollectionFile:
     def row(self, identity: str) -> StoredChunk | None:
         """One chunk, or None where there is none of that id."""
         found = self._connection.execute(_SELECT_ONE, (identity,)).fetchone()
-        return None if found is None else read_row(found)
+        return None if found is None else next(read_rows([found]))
 
     def known_hashes(self, model: str) -> set[str]:
         """The hashes of the texts whose vectors of that model are stored."""
@@ -143,8 +140,8 @@ class CollectionFile:
         """The vectors of the hashes, in their order; a StoreError where one is missing or has another width."""
         stored = dict(self._connection.execute("SELECT text_hash, data FROM vector WHERE model = ?", (model,)))
         try:
-            data = b"".join(stored[hashed] for hashed in hashes)
-            return np.frombuffer(data, dtype="<f4").reshape(len(hashes), dimension).astype(np.float32, copy=True)
+            data = b"".join([stored[hashed] for hashed in hashes])
+            return np.frombuffer(data, dtype="<f4").reshape(len(hashes), dimension).astype(np.float32, copy=False)
         except (KeyError, ValueError):
             raise StoreError("the collection lacks vectors of some chunks; ingest again") from None
 

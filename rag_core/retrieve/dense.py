@@ -1,5 +1,7 @@
 """Dense: the source that ranks a collection's chunks by the distance of their vectors to the query's.
 
+And what all sources over a collection share.
+
 The index is handed in (rag_core.index gives exact and approximate ones); this stage asks it once and leaves the reader
 in the candidates for stages that read on.
 """
@@ -13,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 from rag_core.errors import SpecError, SurroundingsError
 from rag_core.stage import Source, resource, setting
 from rag_core.text import counted
-from rag_core.types import Candidates, Metric, Notice, Order, Reader, Step
+from rag_core.types import Candidates, Metric, Notice, Order, Query, Reader, Step
 
 
 class DenseReader(Reader, Protocol):
@@ -41,8 +43,8 @@ class DenseIndex(Protocol):
 
 
 @dataclass(frozen=True)
-class Dense(Source):
-    """Bring the `depth` nearest chunks, optionally only those of some metadata values or files."""
+class CollectionSource(Source):
+    """What every source over a collection has: how deep it reads, and which chunks it may return."""
 
     depth: int = setting(
         200, "how many chunks are read", low=1, high=10000, priority=1, unit="chunks", step=10, usual=(50, 500)
@@ -53,13 +55,38 @@ class Dense(Source):
     file_filter: str | None = setting(
         None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
     )
-    index: DenseIndex | None = resource()
-
-    title: ClassVar[str] = "vector search"
+    index: Any = resource()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_where(self.name, self.where)
+        if self.where is not None and not isinstance(self.where, Mapping):
+            raise SpecError(
+                f"{self.name}.where is {self.where!r:.80}, expected a mapping of field to value or list of values"
+            )
+
+    def collection(self) -> Any:
+        """The index, or a SurroundingsError where none was handed in."""
+        if self.index is None:
+            raise SurroundingsError(f"{self.name} has no collection to search, expected one to be named (--collection)")
+        return self.index
+
+    def dense_reader(self, query: Query) -> DenseReader:
+        """The ranking of a query by distance."""
+        index: DenseIndex = self.collection()
+        return index.reader(query.dense_text or query.text, self.where, self.file_filter)
+
+    def nothing_met(self, matching: int) -> tuple[Notice, ...]:
+        """A word where the conditions admit nothing: the empty list is then no property of the query."""
+        if matching or not (self.where or self.file_filter):
+            return ()
+        return (Notice(self.name, "no chunk of the collection meets where and file_filter"),)
+
+
+@dataclass(frozen=True)
+class Dense(CollectionSource):
+    """Bring the `depth` nearest chunks, optionally only those of some metadata values or files."""
+
+    title: ClassVar[str] = "vector search"
 
     @classmethod
     def said(cls, step: Step) -> str:
@@ -73,36 +100,21 @@ class Dense(Source):
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The first `depth` hits of the query's ranking, and the reader of the rest."""
-        if self.index is None:
-            raise SurroundingsError("Dense has no collection to search, expected one to be named (--collection)")
-        query = candidates.query
-        reader = self.index.reader(query.dense_text or query.text, self.where, self.file_filter)
+        reader, index = self.dense_reader(candidates.query), self.collection()
         hits = reader.read(0, self.depth)
         after = replace(
             candidates,
             hits=hits,
-            metric=self.index.metric,
+            metric=index.metric,
             order=Order.DISTANCE,
             reader=reader,
-            notices=candidates.notices + self._notices(reader),
+            notices=candidates.notices + self.nothing_met(reader.matching),
         )
         facts = {
             "depth": self.depth,
             "matching": reader.matching,
             "store_queries": reader.store_queries,
-            "exact": self.index.exact,
-            "index": self.index.fingerprint,
+            "exact": index.exact,
+            "index": index.fingerprint,
         }
         return after, facts
-
-    def _notices(self, reader: DenseReader) -> tuple[Notice, ...]:
-        """A word where the conditions admit nothing: the empty list is then no property of the query."""
-        if reader.matching or not (self.where or self.file_filter):
-            return ()
-        return (Notice(self.name, "no chunk of the collection meets where and file_filter"),)
-
-
-def check_where(stage: str, where: Any) -> None:
-    """Refuse conditions that are no mapping, naming the stage."""
-    if where is not None and not isinstance(where, Mapping):
-        raise SpecError(f"{stage}.where is {where!r:.80}, expected a mapping of field to value or list of values")

@@ -7,18 +7,18 @@ distance, which every hit has: one that only words found gets it from its stored
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import InputError, SpecError
-from rag_core.retrieve.dense import DenseIndex, DenseReader, check_where
+from rag_core.retrieve.dense import DenseIndex, DenseReader
 from rag_core.retrieve.fuse import RRF_K, Fused, check_weights, fuse, fused_anew
-from rag_core.retrieve.lexical import LexicalSearch, WordReader, has_words
-from rag_core.stage import Source, resource, setting
-from rag_core.types import RANKS, Candidates, Hit, Notice, Order, Step
+from rag_core.retrieve.lexical import LexicalSearch, WordReader, WordSource
+from rag_core.stage import setting
+from rag_core.types import RANKS, Candidates, Hit, Order, Query, Step
 
 SIDES = ("dense", "lexical")
 
@@ -28,38 +28,20 @@ class HybridIndex(DenseIndex, LexicalSearch, Protocol):
 
 
 @dataclass(frozen=True)
-class Hybrid(Source):
+class Hybrid(WordSource):
     """Fuse the `depth` nearest chunks with the `depth` best by BM25: score = Σ weight / (rrf_k + rank)."""
 
-    depth: int = setting(
-        200,
-        "how many chunks each side reads; the list is all of both",
-        low=1,
-        high=10000,
-        priority=1,
-        unit="chunks",
-        step=10,
-        usual=(50, 500),
-    )
-    where: Mapping[str, Any] | None = setting(
-        None, "metadata a chunk must have: field → value or list of values", optional=True, priority=2
-    )
-    file_filter: str | None = setting(
-        None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
-    )
     rrf_k: float = setting(
         RRF_K, "how little the first ranks stand out", low=0, high=10000, priority=4, step=1, usual=(0, 120), cheap=True
     )
     weights: tuple[float, ...] = setting(
         (1.0, 1.0), "of the dense and of the word ranking, at least 0, not both 0", priority=3, cheap=True
     )
-    index: HybridIndex | None = resource()
 
     title: ClassVar[str] = "hybrid search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_where(self.name, self.where)
         object.__setattr__(self, "weights", _weights(self.weights))
 
     @classmethod
@@ -92,13 +74,11 @@ class Hybrid(Source):
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """Both sides' first `depth` hits, fused, and the reader of the rest."""
-        index = has_words(self.name, self.index)
-        query = candidates.query
-        conditions = (self.where, self.file_filter)
-        with ThreadPoolExecutor(1, "word-search") as pool:
-            words = pool.submit(_timed, index.lexical_reader, query.lexical_text or query.text, conditions, self.depth)
-            dense, dense_ms = _timed(index.reader, query.dense_text or query.text, conditions, self.depth)
-            lexical, lexical_ms = words.result()
+        query, index = candidates.query, self.collection()
+        with ThreadPoolExecutor(1, "vector-search") as pool:
+            side = pool.submit(_timed, self.dense_reader, query, self.depth)
+            lexical, lexical_ms = _timed(self.words_reader, query, self.depth)
+            dense, dense_ms = side.result()
         reader = HybridReader(dense, lexical, index, query.dense_text or query.text, self)
         hits = reader.opening()
         after = replace(
@@ -107,16 +87,10 @@ class Hybrid(Source):
             metric=index.metric,
             order=Order.FUSED,
             reader=reader,
-            notices=candidates.notices + self._notices(dense),
+            notices=candidates.notices + self.nothing_met(dense.matching),
         )
         facts = {**reader.facts(hits), "dense_ms": dense_ms, "lexical_ms": lexical_ms}
         return after, {**facts, "exact": index.exact, "index": index.fingerprint}
-
-    def _notices(self, reader: DenseReader) -> tuple[Notice, ...]:
-        """A word where the conditions admit nothing: the empty list is then no property of the query."""
-        if reader.matching or not (self.where or self.file_filter):
-            return ()
-        return (Notice(self.name, "no chunk of the collection meets where and file_filter"),)
 
 
 class HybridReader:
@@ -203,10 +177,10 @@ def _how(settings: Hybrid) -> dict[str, Any]:
     return {"rrf_k": settings.rrf_k, "weights": " : ".join(f"{one:g}" for one in settings.weights)}
 
 
-def _timed(open_reader: Any, text: str, conditions: tuple[Any, Any], depth: int) -> tuple[Any, float]:
+def _timed(open_reader: Callable[[Query], Any], query: Query, depth: int) -> tuple[Any, float]:
     """A side's reader with its first hits read, and the milliseconds that took."""
     started = perf_counter()
-    reader = open_reader(text, *conditions)
+    reader = open_reader(query)
     reader.read(0, depth)
     return reader, (perf_counter() - started) * 1000
 

@@ -1,7 +1,8 @@
 """Lexical: the source that ranks a collection's chunks by BM25, the words they share with the query.
 
 The index is handed in (rag_core.index scores and keeps it). Each hit also gets its distance from its stored vector, so
-that what reads distances works behind this source too; where the query cannot be embedded the list goes without.
+that what reads distances works behind this source too; where the query cannot be embedded, or nothing is, the list goes
+without.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import EndpointError, SurroundingsError
-from rag_core.retrieve.dense import check_where
-from rag_core.stage import Source, resource, setting
-from rag_core.types import Candidates, Fallback, Hit, Metric, Notice, Order, Reader, Step
+from rag_core.retrieve.dense import CollectionSource
+from rag_core.stage import setting
+from rag_core.text import ANALYZERS
+from rag_core.types import Candidates, Fallback, Hit, Metric, Notice, Order, Query, Reader, Step
 
 
 class WordReader(Reader, Protocol):
@@ -36,7 +38,13 @@ class LexicalSearch(Protocol):
         """What a ranking depends on besides the query."""
 
     def lexical_reader(
-        self, text: str, where: Mapping[str, Any] | None = None, file_filter: str | None = None
+        self,
+        text: str,
+        where: Mapping[str, Any] | None = None,
+        file_filter: str | None = None,
+        analyzer: str = "plain",
+        k1: float = 1.2,
+        b: float = 0.75,
     ) -> WordReader:
         """The BM25 ranking for a query text under the conditions."""
 
@@ -45,25 +53,36 @@ class LexicalSearch(Protocol):
 
 
 @dataclass(frozen=True)
-class Lexical(Source):
+class WordSource(CollectionSource):
+    """What a source that searches words has besides: how words are read and weighed."""
+
+    analyzer: str = setting(
+        "plain",
+        "what is the same word: plain takes words as they stand, a language drops its stop words and endings",
+        choices=ANALYZERS,
+    )
+    k1: float = setting(
+        1.2, "BM25: how much a word's repetition in a chunk adds", low=0, high=10, step=0.1, usual=(0.5, 3)
+    )
+    b: float = setting(0.75, "BM25: how much a long chunk counts as diluted", low=0, high=1, step=0.05)
+
+    def words_reader(self, query: Query) -> WordReader:
+        """The BM25 ranking of a query; a SurroundingsError where there is no index that holds words."""
+        index = self.collection()
+        if not hasattr(index, "lexical_reader"):
+            raise SurroundingsError(
+                f"{self.name} searches words, this source has none; expected a collection of chunks"
+            )
+        text = query.lexical_text or query.text
+        reader: WordReader = index.lexical_reader(text, self.where, self.file_filter, self.analyzer, self.k1, self.b)
+        return reader
+
+
+@dataclass(frozen=True)
+class Lexical(WordSource):
     """Bring the `depth` chunks with the highest BM25 score, of those that share a word with the query."""
 
-    depth: int = setting(
-        200, "how many chunks are read", low=1, high=10000, priority=1, unit="chunks", step=10, usual=(50, 500)
-    )
-    where: Mapping[str, Any] | None = setting(
-        None, "metadata a chunk must have: field → value or list of values", optional=True, priority=2
-    )
-    file_filter: str | None = setting(
-        None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
-    )
-    index: LexicalSearch | None = resource()
-
     title: ClassVar[str] = "word search"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_where(self.name, self.where)
 
     @classmethod
     def said(cls, step: Step) -> str:
@@ -74,17 +93,18 @@ class Lexical(Source):
 
     def fetch(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The first `depth` hits of the query's ranking, and the reader of the rest."""
-        index = has_words(self.name, self.index)
         query = candidates.query
-        words = index.lexical_reader(query.lexical_text or query.text, self.where, self.file_filter)
+        words = self.words_reader(query)
+        index: LexicalSearch = self.collection()
         reader = MeasuredWords(words, index, query.dense_text or query.text)
         hits = reader.read(0, self.depth)
+        measured = bool(hits) and hits[0].distance is not None
         fallbacks = (Fallback(self.name, reader.failed),) if reader.failed else ()
         after = replace(
             candidates,
             hits=hits,
             metric=index.metric,
-            order=Order.FUSED if hits and not reader.failed else Order.DISTANCE,
+            order=Order.FUSED if measured else Order.DISTANCE,
             reader=reader,
             notices=candidates.notices + self._notices(words),
             fallbacks=candidates.fallbacks + fallbacks,
@@ -122,17 +142,11 @@ class MeasuredWords:
         if self.failed or not hits:
             return hits
         try:
-            found = self._index.distances_of(self._text, [hit.chunk.id for hit in hits])
+            near = self._index.distances_of(self._text, [hit.chunk.id for hit in hits])
         except EndpointError as error:
             self.failed = f"ranked by words alone, without distances: {error}"
             return hits
-        return tuple(replace(hit, scores={"distance": found[hit.chunk.id], **hit.scores}) for hit in hits)
-
-
-def has_words(stage: str, index: Any) -> Any:
-    """The index, or a SurroundingsError where there is none or it holds no words to search."""
-    if index is None:
-        raise SurroundingsError(f"{stage} has no collection to search, expected one to be named (--collection)")
-    if not hasattr(index, "lexical_reader"):
-        raise SurroundingsError(f"{stage} searches words, this source has none; expected a collection of chunks")
-    return index
+        return tuple(
+            replace(hit, scores={"distance": near[hit.chunk.id], **hit.scores}) if hit.chunk.id in near else hit
+            for hit in hits
+        )

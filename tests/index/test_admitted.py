@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.filters.query_must import QueryMust
-from rag_core.index.admitted import Admission
 from rag_core.index.chroma import ChromaIndex
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
-from rag_core.index.search import CollectionIndex
+from rag_core.index.search import CollectionIndex, rule_index
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
 from rag_core.types import Candidates, Chunk, Query
@@ -56,7 +55,7 @@ def test_ids_that_were_seen_are_left_out_and_unknown_ones_do_no_harm():
 
 def test_a_rule_that_cannot_be_read_admits_its_chunk():
     chunks = (Chunk("a", query_must="{"), Chunk("b", query_must={"contain": "druid"}), Chunk("c"))
-    assert Admission(chunks).mask(QUERY, "token").tolist() == [True, False, True]
+    assert rule_index(chunks).mask(QUERY, "token").tolist() == [True, False, True]
 
 
 def by_strategy(index, depth, **settings):

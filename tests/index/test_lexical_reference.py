@@ -6,7 +6,7 @@ from statistics import mean
 import pytest
 
 from benchmarks.parts import real_lists
-from rag_core.index.lexical import LexicalReader, build_lexical
+from rag_core.index.lexical import LexicalReader, count_words, weighed
 from rag_core.measure.measures import parse_measure
 from rag_core.measure.scores import score
 from rag_core.types import Chunk
@@ -40,7 +40,7 @@ def rankings(corpus):
     """The first 100 of every query that has a relevant document."""
     chunks = [Chunk(one) for one in corpus.documents]
     rows = {chunk.id: row for row, chunk in enumerate(chunks)}
-    index = build_lexical(list(corpus.documents.values()), ascii_words)
+    index = weighed(count_words(list(corpus.documents.values()), ascii_words), tokens=ascii_words)
     for query, text in corpus.queries.items():
         if any(grade > 0 for grade in corpus.grades.get(query, {}).values()):
             reader = LexicalReader(chunks, rows, index.scores(text), None, "reference")

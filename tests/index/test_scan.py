@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from rag_core.index import scan
 from rag_core.index.embed import normalise
-from rag_core.index.exact import similarities
-from rag_core.index.scan import ByteScan, FullScan, scan_of
+from rag_core.index.scan import ByteScan, FullScan, scan_of, similarities
 
 
 def made(kind, rows, dimension, rng):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rag_core.errors import InputError
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
-from rag_core.index.exact import greatest, nearest, nearest_lists, similarities, within
+from rag_core.index.scan import greatest, nearest, nearest_lists, similarities, within
 from rag_core.index.search import CollectionIndex
 from rag_core.types import Chunk
 
