@@ -162,5 +162,6 @@ def reported(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise StoreError(
-            f"Chroma failed to {what} ({type(error).__name__}); search exactly, or rebuild its index"
+            f"Chroma failed to {what} ({type(error).__name__}); search exactly, or delete the folder chroma of the "
+            "collection, which is built anew"
         ) from None
