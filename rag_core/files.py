@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from math import isinf
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, isinf
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,33 @@ def _finite(text: str) -> float:
     if isinf(value):
         raise ValueError(f"{text[:40]} is too large a number")
     return value
+
+
+class JsonText(str):
+    """A text that is JSON already, to be written as it stands."""
+
+    __slots__ = ()
+
+
+def json_text(value: Any) -> str:
+    """The value as JSON: full precision, NaN and infinities as null, other values by their text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):  # made plain only where need be: walking a report takes longer than writing it
+        return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's own types."""
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, str | bytes):
+        return _plain(value.item())  # a NumPy scalar
+    return value if isinstance(value, str | int | bool | type(None)) else str(value)
 
 
 def parse_yaml(text: str, where: str) -> Any:

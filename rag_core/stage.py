@@ -221,6 +221,10 @@ class Stage(ABC):
         """Per parameter, the nearest value with which this stage alone would have kept the dropped hit."""
         return ()
 
+    def would_keep_each(self, before: Candidates, drops: Sequence[Drop]) -> list[tuple[Counterfactual, ...]]:
+        """`would_keep` of every drop that this stage made of a list; a stage that needs the whole list looks once."""
+        return [self.would_keep(before, drop) for drop in drops]
+
     def again(self, candidates: Candidates) -> Candidates:
         """The stage on a list it has run on before; one whose work costs does not do it twice."""
         return self(candidates)
@@ -352,10 +356,26 @@ class Source(Stage):
 
 def counterfactuals(pipeline: Stage, candidates: Candidates) -> dict[tuple[str, str], tuple[Counterfactual, ...]]:
     """For every hit that `pipeline` drops: what would have kept it, by the stage that dropped it, keyed by Hit.key."""
-    found: dict[tuple[str, str], tuple[Counterfactual, ...]] = {}
+    lists = [candidates]
     for stage in flatten(pipeline):
-        after = stage.again(candidates)
-        for drop in after.drops[len(candidates.drops) :]:
-            found[drop.hit.key] = stage.would_keep(candidates, drop)
-        candidates = after
+        lists.append(stage.again(lists[-1]))
+    return counterfactuals_in(flatten(pipeline), lists)
+
+
+def counterfactuals_in(
+    stages: Sequence[Stage], lists: Sequence[Candidates]
+) -> dict[tuple[str, str], tuple[Counterfactual, ...]]:
+    """The same where the stages have run: `lists` is the list as it came and after each of them."""
+    found: dict[tuple[str, str], tuple[Counterfactual, ...]] = {}
+    for stage, before, after in zip(stages, lists, lists[1:], strict=False):
+        if drops := after.drops[len(before.drops) :]:
+            found |= zip((drop.hit.key for drop in drops), stage.would_keep_each(before, drops), strict=True)
     return found
+
+
+def would_keep(stages: Sequence[Stage], lists: Sequence[Candidates], drop: Drop) -> tuple[Counterfactual, ...]:
+    """What the stage that made one drop of these lists says would have kept the chunk."""
+    for stage, before, after in zip(stages, lists, lists[1:], strict=False):
+        if drop in after.drops[len(before.drops) :]:
+            return stage.would_keep(before, drop)
+    return ()

@@ -22,7 +22,7 @@ from rag_core.rules.match import decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
 from rag_core.spec import STAGES, make_stage, stage_class
-from rag_core.stage import Pipeline
+from rag_core.stage import Pipeline, would_keep
 from rag_core.text import STOP_WORDS, tokenize
 
 ADD = -1
@@ -195,7 +195,7 @@ def chunk(chunk_id: str, session: Session, pipelines: Mapping[str, Pipeline], qu
             elif drop is None:
                 st.text(f"{side}: kept")
             else:
-                back = "; ".join(one.text for one in outcome.would_keep(drop))
+                back = "; ".join(one.text for one in would_keep(outcome.pipeline.stages, outcome.lists, drop))
                 title = stage_class(drop.stage).title
                 st.text(f"{side}: dropped by {title}: {drop.reason.text}" + (f" ({back})" if back else ""))
         with st.expander("Metadata"):

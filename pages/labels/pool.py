@@ -167,7 +167,7 @@ def _report(session: Session, pipeline: Pipeline, tell: Progress) -> PipelineRep
     for done, case in enumerate(started, 1):
         outcome = run_case(case, ready, session.project.min_grade, ())
         result = replace(outcome.result, drops=(), steps=())
-        outcomes.append(replace(outcome, start=Candidates(case.query), result=result))
+        outcomes.append(replace(outcome, lists=(Candidates(case.query), result)))
         if done % 20 == 0:
             tell(done, len(started))
     return PipelineReport(pipeline.label, ready, tuple(outcomes), session.project.min_grade)

@@ -13,17 +13,17 @@ from rag_core.cli.output import ProgressBar, say
 from rag_core.cli.replay import (
     Keeping,
     Pipelines,
+    Reports,
     Short,
     chosen,
     laid_over,
     lists_stand_on,
     measures_of,
-    show,
-    show_traces,
 )
 from rag_core.cli.sessions import Approximate, WorksOn, look_at, narrowed, stands_on
 from rag_core.compare.attribution import attribute as attributed
 from rag_core.compare.compare import side_by_side, side_by_side_json
+from rag_core.compare.snapshot import Recorder
 from rag_core.engine import cluster, jobs
 from rag_core.engine.jobs import WorkPlace
 from rag_core.errors import InputError
@@ -124,33 +124,25 @@ def evaluate(
         titles = labelled_titles(cases, session.source.chunks, session.min_grade)
         session.hop_judge = SimulatedHopJudge(titles)
     specs = [laid_over(spec, short, session) for spec in pipeline or ["fixed-15"]]
+    reports, wanted = Reports(session.min_grade, json, debug), measures_of(measure)
+    ready = [session.ready(spec) for spec in specs]
     if engine is not None:
         if debug or keeping.wanted or simulated_hops:
             raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")
-        ready, least, wanted = [session.ready(spec) for spec in specs], session.min_grade, measures_of(measure)
         facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
         with cluster.opened(engine) as workers:
-            spread = jobs.evaluate(workers, place_of(session), cases, ready, least, wanted, ProgressBar("parts"))
-        pairs = compare_reports(spread, seed, True, measure or ["SetF"])
-        show(spread, pairs, json, least, seed, notices, facts)
-        return
-    reports = session.reports(specs, cases, measures_of(measure), ProgressBar("searched"))
-    facts = stands_on(session, [report.pipeline for report in reports], cases)
-    facts["looks"] = look_at(session, [report.pipeline for report in reports], cases)
-    told = about(session, keeping.run_name, seed)
-    session.close()
-    if debug:
-        show_traces(reports)
-    keeping.keep(reports, told, works_on.workspace)
-    show(
-        reports,
-        compare_reports(reports, seed, True, measure or ["SetF"]),
-        json,
-        session.min_grade,
-        seed,
-        notices,
-        facts,
-    )
+            opened = reports.opened(unique_names(ready), ready)
+            jobs.evaluate(workers, place_of(session), cases, opened, json, wanted, ProgressBar("parts"))
+    else:
+        recorder = Recorder(ready, session.min_grade)
+        watch = [recorder.add] if keeping.wanted else []
+        rows = session.stream(specs, cases, wanted, ProgressBar("searched"))
+        reports.read(unique_names(ready), ready, rows, *watch)
+        facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
+        recorder.about = about(session, keeping.run_name, seed)  # a function's chunks are known once it was asked
+        session.close()
+        keeping.keep(recorder, works_on.workspace)
+    reports.show(compare_reports(reports.files, seed, True, measure or ["SetF"]), seed, notices, facts)
 
 
 @app.command()

@@ -17,8 +17,7 @@ from rag_core.compare.run_file import dump_run
 from rag_core.compare.snapshot import About, Recorder
 from rag_core.errors import GateFailed, Inconclusive
 from rag_core.files import write_whole
-from rag_core.measure.experiment import start_of
-from rag_core.measure.tally import measure_all
+from rag_core.measure.experiment import start_of, stream
 from rag_core.project import runs
 from rag_core.records import load_lists
 
@@ -75,7 +74,8 @@ def _over_lists(
     works_on.refuse_beside(lists)
     cases, pipelines, least = load_lists(lists), [laid_over(spec) for spec in specs], before.document["min_grade"]
     recorder = Recorder(pipelines, least, About("gate", eval_set_of(lists), rules.seed))
-    measure_all(cases, pipelines, least, measures_of([rules.measure]), watch=recorder.add)
+    for outcomes in stream(cases, pipelines, least, measures_of([rules.measure])):
+        recorder.add(outcomes)
     known = {hit.chunk.id for case in cases for hit in start_of(case).hits}
     after = recorder.run()
     return judge(before, after, rules, baseline_pipeline, known), after, lists_stand_on(cases, pipelines)

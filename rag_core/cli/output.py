@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
 import typer
+
+from rag_core.files import JsonText, json_text
 
 
 def say(result: Any, as_json: bool, text: str = "", **facts: Any) -> None:
@@ -24,23 +24,31 @@ def say(result: Any, as_json: bool, text: str = "", **facts: Any) -> None:
 
 
 def emit(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on stdout: full precision, NaN and infinities as null, with a version."""
-    text = json.dumps(plain({"version": 1, **document}), ensure_ascii=False, allow_nan=False)
-    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+    """Print one JSON document on stdout, with a version, a piece at a time; an iterator is written as a list."""
+    for piece in _pieces({"version": 1, **document}):
+        sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
+    sys.stdout.buffer.write(b"\n")
     sys.stdout.flush()
 
 
-def plain(value: Any) -> Any:
-    """The value in JSON's own types: unscored floats become None, mappings and sequences are walked."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, str | bytes):
-        return plain(value.item())  # a NumPy scalar
-    return value if isinstance(value, str | int | bool | type(None)) else str(value)
+def _pieces(value: Any) -> Iterator[str]:
+    """A value as pieces of JSON; only what comes out of an iterator is not written whole."""
+    if isinstance(value, JsonText):
+        yield value
+    elif isinstance(value, Iterator):
+        yield "["
+        for number, item in enumerate(value):
+            if number:
+                yield ", "
+            yield from _pieces(item)
+        yield "]"
+    elif isinstance(value, Mapping) and any(isinstance(item, Iterator) for item in value.values()):
+        for number, (key, item) in enumerate(value.items()):
+            yield (", " if number else "{") + json_text(str(key)) + ": "
+            yield from _pieces(item)
+        yield "}"
+    else:
+        yield json_text(value)
 
 
 class ProgressBar:

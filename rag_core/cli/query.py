@@ -14,7 +14,7 @@ from rag_core import workbench
 from rag_core.cli.evaluate import place_of
 from rag_core.cli.options import Commands, Engine, Json, Workspace
 from rag_core.cli.output import ProgressBar, emit
-from rag_core.cli.replay import Short, laid_over, show, show_traces
+from rag_core.cli.replay import Reports, Short, laid_over
 from rag_core.cli.sessions import (
     Approximate,
     ProjectName,
@@ -26,7 +26,7 @@ from rag_core.cli.sessions import (
 from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
 from rag_core.filters.cutoff import is_weak
-from rag_core.measure.experiment import run_all
+from rag_core.measure.experiment import Outcome, stream, unique_names
 from rag_core.retrieve.capture import capture_to_file
 from rag_core.retrieve.question import check_question
 from rag_core.spec import dump_stages, read_pipeline
@@ -59,15 +59,15 @@ def query(
     session = open_session(folder, project, None, collection, source, approximate=approximate)
     searchable(session)
     specs = [session.ready(laid_over(spec, short, session)) for spec in pipeline or ["fixed-15"]]
-    reports = run_all([case], specs)
-    remember(reports, session.project.source.name, folder)
-    if debug:
-        show_traces(reports)
+    (outcomes,) = stream([case], specs)
+    remember(outcomes, session.project.source.name, folder)
+    names, reports = list(unique_names(specs)), Reports(session.min_grade, json, debug)
+    reports.read(names, specs, [outcomes])
     if json:
-        show(reports, [], True, session.min_grade, facts=stands_on(session, specs, [case]))
+        reports.show(facts=stands_on(session, specs, [case]))
     else:
-        for report in reports:
-            typer.echo("\n".join(_listing(report)))
+        for name, outcome in zip(names, outcomes, strict=True):
+            typer.echo("\n".join(_listing(name, outcome)))
     session.close()
     expire(folder)
 
@@ -81,12 +81,11 @@ def searchable(session: Any) -> None:
         )
 
 
-def _listing(report: Any) -> list[str]:
+def _listing(name: str, outcome: Outcome) -> list[str]:
     """The kept chunks of one query as lines, how many went where, and what the stages have to say about it."""
-    (outcome,) = report.outcomes
     result = outcome.result
     fused = any("rrf" in hit.scores for hit in result.hits)
-    lines = [f"{report.name} · " + ("fused score (rrf) with " if fused else "") + f"{result.metric} distance"]
+    lines = [f"{name} · " + ("fused score (rrf) with " if fused else "") + f"{result.metric} distance"]
     for hit in result.hits:
         weak = "  (weak match)" if is_weak(hit, result.metric) else ""
         lines.append(f"  {hit.rank:>4}  {_score(hit)}  {hit.chunk.title or hit.chunk.id}{weak}")
@@ -136,14 +135,13 @@ def capture(
             typer.echo(f"{len(cases)} queries, {depth} candidates each → {out}")
 
 
-def remember(reports: Iterable[Any], asked: str, workspace: Path) -> None:
+def remember(outcomes: Iterable[Outcome], asked: str, workspace: Path) -> None:
     """Keep the question in the workspace's history, once per pipeline; a word on stderr where that cannot be done."""
-    for report in reports:
-        for outcome in report.outcomes:
-            entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
-            problem = history.remember(workspace, entry)
-            if problem:
-                sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
+    for outcome in outcomes:
+        entry = history.asked_of(outcome.result, dump_stages(outcome.pipeline), asked, "command line")
+        problem = history.remember(workspace, entry)
+        if problem:
+            sys.stderr.write(f"warning: the question is not kept in the history: {problem}\n")
 
 
 def expire(workspace: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,14 @@ import typer
 
 from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import emit
-from rag_core.compare.snapshot import About, ListsDigest, run_of
+from rag_core.compare.snapshot import About, ListsDigest, Recorder
 from rag_core.compare.systems import joined
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import labels_fingerprint
 from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
-from rag_core.measure.experiment import PipelineReport, run, run_all, with_labels
+from rag_core.measure.experiment import Outcome, ReportFile, stream, unique_names, with_labels
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
 from rag_core.measure.significance import Comparison, compare_reports
 from rag_core.records import with_rules
@@ -53,8 +53,8 @@ class Keeping:
         """Whether the run goes anywhere."""
         return self.save_run or self.run_out is not None
 
-    def keep(self, reports: list[Any], about: Any, workspace: Path | None) -> None:
-        """Store the run of these reports, write its file, or neither; where it went is said on stderr."""
+    def keep(self, recorder: Recorder, workspace: Path | None) -> None:
+        """Store the run that was recorded, write its file, or neither; where it went is said on stderr."""
         if not self.wanted:
             return
 
@@ -62,7 +62,7 @@ class Keeping:
         from rag_core.cli.runs import store_run
         from rag_core.compare.run_file import dump_run
 
-        run = run_of(reports, about)
+        run = recorder.run()
         if self.run_out is not None:
             write_whole(self.run_out, dump_run(run))
             sys.stderr.write(f"run {run.id} → {self.run_out}\n")
@@ -153,44 +153,31 @@ def replay(
     listed = {case.query.id for cases in lists.values() for case in cases}
     lacking = [case for query_id, case in unasked.items() if query_id not in listed]
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
+    reports, measures = Reports(min_grade, json, debug), measures_of(measure)
     if len(files) == 1:
         cases = chosen(cases + lacking, name, first)
-        reports = run_all(cases, pipelines, min_grade, measures_of(measure))
+        recorder = Recorder(pipelines, min_grade, About(keeping.run_name, eval_set_of(files[0]), seed))
+        watch = [recorder.add] if keeping.wanted else []
+        reports.read(unique_names(pipelines), pipelines, stream(cases, pipelines, min_grade, measures), *watch)
         facts = lists_stand_on(cases, pipelines)
+        keeping.keep(recorder, workspace)
     else:
         if keeping.wanted:
             raise InputError("got several files and --save-run or --run-out, expected one system in a run")
-        reports, told, facts = _systems(lists, lacking, pipelines, name, first, min_grade, measures_of(measure))
+        systems, told = joined(lists, lacking)
         notices += told
-    if debug:
-        show_traces(reports)
-    keeping.keep(reports, About(keeping.run_name, eval_set_of(files[0]), seed), workspace)
-    show(reports, compare_reports(reports, seed, measures=measure or ["SetF"]), json, min_grade, seed, notices, facts)
-
-
-def _systems(
-    lists: dict[str, list[Case]],
-    lacking: list[Case],
-    pipelines: list[Any],
-    names: list[str] | None,
-    first: int | None,
-    min_grade: int,
-    measures: Any,
-) -> tuple[list[Any], list[str], dict[str, Any]]:
-    """Every pipeline over every system's lists; what must be told; what the figures stand on, by system."""
-    systems, told = joined(lists, lacking)
-    reports = []
-    for system in systems:
-        cases = chosen(list(system.cases), names, first)
-        for pipeline in pipelines:
-            label = system.name if len(pipelines) == 1 else f"{system.name} · {pipeline.called}"
-            reports.append(run(cases, pipeline, min_grade, measures, label))
-    rows = [
-        {"name": one.name, "questions": len(one.cases), "missing": list(one.missing)}
-        | {"fingerprints": lists_stand_on(one.cases, pipelines)["fingerprints"]}
-        for one in systems
-    ]
-    return reports, told, {**lists_stand_on(systems[0].cases, pipelines), "systems": rows}
+        for system in systems:
+            cases = chosen(list(system.cases), name, first)
+            several = [f"{system.name} · {pipeline.called}" for pipeline in pipelines]
+            names = [system.name] if len(pipelines) == 1 else several
+            reports.read(names, pipelines, stream(cases, pipelines, min_grade, measures))
+        rows = [
+            {"name": one.name, "questions": len(one.cases), "missing": list(one.missing)}
+            | {"fingerprints": lists_stand_on(one.cases, pipelines)["fingerprints"]}
+            for one in systems
+        ]
+        facts = {**lists_stand_on(systems[0].cases, pipelines), "systems": rows}
+    reports.show(compare_reports(reports.files, seed, measures=measure or ["SetF"]), seed, notices, facts)
 
 
 def eval_set_of(file: Path) -> str:
@@ -249,30 +236,59 @@ def measures_of(names: list[str] | None) -> Any:
     return (*SET_MEASURES, *(measure for measure in asked if measure not in SET_MEASURES))
 
 
-def show_traces(reports: Sequence[PipelineReport]) -> None:
-    """Write every trace to stderr."""
-    for report in reports:
-        lines = [f"== {report.name}", *(outcome.trace() for outcome in report.outcomes)]
-        sys.stderr.write("\n".join(lines) + "\n")
+@dataclass
+class Reports:
+    """What a command prints of pipelines: read question by question, shown when all is read."""
 
+    min_grade: int
+    json: bool
+    debug: bool = False
+    files: list[ReportFile] = field(default_factory=list)
 
-def show(
-    reports: Sequence[Any],
-    comparison: Sequence[Comparison],
-    json: bool,
-    min_grade: int,
-    seed: int = 0,
-    notices: Sequence[str] = (),
-    facts: Mapping[str, Any] | None = None,
-) -> None:
-    """The reports as JSON or as a short table; `notices` are what whoever reads the figures must know.
+    def opened(self, names: Iterable[str], pipelines: Sequence[Pipeline]) -> list[ReportFile]:
+        """A report of each pipeline, with nothing in it yet."""
+        say = Outcome.json_text if self.json else Outcome.to_text
+        made = [ReportFile(*one, self.min_grade, say) for one in zip(names, pipelines, strict=True)]
+        self.files += made
+        return made
 
-    `facts` is what the figures stand on.
-    """
-    if json:
-        rows = [{**row.to_json(), "seed": seed} for row in comparison]
-        made = {"pipelines": [report.to_json() for report in reports], "comparison": rows, **(facts or {})}
-        emit({"min_grade": min_grade, **made, **({"notices": list(notices)} if notices else {})})
-        return
-    for line in (*(f"note: {notice}" for notice in notices), *(one.to_text() for one in (*reports, *comparison))):
-        typer.echo(line)
+    def read(
+        self,
+        names: Iterable[str],
+        pipelines: Sequence[Pipeline],
+        rows: Iterable[Sequence[Outcome]],
+        *watch: Callable[[Sequence[Outcome]], Any],
+    ) -> None:
+        """The outcomes of these pipelines, question by question; `watch` sees them in passing. Traces go to stderr."""
+        reports = self.opened(names, pipelines)
+        traces = [ReportFile(one.name, one.pipeline, self.min_grade, Outcome.trace) for one in reports]
+        for outcomes in rows:
+            for report, trace, outcome in zip(reports, traces, outcomes, strict=True):
+                report.add(outcome)
+                if self.debug:
+                    trace.add(outcome)
+            for see in watch:
+                see(outcomes)
+        for trace in traces if self.debug else ():
+            sys.stderr.write("\n".join([f"== {trace.name}", *trace.lines()]) + "\n")
+
+    def show(
+        self,
+        comparison: Sequence[Comparison] = (),
+        seed: int = 0,
+        notices: Sequence[str] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The reports as JSON or as a short table; `notices` are what whoever reads the figures must know.
+
+        `facts` is what the figures stand on.
+        """
+        if self.json:
+            rows = [{**row.to_json(), "seed": seed} for row in comparison]
+            made = {"pipelines": (report.to_json() for report in self.files), "comparison": rows, **(facts or {})}
+            emit({"min_grade": self.min_grade, **made, **({"notices": list(notices)} if notices else {})})
+            return
+        for notice in notices:
+            typer.echo(f"note: {notice}")
+        for text in (*(one.to_text() for one in self.files), *(one.to_text() for one in comparison)):
+            typer.echo(text)

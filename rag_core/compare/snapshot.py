@@ -23,7 +23,7 @@ import rag_core
 from rag_core.compare.overlap import last_drops
 from rag_core.compare.run_file import FORMAT, VERSION, Run, read_run, run_id
 from rag_core.eval_sets.reading import labels_fingerprint
-from rag_core.measure.experiment import Outcome, PipelineReport, kept_ids, unique_names
+from rag_core.measure.experiment import Outcome, kept_ids, unique_names
 from rag_core.measure.scores import summarise
 from rag_core.measure.tally import tally
 from rag_core.spec import dump_stages, fingerprint
@@ -77,9 +77,9 @@ class ListsDigest:
 class Recorder:
     """Takes the outcomes of all pipelines query by query (`add`) and gives the run (`run`)."""
 
-    def __init__(self, pipelines: Sequence[Pipeline], min_grade: int, about: About, names: Sequence[str] = ()) -> None:
-        self.pipelines, self.min_grade, self.about = tuple(pipelines), min_grade, about
-        self.names = list(names) or list(unique_names(pipelines))
+    def __init__(self, pipelines: Sequence[Pipeline], min_grade: int, about: About | None = None) -> None:
+        self.pipelines, self.min_grade, self.about = tuple(pipelines), min_grade, about or About()
+        self.names = list(unique_names(pipelines))
         self._queries: list[list[dict[str, Any]]] = [[] for _ in self.pipelines]
         self._scores: list[list[Any]] = [[] for _ in self.pipelines]
         self._cases: list[Case] = []
@@ -174,16 +174,6 @@ class Recorder:
             "rules": self.about.rules or self._recorded.rules,
             "code": code_fingerprint(),
         }
-
-
-def run_of(reports: Sequence[PipelineReport], about: About) -> Run:
-    """The run of reports that hold their traces."""
-    recorder = Recorder(
-        [report.pipeline for report in reports], reports[0].min_grade, about, [report.name for report in reports]
-    )
-    for outcomes in zip(*(report.outcomes for report in reports), strict=True):
-        recorder.add(outcomes)
-    return recorder.run()
 
 
 def models_of(pipelines: Sequence[Pipeline]) -> dict[str, str]:

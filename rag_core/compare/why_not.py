@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from rag_core.stage import Pipeline, Stage, flatten
+from rag_core.stage import Pipeline, Stage, flatten, would_keep
 from rag_core.text import fold
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Reader
+from rag_core.types import Candidates, Counterfactual, Hit, Reader
 
 DEEPEST = 10_000  # how far down a ranking a chunk is looked for: the greatest depth of a source
 STEP = 500
@@ -57,7 +57,7 @@ def why_not(pipeline: Stage, candidates: Candidates, wanted: str) -> WhyNot:
     if drop is None:
         position = [hit.key for hit in after.hits].index(chosen.key) + 1
         return WhyNot(wanted, KEPT, chosen, chosen.rank, position, others=_others(named))
-    back = _would_keep(flatten(pipeline), lists, drop)
+    back = would_keep(flatten(pipeline), lists, drop)
     return WhyNot(
         wanted, DROPPED, drop.hit, chosen.rank, None, drop.stage, drop.reason.text, back, others=_others(named)
     )
@@ -77,14 +77,6 @@ def _named(wanted: str, hits: Sequence[Hit]) -> list[Hit]:
     titled = [(hit, " ".join(fold(hit.chunk.title).split())) for hit in hits]
     whole = [hit for hit, title in titled if text and title == text]
     return whole or [hit for hit, title in titled if text and text in title]
-
-
-def _would_keep(stages: Sequence[Stage], lists: Sequence[Candidates], drop: Drop) -> tuple[Counterfactual, ...]:
-    """What the stage that dropped the hit says would have kept it."""
-    for stage, before, after in zip(stages, lists, lists[1:], strict=False):
-        if drop in after.drops[len(before.drops) :]:
-            return stage.would_keep(before, drop)
-    return ()
 
 
 def _further_down(pipeline: Stage, candidates: Candidates, after: Candidates, wanted: str) -> WhyNot:

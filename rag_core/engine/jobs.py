@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from rag_core.engine.cluster import Engine
 from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.index.embed import BundledEmbedder, Vectors
-from rag_core.measure.experiment import shown, unique_names
-from rag_core.measure.scores import QueryScores, summarise
+from rag_core.measure.experiment import ReportFile
+from rag_core.measure.scores import QueryScores
 from rag_core.records import dump_case
 from rag_core.spec import dump_stages
 from rag_core.stage import Pipeline
@@ -46,8 +46,8 @@ def in_parts(
     parts: Sequence[str],
     workspace: Path,
     progress: Progress | None = None,
-) -> list[str]:
-    """The result of every part, in order. Each is on disk in the workspace once it is there, until all are.
+) -> Iterator[str]:
+    """The result of every part, in order. Each is on disk in the workspace once it is there, until all are read.
 
     Parts that are kept from an earlier call with the same parts are not done again.
     """
@@ -59,9 +59,13 @@ def in_parts(
         write_whole(files[missing[at]], result)
         if progress is not None:
             progress(len(parts) - len(missing) + done, len(parts))
-    results = [file.read_text(encoding="utf-8") for file in files]
+    return _read_and_gone(files, folder)
+
+
+def _read_and_gone(files: Sequence[Path], folder: Path) -> Iterator[str]:
+    """What the files hold, one in memory at a time; the folder goes with the last."""
+    yield from (file.read_text(encoding="utf-8") for file in files)
     shutil.rmtree(folder, ignore_errors=True)
-    return results
 
 
 def pieces(count: int, threads: int, least: int = 1, per_thread: int = 8) -> list[tuple[int, int]]:
@@ -117,59 +121,28 @@ def asker(
     return lines
 
 
-@dataclass(frozen=True)
-class MeasuredPipeline:
-    """A pipeline over all cases: its report as plain values, and the scores."""
-
-    name: str
-    report: dict[str, Any]
-    scores: tuple[QueryScores, ...]
-    means: Mapping[str, float | None]
-
-    def values(self, measure: str) -> list[float | None]:
-        """A measure by query."""
-        return [scores.values[measure] for scores in self.scores]
-
-    def to_json(self) -> dict[str, Any]:
-        """Its report."""
-        return self.report
-
-    def to_text(self) -> str:
-        """The means in one line."""
-        return f"{self.name}: " + "  ".join(f"{name} {shown(value)}" for name, value in self.means.items())
-
-
 def evaluate(
     engine: Engine,
     place: WorkPlace,
     cases: Sequence[Case],
-    pipelines: Sequence[Pipeline],
-    min_grade: int,
+    reports: Sequence[ReportFile],
+    as_json: bool,
     measures: Sequence[Any],
     progress: Progress | None = None,
-) -> list[MeasuredPipeline]:
-    """Every pipeline over the cases: what report.pipeline_json says of each, from parts."""
+) -> None:
+    """Fill the reports, whose pipelines run over the cases in parts; a worker says of a question what is written."""
     facts = {
-        "pipelines": [spec_of(pipeline) for pipeline in pipelines],
-        "min_grade": min_grade,
+        "pipelines": [spec_of(report.pipeline) for report in reports],
+        "min_grade": reports[0].min_grade,
         "measures": [str(measure) for measure in measures],
+        "json": as_json,
     }
     cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads)]
     parts = [place.part(some, **facts) for some in cut]
-    results = in_parts(engine, work.evaluate_part, parts, place.workspace, progress)
-    rows = [row for result in results for row in json.loads(result)]
-    return [
-        _measured(name, pipeline, [row[at] for row in rows])
-        for at, (pipeline, name) in enumerate(zip(pipelines, unique_names(pipelines), strict=True))
-    ]
-
-
-def _measured(name: str, pipeline: Pipeline, rows: Sequence[dict[str, Any]]) -> MeasuredPipeline:
-    scores = tuple(QueryScores(**row["scores"]) for row in rows)
-    summary = summarise(scores)
-    queries = [row["report"] for row in rows]
-    report = {"name": name, "spec": dump_stages(pipeline), "means": summary.to_json(), "queries": queries}
-    return MeasuredPipeline(name, report, scores, summary.means)
+    for result in in_parts(engine, work.evaluate_part, parts, place.workspace, progress):
+        for row in json.loads(result):
+            for report, (said, scores, total_known) in zip(reports, row, strict=True):
+                report.add_said(said, QueryScores(**scores), total_known)
 
 
 def sweep(

@@ -15,7 +15,7 @@ from typing import Any
 
 from rag_core.errors import StoreError
 from rag_core.eval_sets.reading import load_set
-from rag_core.measure.experiment import stream
+from rag_core.measure.experiment import Outcome, stream
 from rag_core.measure.measures import parse_measure
 from rag_core.records import dump_case, load_lists
 from rag_core.retrieve.capture import captured
@@ -69,13 +69,17 @@ def capture_part(text: str) -> str:
 
 
 def evaluate_part(text: str) -> str:
-    """Per query and pipeline what the report says of it and its scores."""
+    """Per query and pipeline what the report says of it, its scores, and whether its total was brought."""
     part = json.loads(text)
     pipelines = [runnable(spec, part) for spec in part["pipelines"]]
     measures = [parse_measure(name) for name in part["measures"]]
+    say = Outcome.json_text if part["json"] else Outcome.to_text
     rows = stream(asked(part), pipelines, part["min_grade"], measures)
     return json.dumps(
-        [[{"report": one.to_json(), "scores": asdict(one.scores)} for one in outcomes] for outcomes in rows],
+        [
+            [(say(one), asdict(one.scores), one.case.relevant_total is not None) for one in outcomes]
+            for outcomes in rows
+        ],
         ensure_ascii=False,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -17,12 +16,15 @@ from rag_core.filters.cut import (
     POLICIES,
     UNIT,
     Cut,
+    Ranked,
     cut,
     units,
 )
 from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step
+
+_MOVED = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
 
 __all__ = ["AdaptiveGap", "Cut", "cut", "units"]
 
@@ -152,39 +154,62 @@ class AdaptiveGap(Filter):
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """Per parameter, the nearest value with which this stage would have kept the chunk."""
+        return self.would_keep_each(before, (drop,))[0]
+
+    def would_keep_each(self, before: Candidates, drops: Sequence[Drop]) -> list[tuple[Counterfactual, ...]]:
+        """The same for many drops of one list, which is looked at once."""
         if self.query_specific:
-            return self._would_keep_by_form(before, drop)
+            return self._would_keep_by_form(before, drops)
         judged = [hit for hit in self.arrange(before.hits, before) if _cuttable(hit)]
-        distances = tuple(_distance(hit) for hit in judged)
-        position = [hit.key for hit in judged].index(drop.hit.key) + 1
-        names = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
-        return tuple(_nearest(name, _tried(self, name, distances), position) for name in names)
+        places = {hit.key: place for place, hit in enumerate(judged)}
+        ranked = Ranked([_distance(hit) for hit in judged])
+        columns = [self._nearest(name, ranked) for name in _MOVED]
+        return [tuple(column[places[drop.hit.key]] for column in columns) for drop in drops]
 
-    def _would_keep_by_form(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
-        """What would have kept it at this question's own threshold, and whether the set one would have."""
-        found = self.for_query(before.query.text).would_keep(before, drop)
-        kept = drop.hit.key in [hit.key for hit in replace(self, query_specific=False)(before).hits]
-        text = f"query_specific false would {'' if kept else 'not '}have kept it"
-        others = [one for one in found if one.parameter != "gap_threshold"]  # its value here is not the one that is set
-        return (*others, Counterfactual("query_specific", False if kept else None, text))
+    def _nearest(self, name: str, ranked: Ranked) -> list[Counterfactual]:
+        """For every place of a list the nearest value of one setting that keeps the chunk there."""
+        settings = self.rule()
+        found: list[Counterfactual] = []
+        for value in sorted(set(self._changes(name, ranked)), key=lambda value: _farness(value, settings[name])):
+            keep = ranked.cut(**{**settings, name: value}).keep
+            if keep > len(found):
+                nearest = Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
+                found += [nearest] * (keep - len(found))
+        none = Counterfactual(name, None, f"{name}: no value would have kept it")
+        return found + [none] * (len(ranked.whole) - len(found))
 
-    def change_points(self, name: str, distances: Sequence[float]) -> Iterator[Any]:
-        """Values of one parameter at which the kept set can change."""
-        looked = distances[: self.max_results]
+    def _changes(self, name: str, ranked: Ranked) -> Iterator[Any]:
+        """The values of one setting at which chunks that are dropped can come to be kept."""
+        made = ranked.cut(**self.rule())
         if name == "gap_policy":
             yield from (policy for policy in POLICIES if policy != self.gap_policy)
         elif name == "min_results":
-            yield from range(1, len(looked) + 1)
+            yield from range(made.keep + 1, made.looked + 1)
         elif name == "max_results":
-            yield from range(max(1, self.min_results), len(distances) + 1)
+            yield from range(max(1, self.min_results, made.keep + 1), len(ranked.whole) + 1)
         elif name == "distance_offset":
-            yield from (_up(distance - distances[0]) for distance in looked)
-        else:
-            span = (looked[-1] - looked[0]) or 1.0
-            scale = span if self.gap_policy == "relative" else 1.0
-            for before, after in pairwise(looked):
-                gap = (units(after) - units(before)) * UNIT / scale
-                yield from (_up(gap), _up(gap + UNIT / scale))
+            if made.gap_index is None and self.relative_offset is None:
+                yield from (_up((unit - ranked.whole[0]) * UNIT) for unit in ranked.whole[made.keep : made.looked])
+        elif made.looked > 2:
+            # which gap ends the list changes at gaps that are larger than all before them, at no others
+            scale = (
+                ((ranked.whole[made.looked - 1] - ranked.whole[0]) * UNIT or 1.0)
+                if self.gap_policy == "relative"
+                else 1
+            )
+            for gap in set(ranked.largest[: made.looked - 2]):
+                yield from (_up(gap * UNIT / scale), _up((gap + 1) * UNIT / scale))
+
+    def _would_keep_by_form(self, before: Candidates, drops: Sequence[Drop]) -> list[tuple[Counterfactual, ...]]:
+        """What would have kept each at this question's own threshold, and whether the set one would have."""
+        kept = {hit.key for hit in replace(self, query_specific=False)(before).hits}
+        made = []
+        for drop, found in zip(drops, self.for_query(before.query.text).would_keep_each(before, drops), strict=True):
+            there = drop.hit.key in kept
+            text = f"query_specific false would {'' if there else 'not '}have kept it"
+            others = [one for one in found if one.parameter != "gap_threshold"]  # its value is not the one that is set
+            made.append((*others, Counterfactual("query_specific", False if there else None, text)))
+        return made
 
     def _reason(self, position: int, hit: Hit, judged: Sequence[Hit], made: Cut) -> Reason | None:
         """Why the hit at `position` (1-based) is dropped, or None where it is kept."""
@@ -216,22 +241,6 @@ class AdaptiveGap(Filter):
                 f"{candidates.metric} distances; expected gap_threshold and distance_offset set for them, "
                 f"or gap_policy relative with relative_offset"
             )
-
-
-@lru_cache(maxsize=64)
-def _tried(stage: AdaptiveGap, name: str, distances: tuple[float, ...]) -> tuple[tuple[Any, int], ...]:
-    """(value, how many it keeps) for every change point of a parameter, the nearest to its current value first."""
-    settings = stage.rule()
-    values = sorted(set(stage.change_points(name, distances)), key=lambda value: _farness(value, settings[name]))
-    return tuple((value, cut(distances, **{**settings, name: value}).keep) for value in values)
-
-
-def _nearest(name: str, tried: Sequence[tuple[Any, int]], position: int) -> Counterfactual:
-    """The nearest tried value of a parameter that keeps the chunk at `position` (1-based)."""
-    for value, keep in tried:
-        if keep >= position:
-            return Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
-    return Counterfactual(name, None, f"{name}: no value would have kept it")
 
 
 def _cuttable(hit: Hit) -> bool:

@@ -8,6 +8,7 @@ in adaptive.py; choosing thresholds is the business of tune/.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,36 +62,60 @@ def cut(
         gap_threshold = DEFAULT_RELATIVE_THRESHOLD if gap_policy == "relative" else DEFAULT_THRESHOLD
     _check_settings(gap_threshold, distance_offset, min_results, max_results, gap_policy, relative_offset)
     _check_distances(distances)
-    looked = min(len(distances), max_results)
-    if looked == 0:
-        return Cut(0, 0, "all", None, None, gap_threshold, None, False)
-    whole = [units(distance) for distance in distances[:looked]]
-    span = whole[-1] - whole[0]
-    relative = gap_policy == "relative"
-    threshold = math.floor(gap_threshold * span + 0.5) if relative else units(gap_threshold)
-    offset = units(distance_offset) if relative_offset is None else math.floor(relative_offset * span + 0.5)
-    gaps = [after - before for before, after in pairwise(whole)]
-    chosen = None if relative and span == 0 else _choose(gaps, threshold, gap_policy)
-    ruled = sum(distance <= whole[0] + offset for distance in whole) if chosen is None else chosen + 1
-    keep = min(max(ruled, min_results), looked)
-    return Cut(
-        keep=keep,
-        looked=looked,
-        kind="offset" if chosen is None else "gap",
-        gap_index=chosen,
-        gap=None if chosen is None else gaps[chosen] * UNIT,
-        gap_threshold=threshold * UNIT,
-        reach=(whole[0] + offset) * UNIT,
-        raised=keep > ruled,
-    )
+    ranked = Ranked(distances[:max_results])
+    return ranked.cut(gap_threshold, distance_offset, min_results, max_results, gap_policy, relative_offset)
 
 
-def _choose(gaps: Sequence[int], threshold: int, policy: str) -> int | None:
-    """The index of the gap that ends the list, or None; gap 0 never does."""
-    eligible = [i for i in range(1, len(gaps)) if gaps[i] >= threshold]
-    if not eligible:
-        return None
-    return eligible[0] if policy == "first" else max(eligible, key=lambda i: (gaps[i], -i))
+class Ranked:
+    """An ascending list made ready to be cut with any settings: trying one more costs two look-ups, not the list."""
+
+    def __init__(self, distances: Sequence[float]) -> None:
+        self.whole = [units(distance) for distance in distances]
+        gaps = [after - before for before, after in pairwise(self.whole)]
+        self.largest: list[int] = []  # of the gaps 1 … j + 1, at j: gap 0 never ends a list
+        self.largest_at: list[int] = []  # the index of that gap, the first of equals
+        top, at = -1, 0
+        for index, gap in enumerate(gaps[1:], 1):
+            if gap > top:
+                top, at = gap, index
+            self.largest.append(top)
+            self.largest_at.append(at)
+
+    def cut(
+        self,
+        gap_threshold: float,
+        distance_offset: float,
+        min_results: int,
+        max_results: int,
+        gap_policy: str,
+        relative_offset: float | None,
+    ) -> Cut:
+        """What `cut` gives for these settings, which are known to be valid."""
+        whole = self.whole
+        looked = min(len(whole), max_results)
+        if looked == 0:
+            return Cut(0, 0, "all", None, None, gap_threshold, None, False)
+        span = whole[looked - 1] - whole[0]
+        relative = gap_policy == "relative"
+        threshold = math.floor(gap_threshold * span + 0.5) if relative else units(gap_threshold)
+        offset = units(distance_offset) if relative_offset is None else math.floor(relative_offset * span + 0.5)
+        last, chosen = looked - 3, None
+        if last >= 0 and self.largest[last] >= threshold and not (relative and span == 0):
+            # where the largest gap so far first reaches the threshold stands the first that does
+            place = bisect_left(self.largest, threshold) if gap_policy == "first" else last
+            chosen = self.largest_at[place]
+        ruled = bisect_right(whole, whole[0] + offset, 0, looked) if chosen is None else chosen + 1
+        keep = min(max(ruled, min_results), looked)
+        return Cut(
+            keep=keep,
+            looked=looked,
+            kind="offset" if chosen is None else "gap",
+            gap_index=chosen,
+            gap=None if chosen is None else (whole[chosen + 1] - whole[chosen]) * UNIT,
+            gap_threshold=threshold * UNIT,
+            reach=(whole[0] + offset) * UNIT,
+            raised=keep > ruled,
+        )
 
 
 def _check_settings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,8 +37,13 @@ class TopK(Filter):
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """The k that reaches the chunk's position."""
-        position = [hit.key for hit in before.hits].index(drop.hit.key) + 1
-        return (Counterfactual("k", position, f"k {position} would have kept it"),)
+        return self.would_keep_each(before, (drop,))[0]
+
+    def would_keep_each(self, before: Candidates, drops: Sequence[Drop]) -> list[tuple[Counterfactual, ...]]:
+        """The same for many drops of one list, which is looked at once."""
+        places = {hit.key: place for place, hit in enumerate(before.hits, 1)}
+        reached = [places[drop.hit.key] for drop in drops]
+        return [(Counterfactual("k", place, f"k {place} would have kept it"),) for place in reached]
 
 
 def cosine_similarity(hit: Hit, metric: Metric) -> float | None:

@@ -6,17 +6,19 @@ anything in significance.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 from rag_core.errors import InputError
+from rag_core.files import JsonText, json_text
 from rag_core.filters.cutoff import is_weak
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.measure.scores import QueryScores, Summary, score, summarise
 from rag_core.spec import dump_stages, maker
-from rag_core.stage import Pipeline, Stage, counterfactuals, flatten
+from rag_core.stage import Pipeline, Stage, counterfactuals_in, flatten
 from rag_core.types import RANKS, Candidates, Case, Counterfactual, Drop, Hit
 
 
@@ -39,7 +41,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """Several pipelines with their shared beginnings; `results` runs them all on one list."""
+    """Several pipelines with their shared beginnings; `lists` runs them all on one list."""
 
     root: _Node
     count: int
@@ -49,17 +51,17 @@ class Tree:
         """How many stages run per query."""
         return sum(1 for _ in _nodes(self.root))
 
-    def results(self, start: Candidates) -> list[Candidates]:
-        """What each pipeline makes of the list, in the order of the pipelines; every shared step runs once."""
-        found: list[Candidates] = [start] * self.count
-        waiting = [(self.root, start)]
+    def lists(self, start: Candidates) -> list[tuple[Candidates, ...]]:
+        """The list as it came and after each stage, pipeline by pipeline; every shared step runs once."""
+        made: list[tuple[Candidates, ...]] = [(start,)] * self.count
+        waiting: list[tuple[_Node, tuple[Candidates, ...]]] = [(self.root, (start,))]
         while waiting:
             node, before = waiting.pop()
-            after = before if node.stage is None else node.stage(before)
+            after = before if node.stage is None else (*before, node.stage(before[-1]))
             for pipeline in node.ends:
-                found[pipeline] = after
+                made[pipeline] = after
             waiting += [(child, after) for child in reversed(node.next)]
-        return found
+        return made
 
 
 def tree_of(pipelines: Sequence[Stage]) -> Tree:
@@ -89,28 +91,27 @@ def _nodes(node: _Node) -> Iterator[_Node]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One query through one pipeline: what went in, what came out with its trace, and the scores."""
+    """One query through one pipeline: the list as it came and after every stage, and the scores."""
 
     case: Case
     pipeline: Pipeline
-    start: Candidates
-    result: Candidates
+    lists: tuple[Candidates, ...]
     scores: QueryScores
+
+    @property
+    def start(self) -> Candidates:
+        """What went in."""
+        return self.lists[0]
+
+    @property
+    def result(self) -> Candidates:
+        """What came out, with its trace."""
+        return self.lists[-1]
 
     @cached_property
     def counterfactuals(self) -> Mapping[tuple[str, str], tuple[Counterfactual, ...]]:
         """What would have kept each dropped hit, keyed by Hit.key; computed when first asked for."""
-        return counterfactuals(self.pipeline, self.start)
-
-    def would_keep(self, drop: Drop) -> tuple[Counterfactual, ...]:
-        """Per parameter of the stage that made a drop, the nearest value with which it would have kept the chunk."""
-        candidates = self.start
-        for stage in flatten(self.pipeline):
-            after = stage.again(candidates)
-            if drop in after.drops[len(candidates.drops) :]:
-                return stage.would_keep(candidates, drop)
-            candidates = after
-        return ()
+        return counterfactuals_in(flatten(self.pipeline), self.lists)
 
     def to_json(self) -> dict[str, Any]:
         """Its figures, every candidate once (kept or dropped), and what the stages said; None is an unscored value."""
@@ -138,6 +139,10 @@ class Outcome:
             "fallbacks": [{"stage": fallback.stage, "reason": fallback.reason} for fallback in result.fallbacks],
             "stages": [step_json(step) for step in result.steps],
         }
+
+    def json_text(self) -> str:
+        """`to_json` as text."""
+        return json_text(self.to_json())
 
     def to_text(self) -> str:
         """One line with the figures, and every warning."""
@@ -168,7 +173,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class PipelineReport:
-    """One pipeline over all cases, in their order."""
+    """One pipeline over all cases, in their order, with every trace. For very many queries: ReportFile."""
 
     name: str
     pipeline: Pipeline
@@ -184,14 +189,51 @@ class PipelineReport:
         """A measure by query."""
         return [outcome.scores.values[measure] for outcome in self.outcomes]
 
+
+class ReportFile:
+    """One pipeline over all cases as it is printed: question by question, so that no trace is held.
+
+    What is said of a question goes to a file without a name as soon as it is there; in memory stay the figures.
+    """
+
+    def __init__(self, name: str, pipeline: Pipeline, min_grade: int, say: Callable[[Outcome], str]) -> None:
+        """`say` is what is written of a question: `Outcome.json_text`, `Outcome.to_text` or `Outcome.trace`."""
+        self.name, self.pipeline, self.min_grade, self.say = name, pipeline, min_grade, say
+        self.scores: list[QueryScores] = []
+        self._total_is_labelled = False  # of some question: the labelled relevant chunks are taken as all there are
+        self._lengths: list[int] = []  # in bytes, of what was said of each question
+        self._said = SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115  its end is that of the report
+
+    def add(self, outcome: Outcome) -> None:
+        """The next question."""
+        self.add_said(self.say(outcome), outcome.scores, outcome.case.relevant_total is not None)
+
+    def add_said(self, text: str, scores: QueryScores, total_known: bool) -> None:
+        """The next question as a worker said it."""
+        self.scores.append(scores)
+        self._total_is_labelled |= scores.scored and not total_known
+        self._lengths.append(self._said.write(text.encode("utf-8", "replace")))
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Macro means with their counts; asked for when all questions are in."""
+        return summarise(self.scores)
+
+    def values(self, measure: str) -> list[float | None]:
+        """A measure by query."""
+        return [scores.values[measure] for scores in self.scores]
+
+    def lines(self) -> Iterator[str]:
+        """What was said, question by question."""
+        self._said.seek(0)
+        for length in self._lengths:
+            yield self._said.read(length).decode()
+
     def to_json(self) -> dict[str, Any]:
-        """Spec with all settings, means, per-query figures and traces."""
-        return {
-            "name": self.name,
-            "spec": dump_stages(self.pipeline),
-            "means": self.summary.to_json(),
-            "queries": [outcome.to_json() for outcome in self.outcomes],
-        }
+        """Spec with all settings, means, and what `Outcome.to_json` says of every question, read as it is written."""
+        said = (JsonText(line) for line in self.lines())
+        spec, means = dump_stages(self.pipeline), self.summary.to_json()
+        return {"name": self.name, "spec": spec, "means": means, "queries": said}
 
     def to_text(self) -> str:
         """A line a query, then the macro means with their counts."""
@@ -200,13 +242,16 @@ class PipelineReport:
         judged = "-" if means.judged is None else f"{means.judged:.0%}"
         lines = [
             f"{self.name} · relevant means grade ≥ {self.min_grade}",
-            *(outcome.to_text() for outcome in self.outcomes),
+            *self.lines(),
             f"  macro mean over {means.queries_scored} of {means.queries_total} queries: {figures}",
             f"  judged {judged} of kept chunks · empty {means.queries_empty} · fallback {means.queries_fallback}",
         ]
-        if any(outcome.case.relevant_total is None and outcome.scores.scored for outcome in self.outcomes):
+        if self._total_is_labelled:
             lines.append("  recall: the labelled relevant chunks are taken as all there are")
         return "\n".join(lines)
+
+
+_SPOOLED = 4_000_000  # bytes of a report that stay in memory: a usual one never touches the disk
 
 
 def start_of(case: Case) -> Candidates:
@@ -223,22 +268,16 @@ def run_case(
     case: Case, pipeline: Pipeline, min_grade: int = 1, measures: Sequence[Measure] = DEFAULT_MEASURES
 ) -> Outcome:
     """One case through one pipeline, scored against the case's labels."""
-    start = start_of(case)
-    return _outcome(case, pipeline, start, pipeline(start), min_grade, measures)
+    (lists,) = tree_of([pipeline]).lists(start_of(case))
+    return _outcome(case, pipeline, lists, min_grade, measures)
 
 
 def _outcome(
-    case: Case,
-    pipeline: Pipeline,
-    start: Candidates,
-    result: Candidates,
-    min_grade: int,
-    measures: Sequence[Measure],
+    case: Case, pipeline: Pipeline, lists: tuple[Candidates, ...], min_grade: int, measures: Sequence[Measure]
 ) -> Outcome:
-    scores = score(
-        kept_ids(result), case.grades, case.relevant_total, min_grade, measures, fallback=bool(result.fallbacks)
-    )
-    return Outcome(case, pipeline, start, result, scores)
+    kept, fallback = kept_ids(lists[-1]), bool(lists[-1].fallbacks)
+    scores = score(kept, case.grades, case.relevant_total, min_grade, measures, fallback=fallback)
+    return Outcome(case, pipeline, lists, scores)
 
 
 def stream(
@@ -253,12 +292,11 @@ def stream(
     """
     tree = tree_of(pipelines)
     for case in cases:
-        start = start_of(case)
         try:
-            results = tree.results(start)
+            made = tree.lists(start_of(case))
             yield tuple(
-                _outcome(case, pipeline, start, result, min_grade, measures)
-                for pipeline, result in zip(pipelines, results, strict=True)
+                _outcome(case, pipeline, lists, min_grade, measures)
+                for pipeline, lists in zip(pipelines, made, strict=True)
             )
         except InputError as error:
             raise type(error)(f"query {case.query.id}: {error}") from None

@@ -80,18 +80,12 @@ def measure_all(
     min_grade: int = 1,
     measures: Sequence[Measure] = DEFAULT_MEASURES,
     progress: Progress | None = None,
-    watch: Callable[[tuple[Outcome, ...]], None] | None = None,
 ) -> list[PipelineTally]:
-    """Every pipeline over the same cases, shared beginnings once, one query at a time; no trace is held.
-
-    `watch` sees the outcomes of each query in passing: a snapshot's `Recorder.add`.
-    """
+    """Every pipeline over the same cases, shared beginnings once, one query at a time; no trace is held."""
     rows: list[list[QueryTally]] = [[] for _ in pipelines]
     for done, outcomes in enumerate(stream(cases, pipelines, min_grade, measures), 1):
         for row, outcome in zip(rows, outcomes, strict=True):
             row.append(tally(outcome, min_grade))
-        if watch is not None:
-            watch(outcomes)
         if progress is not None:
             progress(done)
     return [

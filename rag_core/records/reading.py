@@ -17,6 +17,7 @@ from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_tex
 from rag_core.records.schema import CANDIDATE_KEYS, QUERY_KEYS, VERSION
 from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
+BARE_KEYS = {"id", "title", "text", "type", "relevant", *SCORES}
 MOST_WORDS = 50_000  # titles remembered while a file is read; titles that all differ would gain nothing
 
 
@@ -57,6 +58,7 @@ class Known:
 
     def __init__(self) -> None:
         self._chunks: dict[str, Chunk] = {}
+        self._bare: dict[tuple[Any, ...], Chunk] = {}
         self._words: dict[str, str] = {}
 
     def chunk(self, chunk: Chunk) -> Chunk:
@@ -64,9 +66,30 @@ class Known:
         first = self._chunks.setdefault(chunk.id, chunk)
         return first if first == chunk and _loose(first) == _loose(chunk) else chunk
 
+    def bare(self, entry: Mapping[str, Any]) -> Chunk | None:
+        """The chunk of a candidate that has id, texts and scores only, where the very same was read before.
+
+        Half of the time that 10,000 lists of 50 take to read: nothing of it is checked and built again.
+        """
+        try:
+            return self._bare.get(_bare(entry)) if entry.keys() <= BARE_KEYS else None
+        except TypeError:  # a value that is no text: it is refused where the entry is read
+            return None
+
+    def read(self, chunk: Chunk, entry: Mapping[str, Any]) -> Chunk:
+        """A chunk as it was read of an entry, held once."""
+        chunk = self.chunk(chunk)
+        if entry.get("id") and entry.keys() <= BARE_KEYS:
+            self._bare[_bare(entry)] = chunk
+        return chunk
+
     def word(self, text: str) -> str:
         """A title or type as it was first read."""
         return self._words.setdefault(text, text) if len(self._words) < MOST_WORDS else self._words.get(text, text)
+
+
+def _bare(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (entry.get("id"), entry.get("title"), entry.get("text"), entry.get("type"))
 
 
 def _loose(chunk: Chunk) -> str:
@@ -133,11 +156,13 @@ def _candidate(
 ) -> tuple[Hit, int | None]:
     """One candidate as a hit and its grade."""
     entry = _object(given, place)
-    scores = {kind: _score(entry[kind], kind, place) for kind in SCORES if entry.get(kind) is not None}
+    scores = {kind: _score(value, kind, place) for kind in SCORES if (value := entry.get(kind)) is not None}
     if not scores:
         raise RecordError(f"{place} has no score, expected one of {', '.join(SCORES)}")
     if "distance" not in scores and "similarity" in scores and metric is Metric.COSINE:
         scores["distance"] = 1.0 - scores["similarity"]
+    if (chunk := known.bare(entry)) is not None:
+        return Hit(chunk, rank, scores), _count(entry.get("relevant"), "relevant", place)
     more = entry.keys() - CANDIDATE_KEYS
     chunk = Chunk(
         id=_text(entry, "id", place) or f"{query_id}#{rank}",
@@ -150,7 +175,7 @@ def _candidate(
     )
     ranks = _ranks(entry.get(RANKS), place)
     notes = {RANKS: ranks} if ranks else EMPTY
-    return Hit(known.chunk(chunk), rank, scores, notes=notes), _count(entry.get("relevant"), "relevant", place)
+    return Hit(known.read(chunk, entry), rank, scores, notes=notes), _count(entry.get("relevant"), "relevant", place)
 
 
 def _ranks(value: Any, place: str) -> dict[str, int]:

@@ -17,13 +17,12 @@ from rag_core.compare.run_file import (
     read_run,
     summary_of,
 )
-from rag_core.compare.snapshot import About, Recorder, code_fingerprint, run_of
+from rag_core.compare.snapshot import About, Recorder, code_fingerprint
 from rag_core.errors import InputError, RecordError
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
-from rag_core.measure.experiment import run_all
+from rag_core.measure.experiment import run_all, stream
 from rag_core.measure.significance import compare
-from rag_core.measure.tally import measure_all
 from rag_core.report import report_html
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
@@ -34,7 +33,10 @@ PIPELINES = [Pipeline((QueryMust(), TopK(4)), label="rules"), Pipeline((TopK(9),
 
 
 def run_over(cases=CASES, pipelines=PIPELINES, min_grade=1, **about):
-    return run_of(run_all(cases, pipelines, min_grade), About(**about))
+    recorder = Recorder(pipelines, min_grade, About(**about))
+    for outcomes in stream(cases, pipelines, min_grade):
+        recorder.add(outcomes)
+    return recorder.run()
 
 
 RUN = run_over(name="first", eval_set="random", seed=3)
@@ -79,15 +81,10 @@ def test_its_reasons_are_of_relevant_chunks_and_of_what_another_pipeline_kept():
             assert all(reason["reason"] and reason["stage"] for reason in query["reasons"])
 
 
-def test_a_recorder_beside_a_streamed_run_gives_the_same_run():
-    recorder = Recorder(PIPELINES, 1, About("first", "random", 3))
-    measure_all(CASES, PIPELINES, watch=recorder.add)
-    assert recorder.run(at=RUN.document["at"]) == RUN
-
-
 def test_two_runs_at_different_times_have_different_ids():
-    recorder = Recorder(PIPELINES, 1, About())
-    measure_all(CASES, PIPELINES, watch=recorder.add)
+    recorder = Recorder(PIPELINES, 1)
+    for outcomes in stream(CASES, PIPELINES):
+        recorder.add(outcomes)
     assert recorder.run("2026-01-01").id != recorder.run("2026-01-02").id
 
 

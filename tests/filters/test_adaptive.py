@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,6 +58,29 @@ def test_every_counterfactual_value_really_keeps_the_chunk(distances, threshold,
             if one.value is not None:
                 changed = AdaptiveGap(**{**stage.settings(), one.parameter: one.value})
                 assert chunk in [hit.chunk.id for hit in changed(before).hits], one
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 40).map(lambda n: n / 50), min_size=1, max_size=9).map(sorted),
+    st.sampled_from([0.0, 0.04, 0.1, 0.3]),
+    st.sampled_from([0.0, 0.1, 0.4]),
+    st.sampled_from(["largest", "first", "relative"]),
+    st.integers(0, 3),
+)
+def test_no_value_nearer_than_the_counterfactual_keeps_the_chunk(distances, threshold, offset, policy, least):
+    stage = AdaptiveGap(threshold, offset, min_results=least, max_results=7, gap_policy=policy)
+    before, steps = listed(distances), [n / 200 for n in range(180)]
+    tried = {"gap_threshold": steps, "distance_offset": steps, "min_results": range(8), "max_results": range(1, 12)}
+    for (chunk, _), found in counterfactuals(stage, before).items():
+        for one in found:
+            current = stage.settings()[one.parameter]
+            far = math.inf if one.value is None or isinstance(one.value, str) else abs(one.value - current)
+            for value in tried.get(one.parameter, ()):
+                if (one.parameter == "max_results" and value < least) or abs(value - current) >= far - 2e-9:
+                    continue
+                changed = AdaptiveGap(**{**stage.settings(), one.parameter: value})
+                assert chunk not in [hit.chunk.id for hit in changed(before).hits], (one, value)
 
 
 def test_a_fused_list_is_cut_by_distance_and_hits_without_one_pass_and_are_counted():

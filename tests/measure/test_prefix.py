@@ -130,10 +130,10 @@ def test_cases_are_read_one_at_a_time():
 def test_no_trace_is_held_once_its_query_is_counted():
     cases, alive = made.random_cases(3, 30), []
 
-    def watch(outcomes):
+    def watch(done):
         alive.append(sum(isinstance(one, Drop) for one in gc.get_objects()))
 
-    measure_all(cases, [Pipeline((TopK(k),)) for k in (1, 2, 3)], watch=watch)
+    measure_all(cases, [Pipeline((TopK(k),)) for k in (1, 2, 3)], progress=watch)
     most = 3 * max(len(case.candidates.hits) for case in cases)  # what one query can drop in three pipelines
     before = min(alive)
     assert max(alive) - before <= 2 * most

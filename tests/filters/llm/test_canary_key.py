@@ -68,7 +68,7 @@ def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, 
     stage = replace(LLMFilter(timeout_ms=1000, concurrency=8, max_chunks=COUNT, variant="reasons"), judge=judge)
     case = Case(batches().query, {"c1": 1}, batches())
     report = run([case], Pipeline((stage,)))
-    exported = json.dumps(report.to_json(), default=str)
+    exported = json.dumps([outcome.to_json() for outcome in report.outcomes], default=str)
     kept = answering.keep(tmp_path, answering.answer(case, stage, [judge], seconds=1.0)).read_text()
     told = ""
     try:
