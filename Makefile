@@ -24,7 +24,7 @@ coverage: .venv/dev.stamp
 	$(PYTEST) -m "not slow" --cov --cov-report=term --cov-fail-under=90
 
 # Other people's libraries that results are held against, in an environment of their own.
-test-peers: .venv-peers/peers.stamp
+test-peers: .venv-peers/peers.stamp .venv-stacks/stacks.stamp
 	.venv-peers/bin/python -m pytest tests/peers
 
 # Four browser sessions for twenty minutes: memory, errors, stuck sessions.
@@ -51,6 +51,11 @@ bench: .venv/dev.stamp
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	touch $@
 
+.venv-stacks/stacks.stamp: requirements-stacks.txt
+	$(PYTHON) -m venv .venv-stacks
+	.venv-stacks/bin/pip install --quiet --disable-pip-version-check -r requirements-stacks.txt
+	touch $@
+
 .venv-peers/peers.stamp: requirements-peers.txt requirements-dev.lock
 	test -d .venv-peers || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -69,4 +74,4 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-dev.txt -o requirements-dev.lock
 
 clean:
-	rm -rf .venv .venv-peers .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-stacks .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ import typer
 from rag_core.cli.collections import ChromaOptions
 from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import ProgressBar, say
-from rag_core.cli.sessions import PROJECT_HELP, WorksOn, open_session, project_named, stands_on
+from rag_core.cli.sessions import PROJECT_HELP, Calling, WorksOn, open_session, project_named, stands_on
 from rag_core.compare.why_not import why_not
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import form_of, read_query_list
@@ -44,7 +44,7 @@ from rag_core.project.project import (
 )
 from rag_core.project.split import reset_held_out, split_of
 from rag_core.records import load_lists, parse_json_line
-from rag_core.sources.callable_source import load_callable
+from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.formats import format_of, read_labels
 from rag_core.store.exchange.planning import apply_import, plan_import
@@ -70,6 +70,7 @@ SHOWN = 200  # characters of a reason
 
 @app.command()
 def init(
+    calling: Calling,
     name: str = typer.Argument(..., help="The project's name."),
     source: str | None = typer.Option(None, "--from", help=FROM_HELP),
     questions: Path | None = typer.Option(None, "--questions", help="Questions: lines, CSV or JSONL."),
@@ -92,16 +93,24 @@ def init(
         asked = read_query_list(text, form_of(text, questions.name), questions.name)
     judged = [] if labels is None else read_labels(read_text(labels), format_of(labels.name), labels.name)
     with deeds.command(deeds.CHANGE_PROJECT, name, folder):
-        made = ProjectSource() if source is None else _brought_in(folder, name, source, model, bool(asked))
+        made = (
+            ProjectSource()
+            if source is None
+            else _brought_in(folder, name, source, model, bool(asked), calling.options)
+        )
         project = init_project(folder, name, made, title, asked)
         if made.kind == LISTS:
             write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
     stray = _labelled(project, judged) if judged else ""
+    if made.call is not None:
+        stray = f"scores are {load_callable(made.name, made.call).scores}" + (f"; {stray}" if stray else "")
     facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
     say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
 
-def _brought_in(workspace: Path, name: str, source: str, model: str, has_questions: bool) -> ProjectSource:
+def _brought_in(
+    workspace: Path, name: str, source: str, model: str, has_questions: bool, call: CallOptions
+) -> ProjectSource:
     """The source that --from names, ready to be asked."""
     there = {one.name for one in list_collections(workspace)}
     kind, _, rest = source.partition(":")
@@ -111,8 +120,7 @@ def _brought_in(workspace: Path, name: str, source: str, model: str, has_questio
             raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
         return ProjectSource(COLLECTION, rest)
     if kind != "chroma" and not Path(source).exists() and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source):
-        load_callable(source)
-        return ProjectSource(CALLABLE, source)
+        return ProjectSource(CALLABLE, source, call)
     if kind != "chroma" and _is_lists(Path(source)):
         if has_questions:
             raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")

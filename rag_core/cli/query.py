@@ -17,6 +17,7 @@ from rag_core.cli.output import ProgressBar, emit
 from rag_core.cli.replay import Reports, Short, laid_over
 from rag_core.cli.sessions import (
     Approximate,
+    Calling,
     ProjectName,
     SourceName,
     WorksOn,
@@ -44,6 +45,8 @@ def query(
     project: str | None = ProjectName,
     collection: str | None = typer.Option(None, "--collection", help="The collection's name."),
     source: str | None = SourceName,
+    *,
+    calling: Calling,
     pipeline: list[str] = typer.Option(None, "--pipeline", "-p", help="Spec file, inline JSON or a shipped name."),
     rag_only: bool = typer.Option(
         False, "--rag-only", help="Retrieval without any answer (there is none otherwise yet)."
@@ -56,7 +59,7 @@ def query(
     """Ask one question of a source: what is found, what the filters drop and why."""
     case = Case(Query("query", check_question(text)))
     folder = resolve_workspace(workspace)
-    session = open_session(folder, project, None, collection, source, approximate=approximate)
+    session = open_session(folder, project, None, collection, source, None, approximate, calling.options)
     searchable(session)
     specs = [session.ready(laid_over(spec, short, session)) for spec in pipeline or ["fixed-15"]]
     (outcomes,) = stream([case], specs)

@@ -39,6 +39,7 @@ from rag_core.project.project import (
 )
 from rag_core.project.runs import looked
 from rag_core.project.session import Session
+from rag_core.sources.callable_source import CallOptions
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 from rag_core.workbench import bring_up_to_date, brings_vectors
@@ -53,7 +54,25 @@ Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a
 
 
 @dataclass(frozen=True)
-class WorksOn:
+class Calling:
+    """The options that say how a function that searches is called."""
+
+    python: Path | None = typer.Option(None, "--python", help="The Python of the environment that --source runs in.")
+    score: str = typer.Option("", "--score", help="What its scores are: distance, similarity, score …; default: seen.")
+    metric: str = typer.Option("", "--metric", help="Of distances: cosine, l2 (squared), ip; default: seen.")
+    seconds: float = typer.Option(60.0, "--seconds", min=0.1, help="For one question, in another Python.")
+    pass_env: list[str] = typer.Option([], "--pass-env", help="A variable of Winnow's own to hand on, by name.")
+
+    @property
+    def options(self) -> CallOptions:
+        """As a source keeps them; the module is found where the command runs."""
+        python = "" if self.python is None else os.path.abspath(self.python.expanduser())  # a link stays one
+        folder = os.getcwd() if python else ""
+        return CallOptions(python, self.score, self.metric, self.seconds, folder, tuple(self.pass_env))
+
+
+@dataclass(frozen=True)
+class WorksOn(Calling):
     """The options that say what a command works on."""
 
     project: str | None = ProjectName
@@ -70,7 +89,14 @@ class WorksOn:
     def session(self, min_grade: int | None = None, approximate: bool = False) -> Session:
         """The session of what was named."""
         return open_session(
-            self.folder, self.project, self.eval_set, self.collection, self.source, min_grade, approximate
+            self.folder,
+            self.project,
+            self.eval_set,
+            self.collection,
+            self.source,
+            min_grade,
+            approximate,
+            self.options,
         )
 
     def refuse_beside(self, lists: Path) -> None:
@@ -131,9 +157,10 @@ def open_session(
     source: str | None = None,
     min_grade: int | None = None,
     approximate: bool = False,
+    call: CallOptions | None = None,
 ) -> Session:
     """The session of what is named, its source up to date; an InputError where nothing or too much is."""
-    found = _project(workspace, project, eval_set, collection, source)
+    found = _project(workspace, project, eval_set, collection, source, call)
     if found.source.kind == NOTHING:
         raise InputError(f"project {found.name} has no source, expected --collection NAME or --source module:function")
     _bring_up(workspace, found, project)
@@ -144,7 +171,12 @@ def open_session(
 
 
 def _project(
-    workspace: Path, project: str | None, eval_set: str | None, collection: str | None, source: str | None
+    workspace: Path,
+    project: str | None,
+    eval_set: str | None,
+    collection: str | None,
+    source: str | None,
+    call: CallOptions | None,
 ) -> Project:
     """The project that the options make, in this order: project, over it the eval set, over that the source."""
     if collection is not None and source is not None:
@@ -172,7 +204,7 @@ def _project(
     if collection is not None:
         base = replace(base, source=ProjectSource(COLLECTION, collection))
     if source is not None:
-        base = replace(base, source=ProjectSource(CALLABLE, source))
+        base = replace(base, source=ProjectSource(CALLABLE, source, call))
     return base
 
 

@@ -224,7 +224,8 @@ def read_cases(
     if file is not None:
         works_on.refuse_beside(file)
         return None, load_lists(file), min_grade or 1
-    if works_on == WorksOn(None, None, None, None, works_on.workspace) and project_named(None) is None:
+    named = (works_on.project, works_on.eval_set, works_on.collection, works_on.source)
+    if named == (None, None, None, None) and project_named(None) is None:
         raise InputError("sweep and tune got neither a FILE nor an --eval-set nor a --project, expected one of them")
 
     session = works_on.session(min_grade)

@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from rag_core.eval_sets.writing import LISTS as LISTS_FILE
 from rag_core.eval_sets.writing import META, QUERIES, copy_set
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import list_collections
+from rag_core.sources.callable_source import CallOptions
 from rag_core.spec import SAVED
 from rag_core.types import Query
 
@@ -49,6 +50,7 @@ class ProjectSource:
 
     kind: str = NOTHING
     name: str = ""
+    call: CallOptions | None = None  # of a function
 
     @property
     def text(self) -> str:
@@ -192,7 +194,12 @@ def _read(path: Path) -> dict[str, Any]:
 def _source(value: Any, name: str) -> ProjectSource:
     if not isinstance(value, Mapping) or value.get("kind") not in KINDS:
         raise InputError(f"{FILE} of {name} has source {value!r:.80}, expected kind: one of {', '.join(KINDS)}")
-    return ProjectSource(str(value["kind"]), str(value.get("name") or ""))
+    call = value.get("call")
+    try:
+        options = CallOptions(**{**call, "variables": tuple(call.get("variables", ()))}) if call else None
+    except (TypeError, AttributeError):
+        raise InputError(f"{FILE} of {name} has call {call!r:.80}, expected what `winnow init` wrote") from None
+    return ProjectSource(str(value["kind"]), str(value.get("name") or ""), options)
 
 
 def _share(value: Any, name: str) -> float:
@@ -212,7 +219,8 @@ def save(project: Project, **changes: Any) -> Project:
     changed = replace(project, **changes)
     said = _read(changed.state / FILE)
     written = {
-        "source": {"kind": changed.source.kind, "name": changed.source.name},
+        "source": {"kind": changed.source.kind, "name": changed.source.name}
+        | ({"call": _plain_call(changed.source.call)} if changed.source.call else {}),
         "split": {"salt": changed.split.salt, "held_out": changed.split.held_out, "from": changed.split.by},
         "baseline": changed.baseline,
         "pipelines": dict(changed.pipelines),
@@ -226,6 +234,16 @@ def save(project: Project, **changes: Any) -> Project:
     document = {**said, "version": FORMAT, "name": changed.name, "labels": changed.labels, **kept}
     write_whole(changed.state / FILE, _yaml(document))
     return changed
+
+
+def _plain_call(call: CallOptions) -> dict[str, Any]:
+    """What differs from the usual, as plain values."""
+    usual = asdict(CallOptions())
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in asdict(call).items()
+        if value != usual[key]
+    }
 
 
 def _write_meta(project: Project) -> None:

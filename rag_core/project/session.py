@@ -45,7 +45,7 @@ from rag_core.retrieve.multihop import MultiHop
 from rag_core.retrieve.question import check_question
 from rag_core.retrieve.requery import Requery
 from rag_core.settings import database_settings
-from rag_core.sources.callable_source import load_callable
+from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.steps import figures_of
@@ -274,7 +274,7 @@ class Session:
             index = workbench.opened(self.workspace, source.name, self.approximate)
             return Opened(index, index.snapshot.chunks, state)
         if source.kind == CALLABLE:
-            return Opened(load_callable(source.name), (), state)
+            return Opened(load_callable(source.name, source.call or CallOptions()), (), state)
         if source.kind == LISTS:
             cases = self._own().cases
             hits = (hit for case in cases for hit in start_of(case).hits)

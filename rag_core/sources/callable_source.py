@@ -1,33 +1,66 @@
-"""Any Python function as a source: `module:function`, called with (query text, depth), answers a list of mappings.
+"""Any search of a person's own as a source: `module:name`, a function, a vector store or a retriever.
 
-A function is code of the person's own choosing. It is named on the command line or in a configuration that only they
-write, never in a link, an upload or a page's text box; so no stage of a pipeline names one. Its answers are checked
-like a recorded list, whatever it is. Documented with an example in docs/sources.md.
+It runs in this Python, or in one of theirs (`CallOptions.python`) as a process of its own: see winnow_source.py, which
+also says which answers are understood. A function is code of the person's own choosing. It is named on the command line
+or in a configuration that only they write, never in a link, an upload or a page's text box; so no stage of a pipeline
+names one. Its answers are checked like a recorded list, whatever it is. Documented with recipes in docs/sources.md.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
+import json
+import os
+import queue
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+import signal
+import subprocess
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError, StoreError, WinnowError
 from rag_core.index.search import reader_key
 from rag_core.index.where import allowed_rows
 from rag_core.records.reading import read_case
-from rag_core.types import Candidates, Hit, Metric, Query
+from rag_core.sources import winnow_source
+from rag_core.types import SCORES, Candidates, Hit, Metric, Query
 
 Function = Callable[[str, int], Any]
 DEEPEST = 10_000
 FORM = "module:function"
+OURS = ("WINNOW_", "CHUNK_FILTERING_", "OPENAI_", "CHROMA_")
+"""How the names of the variables begin that another Python is not handed unless it is said: they hold our keys."""
+STARTS_IN = 300.0  # seconds: a framework's first import on a slow disk
+ROUNDING = 1e-4  # by which a store in single precision leaves a metric's range
 
 
-def load_callable(named: str | Mapping[str, Any]) -> CallableIndex:
-    """The source of `module:function`, or of `{"callable": "module:function"}`; an InputError where there is none."""
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """How a person's search is called, and what its scores are; '' is as its class or its answers say."""
+
+    python: str = ""  # the interpreter of their environment; '' : this one
+    score: str = ""  # one of SCORES
+    metric: str = ""
+    seconds: float = 60.0  # for one question, in another Python
+    folder: str = ""  # where their module is found; '' : where this process works
+    variables: tuple[str, ...] = ()  # of ours that are handed on, by name
+
+    def __post_init__(self) -> None:
+        if self.score and self.score not in SCORES:
+            raise InputError(f"the score is {self.score[:40]!r}, expected one of {', '.join(SCORES)}")
+        if self.metric and self.metric not in list(Metric):
+            raise InputError(f"the metric is {self.metric[:40]!r}, expected one of {', '.join(Metric)}")
+
+
+def load_callable(named: str | Mapping[str, Any], options: CallOptions = CallOptions()) -> CallableIndex:
+    """The source of `module:name`, or of `{"callable": "module:name"}`; an InputError where there is none."""
     if isinstance(named, Mapping):
         if set(named) != {"callable"} or not isinstance(named["callable"], str):
             keys = ", ".join(map(str, named))[:80]
@@ -35,16 +68,130 @@ def load_callable(named: str | Mapping[str, Any]) -> CallableIndex:
         named = named["callable"]
     if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", named):
         raise InputError(f"the source is {named[:80]!r}, expected {FORM}")
-    module_name, _, path = named.partition(":")
+    if options.python:
+        process = SourceProcess(named, options)
+        return CallableIndex(process, named, process.proposal, options)
     try:
-        found: Any = importlib.import_module(module_name)
-    except Exception as error:  # the module is a person's own code: whatever it raises, it cannot be used
-        raise InputError(f"module {module_name[:80]} cannot be imported ({type(error).__name__}: {error})") from None
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
-        raise InputError(f"module {module_name[:80]} has no function {path[:80]}, expected {FORM}")
-    return CallableIndex(found, named)
+        target = winnow_source.resolve(named)
+    except ValueError as error:
+        raise InputError(str(error)[:500]) from None
+    proposal = winnow_source.proposal_of(target)
+
+    def search(text: str, depth: int) -> Any:
+        return winnow_source.ask(target, text, depth)
+
+    return CallableIndex(search, named, proposal, options, _version(target))
+
+
+class SourceProcess:
+    """A search in another Python: one process, started again after it died or hung; only one question at a time."""
+
+    def __init__(self, named: str, options: CallOptions) -> None:
+        self.named, self.options = named, options
+        self.proposal = winnow_source.Proposal()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._errors: deque[str] = deque(maxlen=20)
+        self._turn = threading.Lock()
+        with self._turn:
+            self._start()
+
+    def __call__(self, text: str, depth: int) -> Any:
+        """The answer to one question; a StoreError where theirs fails, dies or takes too long."""
+        request = {"query": text, "depth": depth, "kind": self.options.score, "metric": self.options.metric}
+        with self._turn:
+            if self._process is None or self._process.poll() is not None:
+                self._start()
+            process = self._process
+            if process is not None and process.stdin is not None:
+                with suppress(OSError):  # it died meanwhile: waiting for its answer says so
+                    process.stdin.write(json.dumps(request).encode() + b"\n")
+                    process.stdin.flush()
+            said = self._line(self.options.seconds, f"no answer in {self.options.seconds:g} s")
+        if "error" in said:
+            raise StoreError(f"source {self.named} failed ({_short(said['error'])}), expected a list of chunks")
+        return said["answer"]
+
+    def stop(self) -> None:
+        """End the process and whatever it started."""
+        process, self._process = self._process, None
+        if process is not None:
+            _end(process)
+
+    def _start(self) -> None:
+        self.stop()
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name in self.options.variables or not name.startswith((*OURS, "PYTHON"))
+        }
+        command = [self.options.python, "-u", str(Path(winnow_source.__file__).resolve()), self.named]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # a Python and a module that the person named
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.options.folder or None,
+                env=kept,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise InputError(
+                f"{self.options.python[:200]} does not start ({error.strerror}), expected the Python of {self.named}"
+            ) from None
+        weakref.finalize(self, _end, self._process)  # when nobody asks any more, or Python ends
+        self._lines, self._errors = queue.Queue(), deque(maxlen=20)
+        threading.Thread(target=_lines_into, args=(self._process.stdout, self._lines), daemon=True).start()
+        threading.Thread(target=_words_into, args=(self._process.stderr, self._errors), daemon=True).start()
+        said = self._line(STARTS_IN, f"not ready in {STARTS_IN:g} s")
+        if "error" in said:
+            self.stop()
+            raise InputError(f"{_short(said['error'])}, in {self.options.python[:200]}")
+        self.proposal = winnow_source.Proposal(said["kind"], said["metric"], said["why"])
+
+    def _line(self, seconds: float, late: str) -> dict[str, Any]:
+        """The next line of the protocol; the process is ended where none comes."""
+        try:
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            self.stop()
+            raise StoreError(f"source {self.named} was stopped: {late}") from None
+        if line is None:
+            process = self._process
+            code = process.wait() if process is not None else None
+            self.stop()
+            last = next((one for one in reversed(self._errors) if one.strip()), "nothing on stderr")
+            raise StoreError(f"source {self.named} died with exit code {code}: {_short(last)}")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and whatever it started."""
+    if process.poll() is not None:
+        return
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def _lines_into(stream: Any, lines: queue.Queue[bytes | None]) -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put(None)
+
+
+def _words_into(stream: Any, lines: deque[str]) -> None:
+    for line in stream:
+        lines.append(line.decode("utf-8", "replace"))
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:300]
 
 
 class CallableIndex:
@@ -52,11 +199,31 @@ class CallableIndex:
 
     exact = False
 
-    def __init__(self, function: Function, name: str) -> None:
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        proposal: winnow_source.Proposal | None = None,
+        options: CallOptions = CallOptions(),
+        version: str | None = None,
+    ) -> None:
         self.function = function
         self.name = name
+        self.options = options
         self.metric = Metric.UNKNOWN  # until an answer says
-        self._version = _version(function)
+        own = proposal or winnow_source.Proposal()
+        why = "as named" if options.score or options.metric else own.why
+        self.proposal = winnow_source.Proposal(options.score or own.kind, options.metric or own.metric, why)
+        self._version = _version(function) if version is None else version
+        self._direction = ""
+
+    @property
+    def scores(self) -> str:
+        """What its scores are, and whose word that is."""
+        kind, metric = self.proposal.kind, self.proposal.metric
+        if not kind:
+            return "scores as its answers name them; one without a name is a distance where it rises, else a score"
+        return f"{kind}{f' ({metric})' if metric else ''}: {self.proposal.why}"
 
     @property
     def fingerprint(self) -> str:
@@ -81,8 +248,21 @@ class CallableIndex:
             raise
         except Exception as error:  # its message may hold anything
             raise StoreError(f"source {self.name} failed ({type(error).__name__}), expected a list of chunks") from None
-        hits, self.metric = _checked(answer, f"the answer of source {self.name}")
+        place = f"the answer of source {self.name}"
+        hits, self.metric = _checked(winnow_source.candidates_of(answer, self.proposal), place)
+        self._check_direction(hits, place)
         return hits[:depth]
+
+    def _check_direction(self, hits: tuple[Hit, ...], place: str) -> None:
+        """Bare numbers are read by their direction, so every list must go the same way."""
+        kinds = [kind for kind in ("distance", "score") if all(kind in hit.scores for hit in hits)]
+        if self.proposal.kind or len(kinds) != 1 or len({hit.scores[kinds[0]] for hit in hits}) < 2:
+            return
+        if self._direction and self._direction != kinds[0]:
+            raise RecordError(
+                f"{place} has scores that go the other way than before, expected --score to say what they are"
+            )
+        self._direction = kinds[0]
 
 
 class CallableReader:
@@ -129,25 +309,26 @@ class CallableReader:
                 self._hits.append(replace(hit, rank=len(self._hits) + 1))
 
 
-def _checked(answer: Any, place: str) -> tuple[tuple[Hit, ...], Metric]:
-    """The hits of an answer and its metric: a list of candidates, or a mapping of candidates, metric and order."""
-    if isinstance(answer, Mapping):
-        unknown = set(answer) - {"candidates", "metric", "order"}
-        if unknown:
-            strange = min(map(str, unknown))
-            raise RecordError(f"{place} has the key {strange[:80]!r}, expected candidates, metric, order")
-        record = dict(answer)
-    else:
-        is_list = isinstance(answer, Sequence) and not isinstance(answer, str)
-        record = {"candidates": list(answer) if is_list else answer}
-    for rank, entry in enumerate(record.get("candidates") or [], 1):
+def _checked(answer: Mapping[str, Any], place: str) -> tuple[tuple[Hit, ...], Metric]:
+    """The hits of an answer and its metric: a mapping of candidates, metric and order."""
+    unknown = set(answer) - winnow_source.ANSWER_KEYS
+    if unknown:
+        strange = min(map(str, unknown))
+        raise RecordError(f"{place} has the key {strange[:80]!r}, expected candidates, metric, order")
+    for rank, entry in enumerate(answer.get("candidates") or [], 1):
         if isinstance(entry, Mapping) and not (isinstance(entry.get("id"), str) and entry["id"]):
             raise RecordError(f"{place} candidate {rank} has no id, expected a text that stays the chunk's own")
-    found = read_case({"query": "query", **record}, place, "query").candidates or Candidates(Query("query", ""))
+    found = read_case({"query": "query", **answer}, place, "query").candidates or Candidates(Query("query", ""))
+    for hit in found.hits:
+        distance = hit.distance
+        if found.metric is Metric.COSINE and distance is not None and not -ROUNDING <= distance <= 2 + ROUNDING:
+            raise RecordError(
+                f"{place} has distance {distance:.6g}, which is no cosine distance (0 to 2), expected another metric"
+            )
     return found.hits, found.metric
 
 
-def _version(function: Function) -> str:
+def _version(function: Any) -> str:
     """A hash of the function's file, so that captures made with other code are told apart."""
     try:
         source = inspect.getsource(inspect.getmodule(function) or function)
