@@ -176,7 +176,7 @@ def _facts(project: Project) -> dict[str, Any]:
         "title": project.title,
         "folder": str(project.folder),
         "shipped": project.shipped,
-        "source": asdict(project.source),
+        "source": {key: value for key, value in asdict(project.source).items() if value is not None},
         "questions": len(project.eval_set.cases),
         "labelled": sum(bool(case.grades) for case in project.eval_set.cases),
         "pipelines": dict(project.pipelines),
