@@ -18,7 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from rag_core.filters.llm import LLMFilter
-from rag_core.llm import AnswerStore, Endpoint, EndpointJudge, RecordedJudge, RunLimits, answer_all
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits, answer_all
+from rag_core.llm.store import AnswerStore
 from rag_core.types import Candidates, Chunk, Hit, Query
 
 LATENCY = 0.3
@@ -86,7 +89,7 @@ def timed_run(prompts: list, endpoint: Endpoint, concurrency: int, path: Path) -
     seconds = []
     for _ in range(2):
         started = time.perf_counter()
-        done = answer_all(prompts, judge, RunLimits(concurrency=concurrency))
+        done = answer_all([(judge, prompts)], RunLimits(concurrency=concurrency))
         seconds.append(time.perf_counter() - started)
         assert done.failed == 0
     return seconds[0], seconds[1]

@@ -18,10 +18,11 @@ import numpy as np
 
 from rag_core.corpus.openapi import read_openapi
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import LLMFilter, estimate_tokens, reach
+from rag_core.filters.llm import LLMFilter, reach
 from rag_core.index.embed import BundledEmbedder
 from rag_core.judged.figures import classifier, irrelevant_removed, spent
-from rag_core.llm import SimulatedJudge
+from rag_core.llm.prompt import estimate_tokens
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import PipelineReport, run
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query

@@ -25,7 +25,8 @@ from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged.bench import open_bench
 from rag_core.judged.figures import figures
-from rag_core.llm import Endpoint, EndpointJudge
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge
 from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import run
 from rag_core.stage import Pipeline
@@ -92,6 +93,14 @@ class ThroughHttp:
     def stored(self, prompt: Any, model: str) -> bool:
         """Nothing is stored."""
         return False
+
+    def most(self, prompt: Any) -> float:
+        """Nothing is paid."""
+        return 0.0
+
+    def again(self, number: int) -> ThroughHttp:
+        """The same."""
+        return self
 
     def ask(self, prompts: Sequence[Any], **how: Any) -> list[Any]:
         """The simulated judge's answers, over HTTP."""

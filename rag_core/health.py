@@ -138,7 +138,7 @@ def _labels(workspace: Path) -> str:
 
 def _endpoint(workspace: Path) -> str:
     """Where a judge would be asked; nothing is sent."""
-    from rag_core.llm.named import endpoints
+    from rag_core.llm.endpoint import endpoints
     from rag_core.settings import model_settings
 
     named = model_settings()

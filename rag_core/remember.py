@@ -13,7 +13,7 @@ from typing import Any
 from rag_core.cache import key_of, shared
 from rag_core.errors import InputError
 from rag_core.index.collection import folder_of
-from rag_core.llm.named import endpoints
+from rag_core.llm.endpoint import endpoints
 from rag_core.settings import model_settings
 from rag_core.spec import dump_stages
 from rag_core.stage import Stage, flatten

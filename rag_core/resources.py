@@ -19,7 +19,7 @@ from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.entities import TeamFilter
-    from rag_core.llm import Judge
+    from rag_core.llm.judge import Judge
 
 STRUCTURE_FILES = ("structure.yaml", "structure.yml", "structure.json")
 """Names under which a workspace may keep a structure of its own; the first that is there counts."""
@@ -51,7 +51,7 @@ def with_judge(
         pipeline = build(pipeline, {"chunks": {chunk.id: chunk for chunk in chunks}})
     if "judge" not in needs:
         return pipeline
-    from rag_core.llm import environment_judge
+    from rag_core.llm.judge import environment_judge
 
     return build(pipeline, {"judge": judge or environment_judge(workspace or resolve_workspace())})
 
@@ -63,7 +63,7 @@ def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Jud
     """
     if "hop_judge" not in needs_of(pipeline):
         return pipeline
-    from rag_core.llm import environment_judge
+    from rag_core.llm.judge import environment_judge
 
     folder = workspace or resolve_workspace()
     path = structure_path(folder)

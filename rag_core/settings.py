@@ -18,6 +18,8 @@ from rag_core.errors import InputError
 PREFIX = "CHUNK_FILTERING_"
 OPENAI = "https://api.openai.com/v1"
 DEFAULT_MODEL = "gpt-4o-mini"
+MAX_ANSWER_TOKENS = 4096
+"""The limit of an answer unless one is set: what a call may cost has to be known before it is paid."""
 ENVIRONMENT = "environment"
 """The name of the endpoint that the environment describes."""
 
@@ -44,6 +46,10 @@ class ModelSettings:
     price_in: float | None = None  # per million prompt tokens; None: unknown
     price_out: float | None = None  # per million completion tokens
     name: str = ENVIRONMENT
+    temperature: float | None = None  # None: not sent, the model's own
+    reasoning_effort: str = ""  # low, medium, high or what the model calls it; "": not sent
+    seed: int | None = None  # None: not sent
+    max_tokens: int = MAX_ANSWER_TOKENS  # of an answer, what a model thinks before it included
 
     def __repr__(self) -> str:
         return f"ModelSettings({self.base_url!r}, {self.model!r})"
@@ -104,6 +110,10 @@ def model_settings(environment: Mapping[str, str] | None = None) -> ModelSetting
         allow_private=_switch(given, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
         price_in=_price(given, "WINNOW_PRICE_IN"),
         price_out=_price(given, "WINNOW_PRICE_OUT"),
+        temperature=_number(given, "WINNOW_TEMPERATURE", 0, 0, 2) if _is_set(given, "WINNOW_TEMPERATURE") else None,
+        reasoning_effort=_word(given, "WINNOW_REASONING_EFFORT"),
+        seed=_whole(given, "WINNOW_SEED", 0, 0, 2**31) if _is_set(given, "WINNOW_SEED") else None,
+        max_tokens=_whole(given, "WINNOW_MAX_ANSWER_TOKENS", MAX_ANSWER_TOKENS, 1, 1_000_000),
     )
 
 
@@ -208,6 +218,10 @@ def shown(environment: Mapping[str, str] | None = None) -> list[Variable]:
         "WINNOW_ALLOW_PRIVATE_ENDPOINT": chroma.allow_private,
         "WINNOW_PRICE_IN": model.price_in if model else None,
         "WINNOW_PRICE_OUT": model.price_out if model else None,
+        "WINNOW_TEMPERATURE": model.temperature if model else None,
+        "WINNOW_REASONING_EFFORT": model.reasoning_effort if model else "",
+        "WINNOW_SEED": model.seed if model else None,
+        "WINNOW_MAX_ANSWER_TOKENS": model.max_tokens if model else MAX_ANSWER_TOKENS,
         "CHROMA_API_KEY": "set" if chroma.key else "",
         "CHROMA_TENANT": chroma.tenant,
         "CHROMA_DATABASE": chroma.database,
@@ -258,5 +272,16 @@ def _whole(given: Mapping[str, str], name: str, usual: int, low: int, high: int)
     return int(value)
 
 
+def _is_set(given: Mapping[str, str], name: str) -> bool:
+    return bool(given.get(name, "").strip())
+
+
 def _price(given: Mapping[str, str], name: str) -> float | None:
-    return _number(given, name, 0.0, 0, 1_000_000) if given.get(name, "").strip() else None
+    return _number(given, name, 0.0, 0, 1_000_000) if _is_set(given, name) else None
+
+
+def _word(given: Mapping[str, str], name: str) -> str:
+    text = given.get(name, "").strip()
+    if (not text.replace("_", "").replace("-", "").isalnum() and text) or len(text) > 40:
+        raise InputError(f"{name} is {text[:80]!r}, expected one word as low, medium or high")
+    return text

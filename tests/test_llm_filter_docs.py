@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rag_core.filters.llm import read_decisions
-from rag_core.judged import asking, comparing, depths, entrants
+from rag_core.judged import entrants
 from rag_core.judged.bench import open_bench
+from rag_core.judged.trials import compare, depths
 
 TEXT = (Path(__file__).parents[1] / "docs" / "llm-filter.md").read_text(encoding="utf-8")
 STORY = "auth-display"
@@ -26,30 +27,29 @@ def bench(tmp_path_factory):
 
 
 def judged(bench, error_rate, depth):
-    rivals = entrants.entrants(
-        entrants.stages_of(["terse"], {}), [entrants.simulated_judge(bench, error_rate, depth, 0)]
-    )
-    asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
-    return comparing.compare(bench, rivals)
+    judge = entrants.simulated_judge(bench, error_rate, depth)
+    rivals = entrants.entrants_of(entrants.stages_of(["terse"], {}), [judge])
+    entrants.answer_simulated(bench, rivals)
+    return compare(bench, rivals)
 
 
 def test_the_story_is_told_with_our_figures(bench):
-    one = depths.depths(bench, 25, 50, STORY)[1]
+    one = depths(bench, 25, 50, STORY)[1]
     assert figures("the 25 nearest with their references, unjudged") == [one.chunks, round(100 * one.relevant)]
     story = replace(bench, cases=tuple(case for case in bench.cases if case.query.id == STORY))
     for depth, row in ((0, "40 judged, relevant ones found"), (1, "these with their references")):
-        (found,) = judged(story, 0.0, depth)["variants"]
+        (found,) = judged(story, 0.0, depth).variants
         assert figures(row)[-2:] == [found["kept_mean"], round(100 * found["SetP"])]
 
 
 def test_the_targets_are_what_a_judge_of_that_accuracy_reaches(bench):
     found = judged(bench, 0.1, 0)
-    (row,) = found["variants"]
+    (row,) = found.variants
     measures = [round(row[name], 3) for name in ("SetP", "SetR", "SetF")]
     shares = [round(100 * row[name]) for name in ("irrelevant_removed", "agreement")]
     assert figures("oversampling 1.6")[:5] == [*measures, *shares]
     assert figures("no model, the 25 nearest")[-3:] == [
-        round(found["baseline"][name], 3) for name in ("SetP", "SetR", "SetF")
+        round(found.baseline[name], 3) for name in ("SetP", "SetR", "SetF")
     ]
 
 

@@ -20,20 +20,14 @@ from pages.bench.sight import SeenList
 from pages.components import jobs, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged import asking
 from rag_core.judged.bench import Bench
-from rag_core.judged.entrants import Entrant, endpoint_judge
-from rag_core.llm import (
-    AnswerStore,
-    Progress,
-    RecordedJudge,
-    SimulatedJudge,
-    check_connection,
-    endpoint_of,
-    endpoints,
-)
-from rag_core.llm.recorded import FILE
-from rag_core.llm.simulated import DEPTHS
+from rag_core.judged.entrants import Entrant, calls_of, endpoint_judge, limits_of
+from rag_core.llm.client import check_connection
+from rag_core.llm.endpoint import endpoint_of, endpoints
+from rag_core.llm.judge import judge_of
+from rag_core.llm.run import Progress, answer_all, preview
+from rag_core.llm.simulated import DEPTHS, SimulatedJudge
+from rag_core.llm.store import FILE, AnswerStore
 from rag_core.project.asking import bench_of
 from rag_core.project.deeds import ASK_MODEL
 from rag_core.project.session import Session
@@ -99,8 +93,8 @@ def session() -> Session:
         judge = SimulatedJudge(LabelsOf(base), chosen.error_rate, min_grade=base.min_grade, depth=chosen.depth)
         return base.judged_by(judge, f"{SIMULATED} {chosen.error_rate:g} {chosen.depth}")
     kept = answers(base.workspace)
-    judged = RecordedJudge(kept, None, settings.model)
-    return base.judged_by(judged, f"{chosen.name} {settings.base_url} {settings.model} {kept.state()}")
+    judged = judge_of(settings, kept, replay=True)
+    return base.judged_by(judged, f"{judged.place} {settings.model} {kept.state()}")
 
 
 def choice(workspace: Path) -> tuple[JudgeChoice, ModelSettings | None]:
@@ -210,8 +204,7 @@ def _connection(settings: ModelSettings, session: Session) -> None:
     if st.button("Test connection", icon=":material/cable:", key="judge.test"):
         try:
             with st.spinner("Asking the endpoint one small question"), who.doing(ASK_MODEL, settings.name):
-                found = check_connection(endpoint_of(settings))
-            text = f"{found.address} answers as {found.model} in {found.milliseconds:,.0f} ms, form {found.form}"
+                text = check_connection(endpoint_of(settings)).to_text()
         except WinnowError as error:
             text = str(error)
         st.session_state[CHECKED] = (settings.name, text)
@@ -293,19 +286,20 @@ def asked_of(pipeline: Pipeline, place: int, cases: list[Case], session: Session
 
 def offer(bench: Bench, entrants: list[Entrant], key: str) -> None:
     """Calls, tokens and cost of what is not stored; budget, limit and the button."""
-    ahead = asking.ahead(bench, entrants)
-    tokens = f"about {ahead['prompt_tokens']:,} + {ahead['completion_tokens']:,} tokens, "
-    price = f"{tokens}{cost_of(ahead['cost'], 'about ')}" if ahead["calls"] else "nothing to pay"
-    st.text(f"{counted(ahead['calls'], 'call', 'calls')} to make, {ahead['stored']:,} stored: {price}")
-    if ahead["calls"]:
+    ahead = preview(calls_of(bench, entrants))
+    tokens = f"about {ahead.prompt_tokens:,} + {ahead.completion_tokens:,} tokens, "
+    upmost = f", at most {ahead.most:.4f}" if ahead.cost and ahead.most is not None else ""
+    price = f"{tokens}{cost_of(ahead.cost, 'about ')}{upmost}" if ahead.calls else "nothing to pay"
+    st.text(f"{counted(ahead.calls, 'call', 'calls')} to make, {ahead.stored:,} stored: {price}")
+    if ahead.calls:
         with st.popover("Limits", icon=":material/savings:"):
             budget = st.number_input(
                 f"Budget, {CURRENCY}", 0.0, 1e9, 0.0, 0.1, format="%.4f", key=f"{key}.budget",
-                disabled=ahead["cost"] is None, help="No call is started that would pass it. 0: no budget.",
+                disabled=ahead.most is None, help="No call is started that may pass it. 0: no budget.",
             )  # fmt: skip
             most = st.number_input("Calls at most", 0, 10_000_000, 0, key=f"{key}.calls", help="0: no limit.")
         st.button(
-            f"Make {counted(ahead['calls'], 'call', 'calls')}",
+            f"Make {counted(ahead.calls, 'call', 'calls')}",
             type="primary",
             icon=":material/forum:",
             key=f"{key}.run",
@@ -316,9 +310,9 @@ def offer(bench: Bench, entrants: list[Entrant], key: str) -> None:
 
 
 def _start(bench: Bench, entrants: list[Entrant], budget: float | None, most: int | None) -> None:
-    limits = asking.limits_of(entrants, budget, most)
+    limits = limits_of(entrants, budget, most)
 
-    def work(_: jobs.Progress) -> asking.Ran:
+    def work(_: jobs.Progress) -> Progress:
         job = jobs.current(KIND)
         assert job is not None
 
@@ -326,7 +320,7 @@ def _start(bench: Bench, entrants: list[Entrant], budget: float | None, most: in
             spent = "spend unknown" if now.spent is None else f"spent {now.spent:.4f} {CURRENCY}"
             job.reached(now.done, now.total, spent + (f" · {now.failed:,} failed" if now.failed else ""))
 
-        return asking.ask_all(bench, entrants, limits, tell, job.stop)
+        return answer_all(calls_of(bench, entrants), limits, on_progress=tell, cancel=job.stop)
 
     try:
         deed = who.deed(ASK_MODEL, ", ".join(one.label for one in entrants))
@@ -341,9 +335,8 @@ def _ended() -> None:
     if job is None or not job.over.is_set():
         return
     ran: Any = job.report
-    runs = ran.runs if isinstance(ran, asking.Ran) else ()
-    stopped = job.problem or job.stopped or (ran.stopped if isinstance(ran, asking.Ran) else "")
-    failures = sorted({reason for row in runs for reason in row["failures"]})
+    stopped = job.problem or job.stopped or (ran.stopped if isinstance(ran, Progress) else "")
+    failures = sorted(ran.failures) if isinstance(ran, Progress) else []
     if stopped:
         say.problem("The last run stopped before its end; what was answered is stored, and it can go on.", stopped)
     if failures:

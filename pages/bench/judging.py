@@ -9,7 +9,7 @@ import streamlit as st
 from pages import state
 from pages.components import say, who
 from rag_core.errors import WinnowError
-from rag_core.llm import SimulatedJudge
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.project.asking import judged_places
 from rag_core.project.deeds import JUDGE_HELD_OUT
 from rag_core.project.ledger import looks

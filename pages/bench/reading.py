@@ -13,7 +13,7 @@ from pages.components.inert_text import Block, TextRun, show
 from pages.widgets.take_along import BLUE, GREY, label, take_along
 from rag_core.compare.why_not import DROPPED, KEPT, NOT_BROUGHT, WhyNot, why_not
 from rag_core.errors import InputError
-from rag_core.filters.llm.prompts import estimate_tokens
+from rag_core.llm.prompt import estimate_tokens
 from rag_core.measure.experiment import Outcome, start_of
 from rag_core.project.session import Session
 from rag_core.spec import stage_class

@@ -16,7 +16,8 @@ from pages.bench import payload as wire
 from rag_core.compare.attribution import waterfall
 from rag_core.errors import InputError
 from rag_core.filters.cut import Cut
-from rag_core.llm import RecordedJudge, SimulatedJudge
+from rag_core.llm.judge import RecordedJudge
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import Outcome
 from rag_core.measure.tally import labels_of
 from rag_core.project.session import Figures, Session, must_search

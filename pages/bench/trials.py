@@ -22,11 +22,12 @@ from pages.components import say
 from pages.widgets.take_along import BLUE, GREY, ORANGE, label, take_along
 from rag_core.errors import WinnowError
 from rag_core.filters.llm import LLMFilter, variant_names
-from rag_core.judged import asking, comparing, repeating, simulating
+from rag_core.filters.llm.deciding import CAUSES
+from rag_core.judged import trials
 from rag_core.judged.bench import Bench
-from rag_core.judged.depths import Depth, depths
-from rag_core.judged.entrants import Entrant, endpoint_judge, entrants, simulated_judge
+from rag_core.judged.entrants import Entrant, answer_simulated, endpoint_judge, entrants_of, simulated_judge
 from rag_core.judged.figures import is_silent
+from rag_core.judged.trials import SCORES, Depth, Simulation, Steadiness, Trial, depths
 from rag_core.project.asking import bench_of
 from rag_core.project.session import Session
 from rag_core.spec import fingerprint, shipped_names
@@ -41,11 +42,21 @@ THREE = "%.3f"
 REPEATABILITY = "The share of decisions on which all runs agree."
 FLIPS = "Decisions that change where the same candidates stand in reverse order."
 BIAS = "Every candidate stands once in either half: a difference is the order’s doing, not the candidates’."
+LOST = {
+    "floor": "lost to the floor",
+    "oversample": "lost beyond the oversample",
+    "model": "lost to the model",
+    "cap": "lost over max_chunks",
+    "failure": "lost to failed calls",
+}
 FALLBACK = "The share of questions on which a call failed: their nearest chunks stay."
 
 HELP = f"""
 **Agreement, kappa.** How often the decisions match the labels; kappa takes chance out. A chunk without a label counts
 as irrelevant. **False drops** are relevant chunks thrown away, **false keeps** irrelevant ones left in.
+
+**Lost** are relevant chunks that search had put into the list, by what took them: too unlike the question to be judged
+(floor), too far down (oversample), the model's word, over `max_chunks`, or a failed call.
 
 **Fallback.** {FALLBACK}
 
@@ -87,26 +98,22 @@ def rivals_of(names: Sequence[str], stages: Sequence[LLMFilter], bench: Bench, s
     """Every stage with every judge by name; the simulated one has answered, which costs nothing."""
     chosen, _ = judge.choice(session.workspace)
     judges = [
-        simulated_judge(bench, chosen.error_rate, chosen.depth, 0)
+        simulated_judge(bench, chosen.error_rate, chosen.depth)
         if name == SIMULATED
         else endpoint_judge(session.workspace, name, stages[0].model, store=judge.answers(session.workspace))
         for name in names
     ]
-    found = entrants(stages, judges)
-    free = [one for one in found if one.simulated]
-    if free:
-        asking.ask_all(bench, free, asking.limits_of(free, None, None))
-    return found
+    rivals = entrants_of(stages, judges)
+    answer_simulated(bench, rivals)
+    return rivals
 
 
-def compared(
-    bench: Bench, rivals: list[Entrant], free: Sequence[str], pipeline: Pipeline, session: Session
-) -> Mapping[str, Any]:
+def compared(bench: Bench, rivals: list[Entrant], free: Sequence[str], pipeline: Pipeline, session: Session) -> Trial:
     """The comparison on what is stored by now, remembered until that changes."""
     stages = [fingerprint(Pipeline((one.stage,))) for one in rivals]
     what = repr((bench.name, [one.label for one in rivals], stages, free, stored(rivals)))
-    found: Mapping[str, Any] = session.remembered(what, pipeline, lambda: comparing.compare(bench, rivals, free=free))
-    return found
+    trial: Trial = session.remembered(what, pipeline, lambda: trials.compare(bench, rivals, free=free))
+    return trial
 
 
 def stored(rivals: Sequence[Entrant]) -> str:
@@ -124,7 +131,8 @@ def decisions(bench: Bench, pipeline: Pipeline, place: int, session: Session) ->
     if case is not None:
         _of_question(bench_of(session, pipeline, place, [case]), stage_at(pipeline, place), session)
     rivals = rivals_of([chosen.name], [stage_at(pipeline, place)], bench, session)
-    (row,) = compared(bench, rivals, (), pipeline, session)["variants"]
+    trial = compared(bench, rivals, (), pipeline, session)
+    (row,) = trial.variants
     if not row["actions"]:
         st.markdown("The model decided nothing on dev yet: the drawer asks it.")
         return
@@ -133,6 +141,14 @@ def decisions(bench: Bench, pipeline: Pipeline, place: int, session: Session) ->
         f"{row['decided_labelled']:,} of them on labelled chunks; agreement {row['agreement']:.0%}, kappa "
         f"{shown(row['kappa'])}, {counted(row['false_drops'], 'false drop', 'false drops')}, "
         f"{counted(row['false_keeps'], 'false keep', 'false keeps')}, fallback {row['fallback_rate']:.0%}"
+    )
+    if trial.warnings:
+        say.problem("The floor costs more than the model.", " ".join(trial.warnings))
+    relevant, lost = row["relevant"], row["relevant"]["lost"]
+    st.markdown("**Relevant chunks of the lists** on dev: kept, and lost by each step of the filter")
+    take_along(
+        "relevant chunks by step",
+        {"step": ["kept", *LOST.values()], "relevant chunks": [relevant["kept"], *(lost[cause] for cause in CAUSES)]},
     )
     actions = row["actions"]
     take_along(
@@ -202,17 +218,17 @@ def prompts(bench: Bench, pipeline: Pipeline, place: int, session: Session) -> N
     paid = [one for one in rivals if not one.simulated]
     if paid:
         judge.offer(bench, paid, "judge.prompts")
-    document = compared(bench, rivals, free, pipeline, session)
-    silent = [row["name"] for row in document["variants"] if is_silent(row)]
+    trial = compared(bench, rivals, free, pipeline, session)
+    silent = [row["name"] for row in trial.variants if is_silent(row)]
     if silent:
         st.text("\n".join(f"{name}: no question is answered yet, so it is not compared." for name in silent))
-    rows = [document["baseline"], *document["free"]]
-    rows += [row for row in document["variants"] if row["name"] not in silent]
+    rows = [trial.baseline, *trial.free]
+    rows += [row for row in trial.variants if row["name"] not in silent]
     # a simulated judge costs nothing, and no price stands beside it
     simulated = {one.label for one in rivals if one.simulated}
     columns = {
         "filter": [row["name"] for row in rows],
-        **{name: [row[name] for row in rows] for name in comparing.SCORES},
+        **{name: [row[name] for row in rows] for name in SCORES},
         COST: [None if row["name"] in simulated else row.get("cost", 0.0) for row in rows],
         "calls": [row.get("prompts") for row in rows],
         **{
@@ -224,18 +240,21 @@ def prompts(bench: Bench, pipeline: Pipeline, place: int, session: Session) -> N
                 ("kept", "kept_mean"), ("ms p50", "added_ms_p50"), ("ms p95", "added_ms_p95"),
             )
         },
+        **{
+            title: [row["relevant"]["lost"][cause] if "relevant" in row else None for row in rows]
+            for cause, title in LOST.items()
+        },
     }  # fmt: skip
     config = {
-        **formats(*comparing.SCORES, "kappa"),
+        **formats(*SCORES, "kappa"),
         **formats("agreement", "fallback", "irrelevant removed", form="percent"),
         **formats(COST, form="%.5f"),
         **formats("ms p50", "ms p95", form="%.0f"),
         **formats("kept", form="%.1f"),
     }
-    take_along("prompts and judges", columns, lambda: front(document["front"]), config=config)
-    base = document["baseline"]["name"]
-    against = [one for one in document["comparison"] if one["a"] == base and one["delta"] is not None]
-    st.text("\n".join(sentence(one) for one in against))
+    take_along("prompts and judges", columns, lambda: front(trial.front), config=config)
+    against = [one for one in trial.comparison if one["a"] == trial.baseline["name"] and one["delta"] is not None]
+    st.text("\n".join([*map(sentence, against), *trial.warnings]))
 
 
 def sentence(one: Mapping[str, Any]) -> str:
@@ -275,30 +294,24 @@ def repeat(bench: Bench, pipeline: Pipeline, place: int, session: Session) -> No
     chosen, settings = judge.choice(session.workspace)
     times = int(st.number_input("Runs", 2, 20, 3, key="judge.times", width=120))
     (rival,) = rivals_of([chosen.name], [stage_at(pipeline, place)], bench, session)
-    every = repeating.runs_of(rival, times)
+    every = rival.runs(times)
     if settings is None:
         st.caption("A simulated judge decides by query and chunk: it repeats itself and no order sways it.")
     else:
         judge.offer(bench, every, "judge.repeat")
-    row = session.remembered(
-        f"repeat {place} {times} {rival.label} {stored(every)}", pipeline, lambda: _steadiness(bench, rival, every)
-    )
+    answer_simulated(bench, every)
+    key = f"repeat {place} {times} {rival.label} {stored(every)}"
+    row: Steadiness = session.remembered(key, pipeline, lambda: trials.steadiness(bench, rival, times))
     with st.container(horizontal=True):
         for name, value, note, meaning in (
-            ("repeatability", row["repeatability"], f"over {row['runs']} runs", REPEATABILITY),
-            ("order flips", row["flip_rate"], f"{row['flips']} of {row['checked']}", FLIPS),
-            ("kept early", row["kept_early"], "in a prompt’s first half", BIAS),
-            ("kept late", row["kept_late"], "in its second half", BIAS),
-            ("fallback", row["fallback_rate"], "of all lists", FALLBACK),
+            ("repeatability", row.repeatability, f"over {row.runs} runs", REPEATABILITY),
+            ("order flips", row.flip_rate, f"{row.flips} of {row.checked}", FLIPS),
+            ("kept early", row.kept_early, "in a prompt’s first half", BIAS),
+            ("kept late", row.kept_late, "in its second half", BIAS),
+            ("fallback", row.fallback_rate, "of all lists", FALLBACK),
         ):
             said = "–" if value is None else f"{value:.0%}"
             st.metric(name, said, note, delta_color="off", delta_arrow="off", border=True, help=meaning)
-
-
-def _steadiness(bench: Bench, rival: Entrant, every: list[Entrant]) -> Mapping[str, Any]:
-    if rival.simulated:
-        asking.ask_all(bench, every, asking.limits_of(every, None, None))
-    return repeating.steadiness(bench, rival, len(every))
 
 
 # How good must a judge be?
@@ -308,39 +321,38 @@ def how_good(bench: Bench, pipeline: Pipeline, place: int, session: Session) -> 
     """Simulated judges of every accuracy beside the cheap filters: from where on does a judge pay?"""
     free = ["adaptive-default"]
     chosen, _ = judge.choice(session.workspace)
-    document: Mapping[str, Any] = session.remembered(
+    made: Simulation = session.remembered(
         f"how good {place} {chosen.depth}",
         pipeline,
-        lambda: simulating.simulate(bench, stage_at(pipeline, place), RATES, depth=chosen.depth, free=free),
+        lambda: trials.simulate(bench, stage_at(pipeline, place), RATES, depth=chosen.depth, free=free),
     )
-    even, best = document["break_even_error_rate"], document["best_free"]
-    rows = document["rows"]
+    even, rows = made.break_even_error_rate, made.rows
     st.markdown(
         "**No tried judge crosses the best cheap filter.**" if even is None
         else f"**A judge must decide {1 - even:.1%} of the chunks rightly to beat the best cheap filter.**"
     )  # fmt: skip
-    st.text(f"The best cheap filter on these lists: {best}. Judges are simulated, drawn from the labels.")
+    st.text(f"The best cheap filter on these lists: {made.best_free}. Judges are simulated, drawn from the labels.")
     take_along(
         "how good must a judge be",
         {
-            "accuracy": [1 - row["error_rate"] for row in rows],
-            "seed": [row["seed"] for row in rows],
-            "SetP": [row["precision"] for row in rows],
-            "SetR": [row["recall"] for row in rows],
-            "SetF": [row["f1"] for row in rows],
-            "calls": [row["prompts"] for row in rows],
+            "accuracy": [1 - row.error_rate for row in rows],
+            "seed": [row.seed for row in rows],
+            "SetP": [row.precision for row in rows],
+            "SetR": [row.recall for row in rows],
+            "SetF": [row.f1 for row in rows],
+            "calls": [row.prompts for row in rows],
         },
-        lambda: accuracy(document),
-        config={**formats("accuracy", form="percent"), **formats(*comparing.SCORES)},
+        lambda: accuracy(made),
+        config={**formats("accuracy", form="percent"), **formats(*SCORES)},
     )
 
 
-def accuracy(document: Mapping[str, Any]) -> Any:
+def accuracy(made: Simulation) -> Any:
     """Mean F₁ over the simulated judge's accuracy with the range over seeds, the cheap filters, the break-even."""
     import plotly.graph_objects as go  # 0.3 s; most never open this view
 
-    rates = sorted({row["error_rate"] for row in document["rows"]}, reverse=True)
-    by_rate = [[row["f1"] or 0.0 for row in document["rows"] if row["error_rate"] == rate] for rate in rates]
+    rates = sorted({row.error_rate for row in made.rows}, reverse=True)
+    by_rate = [[row.f1 or 0.0 for row in made.rows if row.error_rate == rate] for rate in rates]
     means = [fmean(values) for values in by_rate]
     figure = go.Figure()
     figure.add_scatter(
@@ -351,13 +363,13 @@ def accuracy(document: Mapping[str, Any]) -> Any:
         },
         hovertemplate="accuracy %{x:.0%}<br>F₁ %{y:.3f}<extra></extra>",
     )  # fmt: skip
-    for at, row in enumerate(document["free"]):
+    for at, row in enumerate(made.free):
         figure.add_hline(
             y=row["SetF"] or 0.0, line={"color": GREY, "dash": "dot"},
             annotation={"text": f"{label(row['name'], 56)} {row['SetF'] or 0.0:.3f}"},
             annotation_position="bottom right" if at % 2 else "top left",
         )  # fmt: skip
-    even = document["break_even_error_rate"]
+    even = made.break_even_error_rate
     if even is not None:
         figure.add_vline(
             x=1 - even, line={"color": ORANGE, "dash": "dash"}, annotation={"text": f"break-even {1 - even:.1%}"},

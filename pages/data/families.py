@@ -18,7 +18,7 @@ from pages.components.inert_text import Block, TextRun
 from pages.data import rules
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.query_must import QueryMust
-from rag_core.llm.named import endpoint_of
+from rag_core.llm.endpoint import endpoint_of
 from rag_core.measure.experiment import run_case
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.tally import PipelineTally, measure_all
@@ -544,7 +544,7 @@ def _by_model(session: Session, study: Study, chunks: Sequence[Chunk], settings:
 
 
 def _asked(session: Session, study: Study, chunks: Sequence[Chunk], settings: ModelSettings) -> Checked | None:
-    from rag_core.llm import Client  # the network client is a slow import that few ever need
+    from rag_core.llm.client import Client
 
     bar = st.empty()
 
@@ -554,7 +554,8 @@ def _asked(session: Session, study: Study, chunks: Sequence[Chunk], settings: Mo
     try:
         with who.doing(ASK_MODEL, session.project.name):
             client = Client(endpoint_of(settings))
-            made = generate_rules(chunks, client, settings.model, resources.workspace() / JOURNAL, progress=draw_bar)
+            asked_at = f"{client.endpoint.place} {settings.model}"
+            made = generate_rules(chunks, client, asked_at, resources.workspace() / JOURNAL, progress=draw_bar)
     except (WinnowError, OSError) as error:
         say.problem("The model could not be asked.", str(error))
         return None

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.llm_filter import Endpoint, Simulated, Spending, ahead_line, stop_if
+from rag_core.cli.llm_filter import Endpoint, Simulated, Spending, stop_if
 from rag_core.cli.options import Commands, Json, MinGrade, Split, Workspace
 from rag_core.cli.output import AskingBar, say
 from rag_core.cli.replay import laid_over
@@ -31,8 +31,7 @@ from rag_core.judged.bench import Bench, open_bench
 from rag_core.judged.grading import GradeProposal
 from rag_core.labelling.agreement import agreement
 from rag_core.labelling.audit import audit, blind_sample, labelled
-from rag_core.labelling.grading import wording
-from rag_core.llm import RunLimits
+from rag_core.llm.run import RunLimits, answer_all, preview
 from rag_core.measure.experiment import run, with_labels
 from rag_core.measure.trec_run import write_run
 from rag_core.project import deeds
@@ -346,20 +345,23 @@ def judge_labels(
     with _opened(of.workspace, create=not spending.preview, stand_in=spending.preview) as store:
         pairs = grading.pairs_of(bench, depth, _wanted(only, bench, store))
         place = folders(of.folder).get(eval_set, Path(eval_set))
-        prompts = grading.prompts_of(pairs, wording(prompt), guidelines(place))
+        words, rules = grading.wording(prompt), guidelines(place)
+        prompts = [grading.grading_prompt(*pair, words, rules) for pair in pairs]
         if simulated is None:
             judge = entrants.endpoint_judge(of.folder, endpoint, model, spending.rate)
         else:
             judge = grading.simulated_grader(bench, simulated, flips, seed)
-        ahead = grading.preview(prompts, judge, repeats)
-        facts: dict[str, Any] = {"judge": judge.name, "eval_set": bench.name, "pairs": len(pairs), "preview": ahead}
-        words = f"{judge.name} on {bench.name}: {len(pairs)} pairs, {ahead_line(ahead)}"
+        calls = [(judge.run(number), prompts) for number in range(1, repeats + 1)]
+        ahead = preview(calls)
+        facts: dict[str, Any] = {"judge": judge.name, "eval_set": bench.name, "pairs": len(pairs)}
+        facts["preview"] = ahead.to_json()
+        said = f"{judge.name} on {bench.name}: {len(pairs)} pairs, {ahead.to_text()}"
         if spending.preview:
-            say(facts, json, words)
+            say(facts, json, said)
             return
         limits = RunLimits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
         with deeds.command(deeds.JUDGE_LABELS, bench.name, of.folder, judge.name) as performed:
-            ran = grading.grade_all(prompts, judge, limits, repeats, AskingBar())
+            ran = answer_all(calls, limits, on_progress=AskingBar())
             proposals = grading.proposals(pairs, prompts, judge, repeats)
             written = _stored(store, bench.name, judge.model, proposals, repeats, performed.signature)
             performed.result = f"{written} labels"
@@ -370,8 +372,7 @@ def judge_labels(
     graded = ", ".join(f"{count} of grade {grade}" for grade, count in grades.items())
     graded += "".join(f"; {count} {why}" for why, count in missing.items())
     graded += f"; stopped: {ran.stopped}" if ran.stopped else ""
-    words = f"{words}\n{graded}; {written} labels written as {annotator}"
-    say(facts, json, words, without_grade=missing)
+    say(facts, json, f"{said}\n{graded}; {written} labels written as {annotator}", without_grade=missing)
     stop_if(ran.cancelled)
 
 

@@ -1,30 +1,47 @@
-"""`llm-filter`: test the connection, compare prompts and judges, simulate one, repeat, depths and answers."""
+"""`llm-filter`: test the connection, compare prompts and judges, simulate one, repeat, propose a floor, answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Split, Workspace
-from rag_core.cli.output import emit
+from rag_core.cli.output import AskingBar, say
 from rag_core.errors import Cancelled, InputError, SurroundingsError
-from rag_core.measure.experiment import shown
-from rag_core.measure.significance import comparison_line
+from rag_core.filters.llm import NO_JUDGE, LLMFilter
+from rag_core.given import given_labels, laid_over
+from rag_core.judged import answering, trials
+from rag_core.judged.bench import Bench, open_bench
+from rag_core.judged.entrants import (
+    Entrant,
+    calls_of,
+    endpoint_judge,
+    entrants_of,
+    limits_of,
+    settings_of,
+    simulated_judge,
+    stages_of,
+)
+from rag_core.judged.floor import propose_floor
+from rag_core.llm.answer import Price
+from rag_core.llm.client import check_connection
+from rag_core.llm.endpoint import endpoint_of, named_endpoint, price_of
+from rag_core.llm.judge import RecordedJudge
+from rag_core.llm.run import Progress, answer_all, preview
+from rag_core.project import deeds
+from rag_core.store.matching import AtHand
+from rag_core.types import Case
 from rag_core.workspace import resolve_workspace
 
-if TYPE_CHECKING:
-    from rag_core.judged.asking import Ran
-    from rag_core.judged.bench import Bench
-    from rag_core.judged.entrants import Entrant
-    from rag_core.llm import RecordedJudge
+DEEP = 200
+"""Candidates of a live set: what the filter never reads is counted as lost to its oversampling."""
 
 Setting = typer.Option(None, "--set", help="A setting of LLMFilter, name=value; may be repeated.")
 Endpoint = typer.Option("", "--endpoint", help="An endpoint by name; default the environment's.")
-Model = typer.Option(None, "--model", help="A model of the endpoint; may be repeated.")
 Simulated = typer.Option(None, "--simulated", help="A simulated judge of this error rate instead.")
 Depth = typer.Option(0, "--depth", help="EXPAND depth of the simulated judge: 0, 1, 3 or 5.")
 Free = typer.Option(None, "--pipeline", "-p", help="A free filter to compare with; may be repeated.")
@@ -40,26 +57,22 @@ class Queries:
     split: str | None = Split
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries.")
     min_grade: int | None = MinGrade
+    workspace: Path | None = Workspace
 
-    def bench(self, workspace: Path, depth: int) -> Bench:
-        """The queries with their candidates; `depth` chunks each where they have none of their own."""
-        from rag_core.judged.bench import open_bench
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return resolve_workspace(self.workspace)
 
-        given = (self.split, self.first, self.min_grade)
-        return with_given_labels(
-            open_bench(self.eval_set, self.lists, self.collection, workspace, *given, depth), self.eval_set, workspace
+    def bench(self, depth: int = DEEP) -> Bench:
+        """The queries with their candidates (`depth` where they have none of their own) and the labels of today."""
+        made = open_bench(
+            self.eval_set, self.lists, self.collection, self.folder, self.split, self.first, self.min_grade, depth
         )
-
-
-def with_given_labels(bench: Bench, eval_set: str | None, workspace: Path) -> Bench:
-    """The queries of an eval set with the labels given in this workspace; those of a file of lists as they are."""
-    from rag_core.given import given_labels, laid_over
-    from rag_core.store.matching import AtHand
-
-    if eval_set is None:
-        return bench
-    chunks = AtHand.of(bench.chunks.values())
-    return replace(bench, cases=tuple(laid_over(given_labels(workspace, bench.name), bench.cases, chunks)))
+        if self.eval_set is None:
+            return made
+        labels, chunks = given_labels(self.folder, made.name), AtHand.of(made.chunks.values())
+        return replace(made, cases=tuple(laid_over(labels, made.cases, chunks)))
 
 
 @dataclass(frozen=True)
@@ -67,48 +80,33 @@ class Judges:
     """Who is asked: the models of an endpoint, or a simulated judge."""
 
     endpoint: str = Endpoint
-    model: list[str] | None = Model
+    model: list[str] | None = typer.Option(None, "--model", help="A model of the endpoint; may be repeated.")
     simulated: float | None = Simulated
     depth: int = Depth
+    seed: int = typer.Option(0, help="Seed of the simulated judge, intervals and permutation tests.")
 
-    def opened(self, workspace: Path, bench: Bench, seed: int, rate: float | None) -> list[RecordedJudge]:
+    def opened(self, workspace: Path, bench: Bench, rate: float | None = None) -> list[RecordedJudge]:
         """The simulated judge, or one judge per model of the endpoint."""
-        from rag_core.judged import entrants
-        from rag_core.llm import named_endpoint, price_of
-
-        if self.simulated is not None:
-            named = named_endpoint(workspace, self.endpoint)
-            cost = price_of(named) if named else None
-            return [entrants.simulated_judge(bench, self.simulated, self.depth, seed, cost)]
-        return [entrants.endpoint_judge(workspace, self.endpoint, model, rate) for model in self.model or [""]]
+        if self.simulated is None:
+            return [endpoint_judge(workspace, self.endpoint, model, rate) for model in self.model or [""]]
+        named = named_endpoint(workspace, self.endpoint)
+        return [simulated_judge(bench, self.simulated, self.depth, self.seed, price_of(named) if named else None)]
 
 
 @dataclass(frozen=True)
 class Spending:
     """What the calls may cost, and whether that is only foretold."""
 
-    budget: float | None = typer.Option(None, "--budget", help="Stop before the spend passes this; needs prices.")
+    budget: float | None = typer.Option(None, "--budget", help="No call is made that may pass this; needs prices.")
     max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls.")
     rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second.")
     preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost.")
 
-    def ask(self, bench: Bench, rivals: Sequence[Entrant], workspace: Path) -> Ran:
+    def ask(self, bench: Bench, rivals: Sequence[Entrant], workspace: Path) -> Progress:
         """Every call that is not stored yet, within the limits, with a bar on stderr."""
-        from rag_core.cli.output import AskingBar
-        from rag_core.judged import asking
-        from rag_core.project import deeds
-
-        limits = asking.limits_of(rivals, self.budget, self.max_calls, self.rate)
+        limits = limits_of(rivals, self.budget, self.max_calls, self.rate)
         with deeds.command(deeds.ASK_MODEL, ", ".join(one.label for one in rivals), workspace):
-            return asking.ask_all(bench, rivals, limits, AskingBar())
-
-
-def say(document: dict[str, Any], json: bool, lines: Callable[[dict[str, Any]], list[str]]) -> None:
-    """The document, as JSON or as lines."""
-    if json:
-        emit(document)
-    else:
-        typer.echo("\n".join(lines(document)))
+            return answer_all(calls_of(bench, rivals), limits, on_progress=AskingBar())
 
 
 def stop_if(cancelled: bool) -> None:
@@ -117,115 +115,34 @@ def stop_if(cancelled: bool) -> None:
         raise Cancelled("stopped: what was answered is stored, the same command goes on from there")
 
 
-def ahead_line(ahead: Mapping[str, Any]) -> str:
-    """What a run would take, before it is paid."""
-    cost = "cost unknown" if ahead["cost"] is None else f"cost about {ahead['cost']:.4f}"
-    tokens = f"about {ahead['prompt_tokens']:,} + {ahead['completion_tokens']:,} tokens"
-    calls = f"{ahead['calls']:,} {'call' if ahead['calls'] == 1 else 'calls'}"
-    return f"{calls} to make, {ahead['stored']:,} stored, {tokens}, {cost}"
+def failure_lines(ran: Progress) -> list[str]:
+    """Why a run ended early, how many calls failed and why, with what to do where they only took too long."""
+    lines = [f"stopped: {ran.stopped}"] if ran.stopped else []
+    if not ran.failed:
+        return lines
+    counted = f"{ran.failed:,} {'call' if ran.failed == 1 else 'calls'} failed"
+    lines += [f"{counted}; the candidates stay in distance order:", *(f"  {reason}" for reason in ran.failures)]
+    slow = any("did not answer within" in reason for reason in ran.failures)
+    return [*lines, "  a slow model needs more time for a call: a larger --set timeout_ms=…"] if slow else lines
 
 
-def lines(document: Mapping[str, Any]) -> list[str]:
-    """A comparison, or its preview, as a short table."""
-    found = [f"{document['judge']} on {document['eval_set']}: {ahead_line(document['preview'])}"]
-    if "variants" not in document:
-        return found
-    if document["run"]["stopped"]:
-        found.append(f"stopped: {document['run']['stopped']}")
-    found += failure_lines(document["run"])
-    rows = [document["baseline"], *document["free"], *document["variants"]]
-    wide = max(len(row["name"][:LONGEST_NAME]) for row in rows)
-    found.append(f"  {'variant':<{wide}}   SetP   SetR   SetF  {'  '.join(title for title, _ in MORE)}")
-    for row in rows:
-        scores = "  ".join(shown(row[name]) for name in ("SetP", "SetR", "SetF"))
-        rest = "  ".join(f"{tell(row):>{len(title)}}" for title, tell in MORE)
-        found.append(f"  {row['name'][:LONGEST_NAME]:<{wide}}  {scores}  {rest}")
-    base = document["baseline"]["name"]
-    against = [one for one in document["comparison"] if one["a"] == base and one["delta"] is not None]
-    return [*found, *map(comparison_line, against)]
+def one_stage(settings: Sequence[str] | None) -> LLMFilter:
+    """The filter with these settings."""
+    (stage,) = stages_of([], settings_of(settings), only_default=True)
+    return stage
 
 
-def _amount(name: str, form: str) -> Callable[[Mapping[str, Any]], str]:
-    """A figure of a row in that form, a dash where the row has none."""
-    return lambda row: "-" if row.get(name) is None else format(row[name], form)
+def case_of(bench: Bench, query_id: str) -> Case:
+    """The query of that id, the first without one; else an InputError."""
+    case = next((case for case in bench.cases if query_id in ("", case.query.id)), None)
+    if case is None:
+        raise InputError(f"there is no query {query_id[:80]!r}, expected one of the {len(bench.cases)} query ids")
+    return case
 
 
-LONGEST_NAME = 60
-MORE = (
-    ("irrelevant removed", _amount("irrelevant_removed", ".3f")),
-    ("agreement", _amount("agreement", ".3f")),
-    ("kappa", _amount("kappa", ".3f")),
-    ("false drops", _amount("false_drops", ",")),
-    ("fallback", _amount("fallback_rate", ".3f")),
-    ("ms p95", _amount("added_ms_p95", ",.0f")),
-    ("cost", _amount("cost", ".4f")),
-)
-"""Heading → the figure of a row under it; a filter without a model has none, and an unknown cost is a dash."""
-
-
-def failure_lines(run: Mapping[str, Any]) -> list[str]:
-    """How many calls failed and why, with what to do where they only took too long."""
-    failed = sum(row["failed"] for row in run["runs"])
-    reasons = dict.fromkeys(reason for row in run["runs"] for reason in row["failures"])
-    if not failed:
-        return []
-    slow = any("did not answer within" in reason for reason in reasons)
-    advice = ["  a slow model needs more time for a call: a larger --set timeout_ms=…"] if slow else []
-    counted = f"{failed:,} {'call' if failed == 1 else 'calls'} failed"
-    return [f"{counted}; the candidates stay in distance order:", *(f"  {one}" for one in reasons), *advice]
-
-
-def simulated_lines(document: Mapping[str, Any]) -> list[str]:
-    """Simulated judges and free filters as a short table, with the break-even in words."""
-    found = [f"simulated judge on {document['eval_set']}", "  error rate  seed   SetP   SetR   SetF   cost"]
-    for row in document["rows"]:
-        cost = "unknown" if row["cost"] is None else f"{row['cost']:.4f}"
-        scores = "  ".join(shown(row[name]) for name in ("precision", "recall", "f1"))
-        found.append(f"  {row['error_rate']:>10.2f}  {row['seed']:>4}  {scores}  {cost}")
-    for row in document["free"]:
-        found.append(f"  {row['name']:<16.40}  " + "  ".join(shown(row[name]) for name in ("SetP", "SetR", "SetF")))
-    even = document["break_even_error_rate"]
-    words = "is not crossed by the tried error rates" if even is None else f"is reached at an error rate of {even:.3f}"
-    return [*found, f"  break-even with {document['best_free']} {words}"]
-
-
-def steadiness_lines(document: Mapping[str, Any]) -> list[str]:
-    """Repeatability and position bias in words, one line an entrant."""
-    found = []
-    for row in document["entrants"]:
-        found.append(
-            f"{row['name']}: repeatability {shown(row['repeatability'])} over {row['runs']} runs, "
-            f"{row['flips']} of {row['checked']} decisions flip with the order ({shown(row['flip_rate'])}), "
-            f"kept early {shown(row['kept_early'])}, late {shown(row['kept_late'])}, "
-            f"fallback {shown(row['fallback_rate'])}"
-        )
-    return found
-
-
-def depth_lines(document: Mapping[str, Any]) -> list[str]:
-    """Chunks and tokens per depth of expansion."""
-    found = ["  depth   chunks   tokens   share relevant   share of the relevant found"]
-    for row in document["depths"]:
-        found.append(
-            f"  {row['depth']:>5}   {row['chunks']:6.1f}   {row['tokens']:6,.0f}   {row['relevant']:14.3f}   "
-            f"{shown(row['found']):>27}"
-        )
-    return found
-
-
-def answer_lines(document: Mapping[str, Any]) -> list[str]:
-    """The answers side by side, one after the other."""
-    found = [document["query"]["text"]]
-    for context in document["contexts"]:
-        note = f" ({context['note']})" if context["note"] else ""
-        found.append(f"{context['name']}{note}: {len(context['chunks'])} chunks, about {context['tokens']:,} tokens")
-    for row in document["answers"]:
-        text = row["text"] if row["text"] is not None else f"no answer: {row['error']}"
-        found += ["", f"--- {row['judge']}, {row['context']}", " ".join(text.split())[:2000]]
-    return found
-
-
-llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, depths, answer.")
+app = Commands()
+llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, floor, depths, answer.")
+app.add_typer(llm_filter_app, name="llm-filter")
 
 
 @llm_filter_app.command("test-connection")
@@ -239,17 +156,10 @@ def connection(
 
     Example: OPENAI_BASE_URL=http://127.0.0.1:8080/v1 python -m rag_core llm-filter test-connection
     """
-    from rag_core.filters.llm import NO_JUDGE
-    from rag_core.llm import check_connection, endpoint_of, named_endpoint
-
     settings = named_endpoint(resolve_workspace(workspace), endpoint)
     if settings is None:
         raise SurroundingsError(NO_JUDGE)
-    found = check_connection(endpoint_of(replace(settings, model=model) if model else settings))
-    if json:
-        emit(asdict(found))
-        return
-    typer.echo(f"{found.address} answers as {found.model} in {found.milliseconds:.0f} ms, form {found.form}")
+    say(check_connection(endpoint_of(replace(settings, model=model) if model else settings)), json)
 
 
 @llm_filter_app.command("variants")
@@ -260,8 +170,6 @@ def variants(
     variant: list[str] = typer.Option(None, "--variant", help="A prompt variant; may be repeated. Default: all."),
     setting: list[str] = Setting,
     pipeline: list[str] = Free,
-    seed: int = typer.Option(0, help="Seed of the simulated judge, intervals and permutation tests."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Compare prompt variants with each other and with no model (rerank off) on labelled queries.
@@ -269,21 +177,25 @@ def variants(
     Answers are stored in the workspace: a second run costs nothing, a stopped one goes on.
     Example: python -m rag_core llm-filter variants --eval-set api-docs --simulated 0.1 --preview
     """
-    from rag_core.judged import asking, comparing, entrants
-
-    folder = resolve_workspace(workspace)
-    stages = entrants.stages_of(variant, entrants.settings_of(setting))
-    bench = queries.bench(folder, max(stage.oversample for stage in stages))
-    asked = judges.opened(folder, bench, seed, spending.rate)
-    rivals = entrants.entrants(stages, asked)
+    stages = stages_of(variant, settings_of(setting))
+    bench = queries.bench(max(DEEP, *(stage.oversample for stage in stages)))
+    asked = judges.opened(queries.folder, bench, spending.rate)
+    rivals = entrants_of(stages, asked)
+    ahead = preview(calls_of(bench, rivals))
     names = ", ".join(judge.name for judge in asked)
-    document: dict[str, Any] = {"judge": names, "eval_set": bench.name, "preview": asking.ahead(bench, rivals)}
-    ran = None
-    if not spending.preview:
-        ran = spending.ask(bench, rivals, folder)
-        document |= {"run": ran.to_json(), **comparing.compare(bench, rivals, seed, pipeline or [])}
-    say(document, json, lines)
-    stop_if(ran is not None and ran.cancelled)
+    facts: dict[str, Any] = {"judge": names, "eval_set": bench.name, "preview": ahead.to_json()}
+    text = f"{names} on {bench.name}: {ahead.to_text()}"
+    if spending.preview:
+        say(facts, json, text)
+        return
+    ran = spending.ask(bench, rivals, queries.folder)
+    trial = trials.compare(bench, rivals, judges.seed, pipeline or [])
+    say(
+        {**facts, "run": ran.to_json(), **trial.to_json()},
+        json,
+        "\n".join([text, *failure_lines(ran), trial.to_text()]),
+    )
+    stop_if(ran.cancelled)
 
 
 @llm_filter_app.command("simulate")
@@ -296,24 +208,18 @@ def simulate(
     pipeline: list[str] = Free,
     price_in: float | None = typer.Option(None, "--price-in", min=0, help="Per million prompt tokens."),
     price_out: float | None = typer.Option(None, "--price-out", min=0, help="Per million completion tokens."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """How good must a judge be to beat the free filters, and what may it cost? Asks no model.
 
     Example: python -m rag_core llm-filter simulate --eval-set api-docs --price-in 0.15 --price-out 0.6
     """
-    from rag_core.judged import entrants, simulating
-
-    (stage,) = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
-    bench = queries.bench(resolve_workspace(workspace), stage.oversample)
-    cost = entrants.price(price_in, price_out)
-    rates = error_rate or simulating.RATES
-    say(simulating.simulate(bench, stage, rates, seeds, depth, pipeline or [], cost), json, simulated_lines)
-
-
-app = Commands()
-app.add_typer(llm_filter_app, name="llm-filter")
+    if (price_in is None) != (price_out is None):
+        raise InputError("one price given, expected both --price-in and --price-out")
+    cost = None if price_in is None or price_out is None else Price(price_in, price_out)
+    stage = one_stage(setting)
+    bench = queries.bench(stage.oversample)
+    say(trials.simulate(bench, stage, error_rate or trials.RATES, seeds, depth, pipeline or [], cost), json)
 
 
 @llm_filter_app.command("repeat")
@@ -323,67 +229,64 @@ def repeat(
     spending: Spending,
     runs: int = typer.Option(3, "--runs", min=2, max=20, help="How often each question is asked."),
     setting: list[str] = Setting,
-    seed: int = typer.Option(0, help="Seed of the simulated judge."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Ask the same several times and in reverse order: repeatability, and whether the order sways decisions.
 
     Example: python -m rag_core llm-filter repeat --eval-set api-docs --simulated 0.1 --runs 3 -n 10
     """
-    from rag_core.judged import asking, entrants, repeating
-
-    folder = resolve_workspace(workspace)
-    stages = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
-    bench = queries.bench(folder, stages[0].oversample)
-    rivals = entrants.entrants(stages, judges.opened(folder, bench, seed, spending.rate))
-    every = [one for rival in rivals for one in repeating.runs_of(rival, runs)]
-    document = {"eval_set": bench.name, "preview": asking.ahead(bench, every)}
+    stage = one_stage(setting)
+    bench = queries.bench(stage.oversample)
+    rivals = entrants_of([stage], judges.opened(queries.folder, bench, spending.rate))
+    every = [one for rival in rivals for one in rival.runs(runs)]
+    ahead = preview(calls_of(bench, every))
+    facts: dict[str, Any] = {"eval_set": bench.name, "preview": ahead.to_json()}
     if spending.preview:
-        say(document, json, lambda found: [ahead_line(found["preview"])])
+        say(facts, json, ahead.to_text())
         return
-    ran = spending.ask(bench, every, folder)
-    steady = [repeating.steadiness(bench, rival, runs) for rival in rivals]
-    say({**document, "run": ran.to_json(), "entrants": steady}, json, steadiness_lines)
+    ran = spending.ask(bench, every, queries.folder)
+    steady = [trials.steadiness(bench, rival, runs) for rival in rivals]
+    facts |= {"run": ran.to_json(), "entrants": [one.to_json() for one in steady]}
+    say(facts, json, "\n".join([*failure_lines(ran), *(one.to_text() for one in steady)]))
     stop_if(ran.cancelled)
+
+
+@llm_filter_app.command("floor")
+def floor(queries: Queries, setting: list[str] = Setting, json: bool = Json) -> None:
+    """Propose a floor from the distances of labelled queries: it keeps 98 % of the relevant chunks. Asks no model.
+
+    Example: python -m rag_core llm-filter floor --eval-set api-docs --split dev
+    """
+    stage = one_stage(setting)
+    say(propose_floor(queries.bench(max(DEEP, stage.oversample)), stage), json)
 
 
 @llm_filter_app.command("depths")
 def depths(
     queries: Queries,
-    chosen: str = typer.Option("", "-t", help="Only this query; default the means over all."),
+    query: str = typer.Option("", "-t", help="Only this query; default the means over all."),
     wanted: int = typer.Option(25, "--max-chunks", min=1, max=1000, help="How many nearest chunks are expanded."),
     cap: int = typer.Option(50, "--max-total-chunks", min=0, max=1000, help="Most chunks that one of them brings."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """How many chunks and tokens references bring at depth 0, 1, 3 and 5. Asks no model.
 
     Example: python -m rag_core llm-filter depths --eval-set api-docs -t auth-display
     """
-    from rag_core.judged.depths import depths as by_depth
-
-    bench = queries.bench(resolve_workspace(workspace), wanted)
-    if chosen and chosen not in bench.labels:
-        raise InputError(f"there is no query {chosen[:80]!r}, expected one of the {len(bench.cases)} query ids")
-    rows = [asdict(row) for row in by_depth(bench, wanted, cap, chosen)]
-    say({"eval_set": bench.name, "query": chosen or None, "depths": rows}, json, depth_lines)
+    bench = queries.bench(wanted)
+    case_of(bench, query)
+    rows = trials.depths(bench, wanted, cap, query)
+    facts = {"eval_set": bench.name, "query": query or None, "depths": [row.to_json() for row in rows]}
+    say(facts, json, trials.depth_lines(rows))
 
 
 @llm_filter_app.command("answer")
 def answer(
-    eval_set: str | None = EvalSetName,
-    lists: Path | None = Lists,
-    chosen: str = typer.Option("", "-t", help="The query that is answered; default the first."),
-    endpoint: str = Endpoint,
-    model: list[str] = Model,
+    queries: Queries,
+    judges: Judges,
+    query: str = typer.Option("", "-t", help="The query that is answered; default the first."),
     setting: list[str] = Setting,
-    simulated: float | None = typer.Option(None, "--simulated", help="Filter with a simulated judge of this rate."),
-    depth: int = Depth,
-    collection: str | None = Collection,
-    min_grade: int | None = MinGrade,
     seconds: float = typer.Option(60.0, "--seconds", min=0.1, max=3600, help="For the answers of one model."),
-    workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Answer one question from the unfiltered and the filtered context, by every model named. Nothing is graded.
@@ -391,22 +294,13 @@ def answer(
     The answers need an endpoint; the run is kept in the workspace's folder answers.
     Example: python -m rag_core llm-filter answer --eval-set api-docs -t auth-display --simulated 0.1 --model small
     """
-    from rag_core.judged import answering, bench, entrants
-    from rag_core.project import deeds
-
-    folder = resolve_workspace(workspace)
-    (stage,) = entrants.stages_of([], entrants.settings_of(setting), only_default=True)
-    queries = bench.open_bench(eval_set, lists, collection, folder, None, None, min_grade, stage.oversample)
-    queries = with_given_labels(queries, eval_set, folder)
-    case = next((case for case in queries.cases if chosen in ("", case.query.id)), None)
-    if case is None:
-        raise InputError(f"there is no query {chosen[:80]!r}, expected one of the {len(queries.cases)} query ids")
-    models = [entrants.endpoint_judge(folder, endpoint, one) for one in model or [""]]
-    judge = models[0] if simulated is None else entrants.simulated_judge(queries, simulated, depth, 0)
+    stage, folder = one_stage(setting), queries.folder
+    bench = queries.bench(stage.oversample)
+    case = case_of(bench, query)
+    models = [endpoint_judge(folder, judges.endpoint, model) for model in judges.model or [""]]
+    judge = models[0] if judges.simulated is None else judges.opened(folder, bench)[0]
     with deeds.command(deeds.ASK_MODEL, ", ".join(one.name for one in models), folder):
-        document = answering.answer(case, replace(stage, judge=judge, chunks=queries.chunks), models, seconds=seconds)
+        stage = replace(stage, judge=judge, chunks=bench.chunks)
+        document = answering.answer(case, stage, models, seconds=seconds)
         answering.keep(folder, document)
-    say(document, json, answer_lines)
-
-
-__all__ = ["answer", "depths", "llm_filter_app", "repeat"]
+    say(document, json, answering.to_text(document))

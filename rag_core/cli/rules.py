@@ -16,8 +16,8 @@ from rag_core.cli.sessions import ProjectName, open_session, project_named
 from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
-from rag_core.llm import Client
-from rag_core.llm.named import endpoint_of
+from rag_core.llm.client import Client
+from rag_core.llm.endpoint import endpoint_of
 from rag_core.project import deeds
 from rag_core.project.project import COLLECTION, open_project
 from rag_core.records import load_lists
@@ -177,8 +177,9 @@ def generate(
         if settings is None:
             raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
         answers, client = about.folder / "rule-answers.jsonl", Client(endpoint_of(settings))
+        asked_at = f"{client.endpoint.place} {settings.model}"
         with deeds.command(deeds.ASK_MODEL, settings.model, about.folder):
-            made = generate_rules(chunks, client, settings.model, answers, families, progress=ProgressBar("asked for"))
+            made = generate_rules(chunks, client, asked_at, answers, families, progress=ProgressBar("asked for"))
         checked = check_generated(made, *against)
         facts |= {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
     else:

@@ -16,7 +16,7 @@ from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import emit, say
 from rag_core.errors import SurroundingsError
 from rag_core.health import checks_of
-from rag_core.llm.recorded import forget_answers
+from rag_core.llm.store import forget_answers
 from rag_core.project import deeds
 from rag_core.workspace import SHIPPED_IN, VARIABLE, resolve_workspace
 

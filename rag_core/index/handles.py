@@ -16,7 +16,7 @@ from rag_core.index.remote import OpenAIEmbedder
 from rag_core.index.search import CollectionIndex
 from rag_core.index.store import opened
 from rag_core.llm.client import Client
-from rag_core.llm.named import endpoint_of, endpoints, named_endpoint
+from rag_core.llm.endpoint import endpoint_of, endpoints, named_endpoint
 from rag_core.types import Metric
 
 

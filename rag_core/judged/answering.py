@@ -17,16 +17,17 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.files import parse_json, read_text, write_whole
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import LLMFilter, estimate_tokens
-from rag_core.filters.llm.prompts import clean, one_line
-from rag_core.llm import RecordedJudge, redact
+from rag_core.filters.llm import LLMFilter
+from rag_core.llm.judge import RecordedJudge
+from rag_core.llm.prompt import Prompt, clean, estimate_tokens, mark_of, one_line, quoted
+from rag_core.llm.secret import redact
 from rag_core.measure.experiment import start_of
 from rag_core.types import Candidates, Case, Chunk, Query
 
 FOLDER = "answers"
 LONGEST_ANSWER = 20_000  # characters that are kept
 LONGEST_CONTEXT = 400_000  # characters of chunk text in one prompt
-_EXPECTED = 300  # tokens of an answer, for the estimate before it is asked
+EXPECTED = 300  # tokens of an answer, for the estimate before it is asked
 
 SYSTEM = (
     "You answer a question from the context you are given and from nothing else. Where the context does not hold the "
@@ -49,39 +50,18 @@ class Context:
         return sum(estimate_tokens(chunk.text) for chunk in self.chunks)
 
 
-@dataclass(frozen=True)
-class Question:
-    """A prompt for an answer in plain text; has what a judge wants of a prompt."""
-
-    query: Query
-    chunks: tuple[Chunk, ...]
-    schema: Mapping[str, Any] | None = None
-    answer_tokens: int = _EXPECTED
-
-    @property
-    def messages(self) -> tuple[Mapping[str, str], ...]:
-        """System and user message, equal for equal content."""
-        texts = [f"{one_line(chunk.title)}\n{clean(chunk.text)}" for chunk in self.chunks]
-        content = "\x00".join([self.query.text, *texts])
-        if len(content) > LONGEST_CONTEXT:
-            raise InputError(f"the context has {len(content):,} characters, expected at most {LONGEST_CONTEXT:,}")
-        mark = next(
-            mark
-            for attempt in range(1000)
-            if (mark := hashlib.sha256(f"{attempt}\x00{content}".encode()).hexdigest()[:16]) not in content
-        )
-        fenced = "\n\n".join(
-            f"[{mark} {number}]\n" + "\n".join(f"| {line}" for line in text.split("\n"))
-            for number, text in enumerate(texts, 1)
-        )
-        question = f"Question: {one_line(self.query.text, 4000)}"
-        user = f"{question}\n\nContext:\n{fenced or '(none)'}\n[{mark} end]\n\n{question}"
-        return ({"role": "system", "content": SYSTEM.format(mark=mark)}, {"role": "user", "content": user})
-
-    @property
-    def tokens(self) -> int:
-        """The estimated size of the prompt."""
-        return estimate_tokens("".join(message["content"] for message in self.messages))
+def question(query: Query, chunks: Sequence[Chunk]) -> Prompt:
+    """The prompt for an answer in plain text from these chunks and nothing else."""
+    texts = [f"{one_line(chunk.title)}\n{clean(chunk.text)}" for chunk in chunks]
+    size = sum(map(len, texts))
+    if size > LONGEST_CONTEXT:
+        raise InputError(f"the context has {size:,} characters, expected at most {LONGEST_CONTEXT:,}")
+    mark = mark_of([query.text, *texts])
+    fenced = "\n\n".join(f"[{mark} {number}]" + quoted("", text) for number, text in enumerate(texts, 1))
+    asks = f"Question: {one_line(query.text, 4000)}"
+    user = f"{asks}\n\nContext:\n{fenced or '(none)'}\n[{mark} end]\n\n{asks}"
+    messages = ({"role": "system", "content": SYSTEM.format(mark=mark)}, {"role": "user", "content": user})
+    return Prompt(messages, query, tuple(chunks), answer_tokens=EXPECTED)
 
 
 def contexts(case: Case, stage: LLMFilter) -> tuple[Context, Context]:
@@ -100,7 +80,7 @@ def contexts(case: Case, stage: LLMFilter) -> tuple[Context, Context]:
 def answer(case: Case, stage: LLMFilter, judges: Sequence[RecordedJudge], *, seconds: float = 60.0) -> dict[str, Any]:
     """Ask every model for an answer from either context; a call that fails is an answer with its error."""
     both = contexts(case, stage)
-    prompts = [Question(case.query, context.chunks) for context in both]
+    prompts = [question(case.query, context.chunks) for context in both]
     answers = []
     for judge in judges:
         given = judge.ask(prompts, seconds=seconds, concurrency=2, model="", cache=True)
@@ -145,3 +125,15 @@ def kept(workspace: Path, most: int = 50) -> list[dict[str, Any]]:
         if isinstance(document, dict) and document.get("version") == 1:
             found.append(document)
     return found
+
+
+def to_text(document: Mapping[str, Any]) -> str:
+    """The answers of a run, one after the other."""
+    lines = [document["query"]["text"]]
+    for context in document["contexts"]:
+        note = f" ({context['note']})" if context["note"] else ""
+        lines.append(f"{context['name']}{note}: {len(context['chunks'])} chunks, about {context['tokens']:,} tokens")
+    for row in document["answers"]:
+        text = row["text"] if row["text"] is not None else f"no answer: {row['error']}"
+        lines += ["", f"--- {row['judge']}, {row['context']}", " ".join(text.split())[:2000]]
+    return "\n".join(lines)

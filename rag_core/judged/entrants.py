@@ -12,16 +12,15 @@ from typing import Any
 
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.files import parse_json
-from rag_core.filters.llm import NO_JUDGE, LLMFilter, Prompt, variant_names
+from rag_core.filters.llm import NO_JUDGE, LLMFilter, variant_names
 from rag_core.judged.bench import Bench
-from rag_core.llm import (
-    AnswerStore,
-    Price,
-    RecordedJudge,
-    SimulatedJudge,
-    environment_judge,
-    named_endpoint,
-)
+from rag_core.llm.answer import Price
+from rag_core.llm.endpoint import named_endpoint
+from rag_core.llm.judge import RecordedJudge, judge_of
+from rag_core.llm.prompt import Prompt
+from rag_core.llm.run import Calls, Progress, RunLimits, answer_all
+from rag_core.llm.simulated import Simulated, SimulatedJudge
+from rag_core.llm.store import AnswerStore
 from rag_core.spec import make_stage
 from rag_core.types import Candidates
 
@@ -39,7 +38,7 @@ class Entrant:
     @property
     def simulated(self) -> bool:
         """Whether no model is asked."""
-        return _is_simulated(self.judge)
+        return isinstance(self.judge.behind, Simulated)
 
     def prompts(self, bench: Bench) -> list[Prompt]:
         """Every call of a run over the bench."""
@@ -47,22 +46,52 @@ class Entrant:
 
     def replay(self, bench: Bench) -> LLMFilter:
         """The filter on stored answers alone: what was not answered is a fallback, counted."""
-        stored = RecordedJudge(self.judge.store, None, self.judge.model)
-        return replace(self.stage, judge=stored, chunks=bench.chunks, cache=True)
+        return replace(self.stage, judge=self.judge.replay(), chunks=bench.chunks, cache=True)
+
+    def runs(self, times: int) -> list[Entrant]:
+        """The entrant as often as it is to answer, in reverse order too where several candidates share a prompt.
+
+        The first has the usual store, each further one answers under a name of its own: a repetition goes on.
+        """
+        stage = replace(self.stage, check_order=True, model="")
+        return [Entrant(stage, self.judge.run(at), f"{self.label}, run {at}") for at in range(1, times + 1)]
 
 
-def settings_of(given: Sequence[str] | None) -> dict[str, Any]:
+def calls_of(bench: Bench, entrants: Sequence[Entrant]) -> Calls:
+    """What the entrants would ask, one after the other."""
+    return [(one.judge, one.prompts(bench)) for one in entrants]
+
+
+def limits_of(
+    entrants: Sequence[Entrant],
+    budget: float | None = None,
+    max_calls: int | None = None,
+    per_second: float | None = None,
+) -> RunLimits:
+    """The limits of a run; calls at once and the time of one as the filters have them."""
+    stages = [one.stage for one in entrants]
+    seconds = max(stage.timeout_ms for stage in stages) / 1000
+    return RunLimits(max(stage.concurrency for stage in stages), per_second, budget, max_calls, seconds)
+
+
+def answer_simulated(bench: Bench, entrants: Sequence[Entrant]) -> Progress | None:
+    """Have those answered that ask no model, which costs nothing."""
+    free = [one for one in entrants if one.simulated]
+    return answer_all(calls_of(bench, free), limits_of(free)) if free else None
+
+
+def settings_of(texts: Sequence[str] | None) -> dict[str, Any]:
     """Settings from `name=value`, each value read as JSON where it is some, else as text."""
-    found: dict[str, Any] = {}
-    for one in given or ():
-        name, mark, value = one.partition("=")
+    settings: dict[str, Any] = {}
+    for text in texts or ():
+        name, mark, value = text.partition("=")
         if not mark:
-            raise InputError(f"--set {one[:80]!r} has no =, expected name=value")
+            raise InputError(f"--set {text[:80]!r} has no =, expected name=value")
         try:
-            found[name.strip()] = parse_json(value, name)
+            settings[name.strip()] = parse_json(value, name)
         except InputError:
-            found[name.strip()] = value
-    return found
+            settings[name.strip()] = value
+    return settings
 
 
 def stages_of(
@@ -70,23 +99,20 @@ def stages_of(
 ) -> list[LLMFilter]:
     """One filter per prompt variant; all of them where none is named."""
     names = [str(settings.get("variant", "terse"))] if only_default else list(variants or variant_names())
-    found = [make_stage(LLMFilter.__name__, {**settings, "variant": name}) for name in names]
-    return [stage for stage in found if isinstance(stage, LLMFilter)]
+    stages = [make_stage(LLMFilter.__name__, {**settings, "variant": name}) for name in names]
+    return [stage for stage in stages if isinstance(stage, LLMFilter)]
 
 
-def price(price_in: float | None, price_out: float | None) -> Price | None:
-    """A price from its two halves; None where neither is given, an InputError where one is."""
-    if price_in is None and price_out is None:
-        return None
-    if price_in is None or price_out is None:
-        raise InputError("one price given, expected both --price-in and --price-out")
-    return Price(price_in, price_out)
-
-
-def simulated_judge(bench: Bench, error_rate: float, depth: int, seed: int, cost: Price | None = None) -> RecordedJudge:
-    """The simulated judge with the bench's labels and a memory of its own."""
-    judge = SimulatedJudge(bench.labels, error_rate, seed, bench.min_grade, depth, cost)
+def in_memory(judge: Simulated) -> RecordedJudge:
+    """A simulated judge with a memory of its own, for as long as the process lives."""
     return RecordedJudge(AnswerStore(Path(":memory:")), judge, judge.name)
+
+
+def simulated_judge(
+    bench: Bench, error_rate: float, depth: int = 0, seed: int = 0, price: Price | None = None
+) -> RecordedJudge:
+    """The simulated judge with the bench's labels."""
+    return in_memory(SimulatedJudge(bench.labels, error_rate, seed, bench.min_grade, depth, price))
 
 
 def endpoint_judge(
@@ -97,26 +123,15 @@ def endpoint_judge(
     if settings is None:
         raise SurroundingsError(f"{NO_JUDGE} (--simulated 0.1)")
     settings = replace(settings, model=model) if model else settings
-    found = environment_judge(workspace, settings, per_second=per_second, store=store)
-    assert found is not None
-    return found
+    return judge_of(settings, store or workspace, per_second=per_second)
 
 
-def entrants(stages: Sequence[LLMFilter], judges: Sequence[RecordedJudge]) -> list[Entrant]:
+def entrants_of(stages: Sequence[LLMFilter], judges: Sequence[RecordedJudge]) -> list[Entrant]:
     """Every filter with every judge; several judges are told apart by name, and a simulated one always says so."""
-    several = len(judges) > 1
-    return [
-        Entrant(stage, judge, label_of(stage, judge.name if several or _is_simulated(judge) else ""))
-        for judge in judges
-        for stage in stages
-    ]
-
-
-def _is_simulated(judge: RecordedJudge) -> bool:
-    return isinstance(judge.behind, SimulatedJudge)
-
-
-def label_of(stage: LLMFilter, judge: str = "") -> str:
-    """A variant's name in tables: the wording, who answers where there are several, the mode where it is not usual."""
-    parts = [stage.variant, judge or stage.model, "" if stage.mode == "listwise" else stage.mode]
-    return " · ".join(part for part in parts if part)
+    found = []
+    for judge in judges:
+        named = judge.name if len(judges) > 1 or isinstance(judge.behind, Simulated) else ""
+        for stage in stages:
+            parts = [stage.variant, named or stage.model, "" if stage.mode == "listwise" else stage.mode]
+            found.append(Entrant(stage, judge, " · ".join(part for part in parts if part)))
+    return found

@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.deciding import CAUSES, FLOOR, MODEL
 from rag_core.labelling.agreement import cohen_kappa
 from rag_core.measure.experiment import Outcome, PipelineReport, kept_ids
 from rag_core.types import Step
@@ -97,15 +98,15 @@ def _share(values: Sequence[bool]) -> float | None:
 
 def false_drops(report: PipelineReport) -> list[dict[str, Any]]:
     """The relevant chunks the model threw away, with title, text and its reason."""
-    found = []
+    rows = []
     for outcome in report.outcomes:
         for drop in outcome.result.drops:
             grade = outcome.case.grades.get(drop.hit.chunk.id, 0)
             if drop.stage == STAGE and grade >= report.min_grade and drop.reason.text.startswith(DROPPED):
                 chunk = drop.hit.chunk
                 row = {"query": outcome.case.query.id, "id": chunk.id, "title": chunk.title, "text": chunk.text}
-                found.append({**row, "grade": grade, "reason": drop.reason.text})
-    return found
+                rows.append({**row, "grade": grade, "reason": drop.reason.text})
+    return rows
 
 
 def irrelevant_removed(report: PipelineReport, baseline: PipelineReport) -> float | None:
@@ -119,6 +120,38 @@ def _irrelevant(report: PipelineReport) -> int:
         outcome.case.grades.get(name, 0) < report.min_grade
         for outcome in report.outcomes
         for name in kept_ids(outcome.result)
+    )
+
+
+def losses(report: PipelineReport) -> dict[str, Any]:
+    """What became of the relevant chunks that search put into the lists: kept, or lost to which step of the filter.
+
+    `listed` is `kept` and all `lost` together; `brought` are relevant chunks that only references brought. A judge that
+    never errs loses all that `floor` and `oversample` lose, and no figure of its decisions says so.
+    """
+    lost = dict.fromkeys(CAUSES, 0)
+    kept = brought = 0
+    for outcome in report.outcomes:
+        step, grades = step_of(outcome), outcome.case.grades
+        causes = step.facts.get("causes", {}) if step else {}
+        staying, entered = kept_ids(outcome.result), {hit.chunk.id for hit in outcome.result.hits if not hit.origin}
+        for chunk in {name for name, grade in grades.items() if grade >= report.min_grade}:
+            if chunk in staying:
+                listed = chunk in entered or chunk in causes
+                kept, brought = kept + listed, brought + (not listed)
+            elif chunk in causes:
+                lost[causes[chunk]] += 1
+    return {"listed": kept + sum(lost.values()), "kept": kept, "lost": lost, "brought": brought}
+
+
+def floor_warning(row: Mapping[str, Any], floor: float) -> str:
+    """'' or the sentence that the floor costs more relevant chunks than the model."""
+    lost = row["relevant"]["lost"]
+    if lost[FLOOR] <= lost[MODEL]:
+        return ""
+    return (
+        f"{row['name']}: the floor of {floor:g} loses {lost[FLOOR]} of {row['relevant']['listed']} relevant chunks "
+        f"unread, the model {lost[MODEL]}"
     )
 
 
@@ -179,6 +212,7 @@ def figures(report: PipelineReport, baseline: PipelineReport, concurrency: int) 
         **{name: means[name] for name in ("SetP", "SetR", "SetF")},
         "irrelevant_removed": irrelevant_removed(report, baseline),
         **classifier(report),
+        "relevant": losses(report),
         **used,
         "cost_per_point": per_point,
     }

@@ -1,28 +1,55 @@
-"""Have a model grade (query, chunk) pairs, once or several times: within a budget, stopped and resumed.
+"""A model as one more annotator: it grades (query, chunk) pairs, once or several times, and proposes.
 
-What it says is a proposal; storing it as labels of a model and its agreement with people are the caller's.
+One chunk per call, so that no chunk can change another one's grade. An answer is not trusted: only a whole grade of 0
+to 3 counts, anything else is no grade. Storing grades as labels of a model is the caller's; how far to believe them is
+in labelling/judge_agreement.py.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import Any
 
-from rag_core.filters.llm.prompts import Prompt
-from rag_core.filters.llm.wording import Variant
-from rag_core.judged.asking import Ran
+from rag_core.files import read_text
+from rag_core.filters.llm.prompts import Body
+from rag_core.filters.llm.wording import MAX_FILE, Variant, parse_variant
 from rag_core.judged.bench import Bench
-from rag_core.labelling.grading import Graded, grading_prompt, read_grade
-from rag_core.llm import AnswerStore, Progress, RecordedJudge, RunLimits, answer_all
-from rag_core.llm import preview as look_ahead
+from rag_core.judged.entrants import in_memory
+from rag_core.llm.judge import RecordedJudge
+from rag_core.llm.prompt import (
+    CHARACTERS_PER_TOKEN,
+    LEAST_TEXT,
+    Prompt,
+    clean,
+    json_values,
+    mark_of,
+    object_schema,
+    one_line,
+)
 from rag_core.llm.simulated import SimulatedGrader
 from rag_core.types import Chunk, Query
 
-Pair = tuple[Query, Chunk]
+SHIPPED = Path(__file__).parent / "prompts" / "grade.j2"
+MAX_TOKENS = 2000
+MAX_GUIDELINES = 4000  # characters
+MAX_REASON = 300
+MAX_ANSWER = 20_000
+SCHEMA = object_schema(reason={"type": "string"}, grade={"type": "integer", "enum": [0, 1, 2, 3]})
+SPOKEN = re.compile(r"\bgrade\W{0,10}([0-3])(?!\.?[0-9])", re.IGNORECASE)
 NO_ANSWER = "was not asked"
+
+Pair = tuple[Query, Chunk]
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What a model says of one chunk."""
+
+    grade: int
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,6 +67,58 @@ class GradeProposal:
         return self.runs[0] if self.runs else None
 
 
+def wording(file: Path | None = None) -> Variant:
+    """The words around the chunk: the shipped ones, or a Jinja2 file of one's own with blocks system and user."""
+    path = file or SHIPPED
+    return parse_variant(path.stem, read_text(path, limit=MAX_FILE))
+
+
+def grading_prompt(
+    query: Query, chunk: Chunk, words: Variant, guidelines: str = "", max_tokens: int = MAX_TOKENS
+) -> Prompt:
+    """The prompt that asks for the grade of one chunk."""
+    rules = clean(guidelines)[:MAX_GUIDELINES]
+
+    def messages(fenced: str, mark: str) -> tuple[dict[str, str], ...]:
+        values = {"query": one_line(query.text, 4000), "candidates": fenced, "guidelines": rules, "mark": mark}
+        return tuple({"role": role, "content": words.render(role, **values)} for role in ("system", "user"))
+
+    taken = len(messages("", "0" * 16)[1]["content"])
+    body = Body(chunk, 0, None, max(LEAST_TEXT, max_tokens * CHARACTERS_PER_TOKEN - taken))
+    mark = mark_of([query.text, body.text])
+    return Prompt(
+        messages=messages(f"[{mark} passage]\n{body.text}\n[{mark} end]", mark),
+        query=query,
+        chunks=(chunk,),
+        schema=SCHEMA,
+        answer_tokens=40,
+        shortened=int(body.shortened),
+        positions=(0,),
+    )
+
+
+def read_grade(text: str | None) -> Graded | None:
+    """The grade of an answer: its first JSON object with one, else words like `Grade: 2`; None where there is none."""
+    said = (text or "")[:MAX_ANSWER]
+    for value in json_values(said, pairs=_without_doubt):
+        grade = value.get("grade") if isinstance(value, dict) else None
+        if isinstance(grade, str) and grade.strip() in ("0", "1", "2", "3"):
+            grade = int(grade)
+        if isinstance(grade, int) and not isinstance(grade, bool) and 0 <= grade <= 3:
+            reason = value.get("reason")
+            return Graded(grade, one_line(reason, MAX_REASON) if isinstance(reason, str) else "")
+    spoken = {match.group(1) for match in SPOKEN.finditer(said)} if "{" not in said else set()
+    return Graded(int(spoken.pop())) if len(spoken) == 1 else None
+
+
+def _without_doubt(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The object; a key that stands twice with two values says nothing."""
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        made[key] = value if made.setdefault(key, value) == value else None
+    return made
+
+
 def pairs_of(
     bench: Bench, depth: int, wanted: Callable[[Query, Chunk], bool] = lambda query, chunk: True
 ) -> list[Pair]:
@@ -53,71 +132,21 @@ def pairs_of(
 
 
 def simulated_grader(bench: Bench, error_rate: float, flip_rate: float, seed: int) -> RecordedJudge:
-    """The simulated grader with the bench's labels and a memory of its own."""
-    grader = SimulatedGrader(bench.labels, error_rate, flip_rate, seed)
-    return RecordedJudge(AnswerStore(Path(":memory:")), grader, grader.name)
-
-
-def prompts_of(pairs: Sequence[Pair], words: Variant, guidelines: str = "") -> list[Prompt]:
-    """One prompt per pair."""
-    return [grading_prompt(query, chunk, words, guidelines) for query, chunk in pairs]
-
-
-def preview(prompts: Sequence[Prompt], judge: RecordedJudge, times: int = 1) -> dict[str, Any]:
-    """Calls, tokens and cost of what is not stored yet, over all runs; an unknown price is None."""
-    looks = [look_ahead(prompts, one) for one in _runs(judge, times)]
-    names = ("prompts", "stored", "calls", "prompt_tokens", "completion_tokens")
-    found: dict[str, Any] = {name: sum(getattr(look, name) for look in looks) for name in names}
-    costs = [look.cost for look in looks]
-    return {**found, "cost": None if None in costs else sum(cost or 0.0 for cost in costs), "estimated": True}
-
-
-def grade_all(
-    prompts: Sequence[Prompt],
-    judge: RecordedJudge,
-    limits: RunLimits,
-    times: int = 1,
-    tell: Callable[[Progress], None] | None = None,
-    cancel: Event | None = None,
-) -> Ran:
-    """Have every prompt answered `times` times; stored answers are not asked again, so a stopped run goes on."""
-    done: list[dict[str, Any]] = []
-    left = limits
-    for number, one in enumerate(_runs(judge, times), 1):
-        ran = answer_all(prompts, one, left, on_progress=tell, cancel=cancel or Event())
-        done.append({"run": number, **asdict(ran), "done": ran.done})
-        if ran.stopped:
-            return Ran(tuple(done), ran.stopped)
-        budget = None if left.budget is None else left.budget - (ran.spent or 0.0)
-        calls = None if left.max_calls is None else left.max_calls - ran.asked
-        if number < times and ((budget is not None and budget <= 0) or (calls is not None and calls <= 0)):
-            return Ran(tuple(done), "the limits of the run are reached")
-        left = replace(left, budget=budget or left.budget, max_calls=calls or left.max_calls)
-    return Ran(tuple(done), "")
+    """The simulated grader with the bench's labels."""
+    return in_memory(SimulatedGrader(bench.labels, error_rate, flip_rate, seed))
 
 
 def proposals(
     pairs: Sequence[Pair], prompts: Sequence[Prompt], judge: RecordedJudge, times: int = 1
 ) -> list[GradeProposal]:
-    """What is stored of the answers, read; nothing is asked."""
-    rows = []
-    for one in _runs(judge, times):
-        replay = RecordedJudge(one.store, None, one.model)
-        rows.append(replay.ask(prompts, seconds=1, concurrency=1, model="", cache=True))
-    found = []
+    """What is stored of the answers of so many runs, read; nothing is asked."""
+    rows = [
+        judge.run(number).replay().ask(prompts, seconds=1, concurrency=1, model="", cache=True)
+        for number in range(1, times + 1)
+    ]
+    proposed = []
     for at, (query, chunk) in enumerate(pairs):
         graded = tuple(read_grade(row[at].text) for row in rows)
         failure = "" if graded[0] else NO_ANSWER if rows[0][at].text is None else "the answer holds no grade of 0 to 3"
-        found.append(GradeProposal(query, chunk, graded, failure))
-    return found
-
-
-def _runs(judge: RecordedJudge, times: int) -> list[RecordedJudge]:
-    """The judge as often as it is to answer: the first with the usual store, the others under names of their own."""
-    found = [judge]
-    for number in range(2, times + 1):
-        behind = judge.behind
-        if isinstance(behind, SimulatedGrader):
-            behind = replace(behind, run=number)
-        found.append(RecordedJudge(judge.store, behind, f"{judge.model}, run {number}"))
-    return found
+        proposed.append(GradeProposal(query, chunk, graded, failure))
+    return proposed

@@ -1,31 +1,38 @@
 """The client every call to a model endpoint goes through: deadline, retries, checks, and errors that name no key.
 
-Embeddings and one-shot chat, on request with an answer held to a JSON schema as far as the server can; what to ask and
-what an answer means is for the callers. Nothing is read from the environment: address and key are the endpoint's own.
+Embeddings and chat, on request with an answer held to a JSON schema as far as the server can; what to ask and what an
+answer means is for the callers. Nothing is read from the environment: address and key are the endpoint's own. Requests
+are written here and not by a vendor's library: such a one takes a second to load, reads the environment (keys too) and
+follows redirects, and what is left of it behind these rules is one POST.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from math import inf
 from ssl import SSLContext
 from threading import Lock
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time
 from typing import Any, Generic, TypeVar
 
 import httpx2
 
-from rag_core.errors import EndpointError, WinnowError
-from rag_core.llm import answers, ladder
+from rag_core.errors import EndpointError, InputError, WinnowError
+from rag_core.files import parse_json
+from rag_core.llm.accepted import FORMS, Accepted, accepted_by, remember
+from rag_core.llm.answer import Answer, Fault, chat_answer, parse_body, vectors_of
 from rag_core.llm.endpoint import Endpoint
-from rag_core.llm.retry import AnswerFault, Fault, RetryBudget, fault_of
-from rag_core.llm.secret import NO_KEY, Key, redact, redact_logs_of_libraries
+from rag_core.llm.prompt import object_schema
+from rag_core.llm.secret import NO_KEY, redact, redact_logs_of_libraries
 
 MAX_ANSWER_BYTES = 64_000_000
 """256 embeddings of 3,072 dimensions written as text are about 20 MB."""
@@ -33,101 +40,39 @@ MAX_ANSWER_BYTES = 64_000_000
 MAX_CHAT_BYTES = 2_000_000
 """A chat answer is a few kilobytes; several large ones at once must not fill the memory."""
 
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 8.0
+LOOKED_UP_EVERY = 60.0
+"""Seconds after which a name is resolved and checked anew; endpoints move."""
+
 T = TypeVar("T")
-Addresses = Callable[[], Sequence[str]]
+CHAT = "/chat/completions"
 
 
-class _BoundedStream(httpx2.AsyncByteStream):
-    """A body that raises once it has grown over the limit."""
+class RetryBudget:
+    """How many retries one run may spend, over all its calls and threads."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
-        self._inner = inner
-        self._limit = limit
+    def __init__(self, limit: int = 20) -> None:
+        self.limit = limit
+        self.used = 0
+        self._lock = Lock()
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        seen = 0
-        async for part in self._inner:
-            seen += len(part)
-            if seen > self._limit:
-                raise AnswerFault(f"sent more than {self._limit:,} bytes")
-            yield part
-
-    async def aclose(self) -> None:
-        """Close the connection's stream."""
-        await self._inner.aclose()
+    def take(self) -> bool:
+        """Spend one retry; False where none is left."""
+        with self._lock:
+            if self.used >= self.limit:
+                return False
+            self.used += 1
+            return True
 
 
-SENT = ("host", "accept", "content-type", "content-length", "transfer-encoding", "connection")
-"""The headers of a request that leave, besides our own: the library adds some from the environment, even keys."""
-
-
-class BoundedTransport(httpx2.AsyncHTTPTransport):
-    """Plain HTTP with our key, few headers, and answers of at most `limit` bytes.
-
-    Answers come uncompressed: a small compressed body may hide a very large one. A connection goes to one of
-    `addresses`, those that the host's name was found to have when it was checked: looking it up again could lead
-    elsewhere. Certificates are still those of the name.
-    """
-
-    def __init__(
-        self, key: Key, addresses: Addresses = tuple, limit: int = MAX_ANSWER_BYTES, verify: SSLContext | bool = True
-    ) -> None:
-        super().__init__(trust_env=False, verify=verify)
-        self._key = key
-        self._addresses = addresses
-        self._limit = limit
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send what we mean to send, and bound the answer."""
-        kept = {name: value for name, value in request.headers.items() if name.lower() in SENT}
-        own = {
-            "authorization": f"Bearer {self._key.reveal()}",
-            "accept-encoding": "identity",
-            "user-agent": "winnow",
-        }
-        response = await self._sent(request, {**kept, **own})
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            await response.aclose()
-            raise AnswerFault("sent a compressed answer, which was not asked for")
-        if isinstance(response.stream, httpx2.AsyncByteStream):
-            chat = request.url.path.endswith("/chat/completions")
-            limit = min(self._limit, MAX_CHAT_BYTES) if chat else self._limit
-            response.stream = _BoundedStream(response.stream, limit)
-        return response
-
-    async def _sent(self, request: httpx2.Request, headers: dict[str, str]) -> httpx2.Response:
-        """The answer of the first address that takes a connection; of the host itself where no name was resolved."""
-        host = request.url.host
-        extensions = {**request.extensions, "sni_hostname": host}
-        *others, last = self._addresses() or (host,)
-        for address in others:
-            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
-                return await super().handle_async_request(_to(address, request, headers, extensions))
-        return await super().handle_async_request(_to(last, request, headers, extensions))
-
-
-def _to(address: str, request: httpx2.Request, headers: dict[str, str], extensions: dict[str, Any]) -> httpx2.Request:
-    url = request.url.copy_with(host=address)
-    return httpx2.Request(request.method, url, headers=headers, stream=request.stream, extensions=extensions)
-
-
-def http_client(key: Key, addresses: Addresses) -> Any:
-    """The client's HTTP layer with our rules; redirects are answers, not orders."""
-    from openai import DefaultAsyncHttpx2Client  # half a second: only who calls an endpoint waits for it
-
-    transport = BoundedTransport(key, addresses, MAX_ANSWER_BYTES)
-
-    return DefaultAsyncHttpx2Client(follow_redirects=False, trust_env=False, transport=transport)
-
+# A connection belongs to the loop it was opened in, so all calls of the process share one.
 
 _starting = threading.Lock()
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """The process's background loop for calls to endpoints; one also where its first calls come at once.
-
-    A connection belongs to the loop it was opened in: calls in a second one could not use it.
-    """
+    """The process's background loop for calls to endpoints; one also where its first calls come at once."""
     with _starting:
         return _started()
 
@@ -149,143 +94,158 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-FIRST_WAIT = 0.5
-LONGEST_WAIT = 8.0
-LOOKED_UP_EVERY = 60.0
-"""Seconds after which a name is resolved and checked anew; endpoints move."""
-
-
 @dataclass
-class Tried(Generic[T]):
-    """How a call ended: with a checked answer, or with why there is none, in one sentence without key or chunk text."""
+class _Call(Generic[T]):
+    """How a call goes: its checked answer, or why there is none, and what it took."""
 
     answer: T | None = None
     error: str = ""
     retries: int = 0
     milliseconds: float = 0.0
+    unclear: int = 0
 
 
 class Client:
     """Calls one endpoint. Every method ends within the deadline, with a checked answer or an EndpointError."""
 
-    def __init__(self, endpoint: Endpoint, budget: RetryBudget | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, budget: RetryBudget | None = None, verify: SSLContext | bool = True) -> None:
         self.endpoint = endpoint
         self.budget = budget or RetryBudget()
         self.retries = 0
+        self._verify = verify
         self._addresses: list[str] = []
         self._checked_at = -inf
-        self._library: Any = None
+        self._http: httpx2.AsyncClient | None = None
         self._opening = Lock()
 
+    @property
+    def accepted(self) -> Accepted:
+        """What is known of what the model takes at this address."""
+        return accepted_by((self.endpoint.base_url, self.endpoint.model))
+
     def prepare(self) -> None:
-        """Load what the first call needs, so that a time given for several calls is not spent on it."""
+        """Load what the first call needs (certificates), so that a time given for several calls is not spent on it."""
         self._opened()
 
     def embed(self, texts: Sequence[str], dimension: int | None = None) -> list[list[float]]:
         """One vector per text, in the order of the texts; all of width `dimension` where it is given."""
+        request = {"model": self.endpoint.model, "input": list(texts), "encoding_format": "float"}
 
-        async def call(library: Any) -> list[list[float]]:
-            raw = await library.embeddings.with_raw_response.create(
-                model=self.endpoint.model, input=list(texts), encoding_format="float"
-            )
-            return answers.embeddings(_body(raw), len(texts), dimension)
+        async def call() -> list[list[float]]:
+            return vectors_of(await self._sent("POST", "/embeddings", request), len(texts), dimension)
 
         return self._run(call) if texts else []
 
-    def chat(self, messages: Sequence[Mapping[str, str]], **options: Any) -> answers.ChatAnswer:
-        """One answer to the messages (role, content); options as the chat endpoint has them, temperature 0."""
-        return self._run(self._chat_call(messages, None, options))
+    def chat(self, messages: Sequence[Mapping[str, str]], **options: Any) -> Answer:
+        """One answer to the messages (role, content); further options as the chat endpoint has them."""
+        return self._run(self._chat(messages, None, options))
 
     def try_chat(
         self,
         messages: Sequence[Mapping[str, str]],
         schema: Mapping[str, Any] | None = None,
         deadline: float | None = None,
-    ) -> Tried[answers.ChatAnswer]:
+    ) -> Answer:
         """`chat` as a value: the answer or the error, within `deadline` seconds (the endpoint's unless given).
 
         With a schema the answer is asked for in that form, or in the nearest to it that the server takes.
         """
         try:
-            return self._tried(self._chat_call(messages, schema, {}), deadline)
+            done = self._called(self._chat(messages, schema, {}), deadline)
         except WinnowError as error:  # an address that may not be asked, found out when its name was resolved
-            return Tried(error=redact(str(error)))
-
-    def _chat_call(
-        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None, options: Mapping[str, Any]
-    ) -> Callable[[Any], Awaitable[answers.ChatAnswer]]:
-        model = self.endpoint.model
-        asked = {"model": model, "messages": [dict(message) for message in messages], "temperature": 0, **options}
-
-        async def call(library: Any) -> answers.ChatAnswer:
-            create = library.chat.completions.with_raw_response.create
-            raw = await ladder.climb_down((self.endpoint.base_url, model), schema, lambda form: create(**asked, **form))
-            answer = answers.chat_answer(_body(raw), model)
-            return replace(answer, text=redact(answer.text), model=redact(answer.model))
-
-        return call
+            return Answer(error=redact(str(error)))
+        answer = done.answer or Answer(error=done.error)
+        text = None if answer.text is None else redact(answer.text)  # a server may send back the key it got
+        answer = replace(answer, text=text, model=redact(answer.model))
+        return replace(answer, retries=done.retries, milliseconds=done.milliseconds, unclear=done.unclear)
 
     def models(self) -> list[str]:
         """The model names the endpoint lists."""
 
-        async def call(library: Any) -> list[str]:
-            raw = await library.models.with_raw_response.list()
-            listed = _body(raw).get("data")
+        async def call() -> list[str]:
+            listed = (await self._sent("GET", "/models")).get("data")
             items = listed if isinstance(listed, list) else []
             return [str(item.get("id"))[:200] for item in items if isinstance(item, dict) and item.get("id")]
 
         return self._run(call)
 
-    def _run(self, call: Callable[[Any], Awaitable[T]]) -> T:
+    def _chat(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None, options: Mapping[str, Any]
+    ) -> Callable[[], Awaitable[Answer]]:
+        """A chat call that leaves out what the server refuses, and remembers it once the call went through."""
+        model, wanted = self.endpoint.model, {**self.endpoint.options, **options}
+        request = {"model": model, "messages": [dict(message) for message in messages]}
+
+        async def call() -> Answer:
+            accepted: Accepted | None = self.accepted
+            while accepted is not None:
+                sent = accepted.options(wanted, schema)
+                try:
+                    body = await self._sent("POST", CHAT, {**request, **sent})
+                except Fault as fault:
+                    accepted = accepted.without(fault.refusal, sent) if fault.refusal is not None else None
+                    if accepted is None:
+                        raise
+                else:
+                    remember((self.endpoint.base_url, model), accepted)
+                    return chat_answer(body, model)
+            raise AssertionError("unreachable: the last refusal is raised")
+
+        return call
+
+    def _run(self, call: Callable[[], Awaitable[T]]) -> T:
         """The call's checked answer, or an EndpointError."""
-        tried = self._tried(call, None)
-        if tried.answer is None:
-            raise EndpointError(tried.error)
-        return tried.answer
+        done = self._called(call, None)
+        if done.answer is None:
+            raise EndpointError(done.error)
+        return done.answer
 
-    def _tried(self, call: Callable[[Any], Awaitable[T]], deadline: float | None) -> Tried[T]:
+    def _called(self, call: Callable[[], Awaitable[T]], deadline: float | None) -> _Call[T]:
         """The call within the deadline; the one place where errors leave, without a key in them."""
-        from rag_core.llm.client import run
+        self._opened()  # before the clock starts
+        started, done = perf_counter(), _Call[T]()
+        problem = run(self._within(call, done, deadline or self.endpoint.deadline))
+        if problem:
+            done.error = redact(f"endpoint {self.endpoint.name} ({self.endpoint.host}) {problem}")
+        done.milliseconds = (perf_counter() - started) * 1000
+        return done
 
-        library = self._opened()  # before the clock starts: the import alone may take a second
-        started = perf_counter()
-        tried: Tried[T] = Tried()
-        fault = run(self._within_deadline(call, library, tried, deadline or self.endpoint.deadline))
-        if fault is not None:
-            tried.error = redact(f"endpoint {self.endpoint.name} ({self.endpoint.host}) {fault.text}")
-        tried.milliseconds = (perf_counter() - started) * 1000
-        return tried
-
-    async def _within_deadline(
-        self, call: Callable[[Any], Awaitable[T]], library: Any, tried: Tried[T], deadline: float
-    ) -> Fault | None:
-        """Why there is no answer; a value so that no exception chain carries a server's words."""
+    async def _within(self, call: Callable[[], Awaitable[T]], done: _Call[T], deadline: float) -> str:
+        """'' or why there is no answer; a value so that no exception chain carries a server's words."""
         try:
             async with asyncio.timeout(deadline):
-                return await self._tries(call, library, tried, asyncio.get_running_loop().time() + deadline)
+                return await self._tries(call, done, asyncio.get_running_loop().time() + deadline)
         except TimeoutError:
-            return Fault(f"did not answer within {deadline:.3g} seconds", retry=False)
+            done.unclear += 1
+            return f"did not answer within {deadline:.3g} seconds"
 
-    async def _tries(
-        self, call: Callable[[Any], Awaitable[T]], library: Any, tried: Tried[T], end: float
-    ) -> Fault | None:
+    async def _tries(self, call: Callable[[], Awaitable[T]], done: _Call[T], end: float) -> str:
         """Try until an answer holds, the attempts or the budget are spent, or the next wait would pass the end."""
         await self._check_address()
         for attempt in range(1, self.endpoint.attempts + 1):
             try:
-                tried.answer = await call(library)
-                return None
+                done.answer = await call()
+                return ""
+            except Fault as caught:
+                fault = caught
+            except UnicodeEncodeError:
+                fault = Fault("was given text that is not valid Unicode", unclear=False)
             except Exception as error:
-                fault = fault_of(error, self.endpoint.model, keyless=self.endpoint.key.reveal() == NO_KEY)
-            wait = fault.wait if fault.wait is not None else _backoff(attempt)
+                fault = Fault(f"failed ({type(error).__name__})")
+            done.unclear += fault.unclear
+            tried = f", after {attempt} tries" if attempt > 1 else ""
+            # doubling, with up to a quarter less so that callers do not fall in step
+            usual = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT) * (1 - random.random() / 4)
+            wait = usual if fault.wait is None else fault.wait
             if not fault.retry or attempt == self.endpoint.attempts:
-                return _with_advice(fault, attempt)
+                return f"{fault.text}{tried}"
             if asyncio.get_running_loop().time() + wait >= end:
-                return _with_advice(fault, attempt, wait)
+                named = f"; come back in {fault.wait:.0f} seconds" if fault.wait and fault.wait > 1 else ""
+                return f"{fault.text}{tried}{named}"
             if not self.budget.take():
-                return Fault(f"{fault.text}; the run's {self.budget.limit} retries are spent", retry=False)
+                return f"{fault.text}; the run's {self.budget.limit} retries are spent"
             self.retries += 1
-            tried.retries += 1
+            done.retries += 1
             await asyncio.sleep(wait)
         raise AssertionError("unreachable: the last attempt returns")
 
@@ -296,38 +256,173 @@ class Client:
             self._addresses = await asyncio.to_thread(self.endpoint.check_address, True)
             self._checked_at = now
 
-    def _opened(self) -> Any:
-        """The library's client, made at the first call: importing it takes a second."""
+    def _opened(self) -> httpx2.AsyncClient:
         with self._opening:
-            if self._library is None:
-                import openai
-
+            if self._http is None:
                 redact_logs_of_libraries()
-                self._library = openai.AsyncOpenAI(
-                    api_key="set by the HTTP layer",
-                    base_url=self.endpoint.base_url,
-                    max_retries=0,
-                    timeout=None,  # of a single read; the deadline over all is ours, and may be longer than the usual
-                    http_client=http_client(self.endpoint.key, lambda: self._addresses),
+                # no time limit on a single read: the deadline over all is ours, and may be longer than the usual
+                self._http = httpx2.AsyncClient(
+                    trust_env=False, verify=self._verify, follow_redirects=False, timeout=None
                 )
-            return self._library
+            return self._http
+
+    async def _sent(self, method: str, path: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The checked JSON object the endpoint answers with, or a Fault.
+
+        A connection goes to one of the addresses that the host's name had when it was checked, the first that takes
+        it: looking the name up again could lead elsewhere. Certificates are still those of the name.
+        """
+        data = b"" if request is None else json.dumps(request, ensure_ascii=False).encode("utf-8")
+        url = httpx2.URL(self.endpoint.base_url.rstrip("/") + path)
+        *others, last = self._addresses or [url.host]
+        try:
+            for address in others:
+                with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                    return await self._exchanged(method, url, address, data)
+            return await self._exchanged(method, url, last, data)
+        except httpx2.ConnectError as error:
+            fault = Fault(_UNREACHED, retry=True, unclear=False)
+            fault.__cause__ = error
+        except httpx2.HTTPError:
+            fault = Fault(_UNREACHED, retry=True)
+        raise fault
+
+    async def _exchanged(self, method: str, url: httpx2.URL, address: str, data: bytes) -> dict[str, Any]:
+        """One request and its answer. Answers come uncompressed and bounded: a small body may hide a very large one."""
+        headers = {
+            "authorization": f"Bearer {self.endpoint.key.reveal()}",
+            "host": url.netloc.decode("ascii"),
+            "accept": "application/json",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+            "user-agent": "winnow",
+        }
+        limit = min(MAX_ANSWER_BYTES, MAX_CHAT_BYTES) if url.path.endswith(CHAT) else MAX_ANSWER_BYTES
+        body, host = bytearray(), {"sni_hostname": url.host}
+        async with self._opened().stream(
+            method, url.copy_with(host=address), headers=headers, content=data, extensions=host
+        ) as response:
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                raise Fault("sent a compressed answer, which was not asked for")
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > limit:
+                    raise Fault(f"sent more than {limit:,} bytes")
+        if response.status_code >= 300:
+            raise self._refusal(response.status_code, response.headers, bytes(body))
+        return parse_body(bytes(body), response.headers.get("content-type", ""))
+
+    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
+        """What a status says, with the server's short code and the parameter it names; none of its other words."""
+        if status < 400:
+            return Fault("answered with a redirect, which is not followed; set the address it leads to", unclear=False)
+        meaning = _STATUS.get(status, "failed on its side" if status >= 500 else "refused the request")
+        if status == 401 and self.endpoint.key.reveal() == NO_KEY:
+            meaning = "wants a key and none is set; set OPENAI_API_KEY"
+        if status == 404:
+            meaning += f" (model {self.endpoint.model})"
+        try:
+            said = parse_json(body[:100_000].decode("utf-8", "replace"), "the refusal")
+        except InputError:
+            said = {}
+        words: dict[str, Any] = said if isinstance(said, dict) else {}
+        inner = words.get("error")
+        error = inner if isinstance(inner, dict) else words
+        code, param = (error.get("code") or error.get("type")), error.get("param")
+        named = f", {code}" if isinstance(code, str) and re.fullmatch(r"[A-Za-z0-9_.]{1,60}", code) else ""
+        named += f": {param}" if isinstance(param, str) and re.fullmatch(r"[a-z_]{1,40}", param) else ""
+        retry = (status in (408, 409, 429) or status >= 500) and headers.get("x-should-retry") != "false"
+        return Fault(
+            f"{meaning} (status {status}{named})",
+            retry,
+            _retry_after(headers.get("retry-after")),
+            unclear=False,
+            refusal=words if status in _REFUSALS else None,
+        )
 
 
-def _body(raw: Any) -> dict[str, Any]:
-    """The checked JSON object of a raw answer."""
-    response = raw.http_response
-    return answers.parse_body(response.content, response.headers.get("content-type", ""))
+_UNREACHED = "cannot be reached or broke off; check that it is running"
+_REFUSALS = (400, 422, 501)
+_STATUS = {
+    400: "refused the request as malformed",
+    401: "did not accept the key; set the right key for it",
+    403: "does not allow this key to use the model",
+    404: "does not know the model or the path; check the model's name and the address",
+    408: "gave up waiting",
+    413: "says that the request is too large",
+    422: "refused the request as malformed",
+    429: "asks for fewer requests",
+}
 
 
-def _backoff(attempt: int) -> float:
-    """Seconds before the next try: doubling, with up to a quarter less so that callers do not fall in step."""
-    return min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT) * (1 - random.random() / 4)
+def _retry_after(value: str | None) -> float | None:
+    """Seconds to wait from a Retry-After header (seconds or a date), or None."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time()
+        except ValueError:
+            return None
+    return seconds if 0 <= seconds < 1e9 else None
 
 
-def _with_advice(fault: Fault, attempt: int, wait: float | None = None) -> Fault:
-    """The fault's text with the number of tries and, where the server named it, when to come back."""
-    text = fault.text + (f", after {attempt} tries" if attempt > 1 else "")
-    named = fault.wait if fault.wait is not None and fault.wait > 1 else None
-    if wait is not None and named is not None:
-        text += f"; come back in {named:.0f} seconds"
-    return Fault(text, retry=False)
+# Test connection
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What a working endpoint showed of itself."""
+
+    endpoint: str
+    address: str
+    model: str  # as the server names it
+    form: str  # see accepted.FORMS
+    left_out: tuple[str, ...]  # parameters it refused
+    milliseconds: float
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    retries: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """What came of it, in one line."""
+        without = f", without {' and '.join(self.left_out)}, which it refuses" if self.left_out else ""
+        where = f"{self.address} answers as {self.model} in {self.milliseconds:,.0f} ms"
+        return f"{where}, form {self.form}{without}"
+
+
+def check_connection(endpoint: Endpoint) -> Connection:
+    """Ask the endpoint one small question; an EndpointError says what to do where that fails."""
+    client = Client(endpoint)
+    question = [{"role": "user", "content": 'Answer with JSON only: {"answer": "yes"}'}]
+    said = client.try_chat(question, object_schema(answer={"type": "string", "enum": ["yes"]}))
+    if said.text is None:
+        raise EndpointError(said.error + (_known_models(client) if "does not know the model" in said.error else ""))
+    accepted = client.accepted
+    return Connection(
+        endpoint=endpoint.name,
+        address=endpoint.base_url,
+        model=said.model,
+        form=FORMS[accepted.form],
+        left_out=tuple(sorted(accepted.left_out)),
+        milliseconds=said.milliseconds,
+        prompt_tokens=said.prompt_tokens,
+        completion_tokens=said.completion_tokens,
+        retries=said.retries,
+    )
+
+
+def _known_models(client: Client) -> str:
+    """The models the server lists, as the end of a sentence; empty where it lists none."""
+    try:
+        names = client.models()
+    except EndpointError:
+        return ""
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"; it has {', '.join(names[:8])}{more}" if names else ""

@@ -1,15 +1,27 @@
-"""A named model endpoint, checked before any socket opens: where it is, which model, which key, how long it takes."""
+"""Model endpoints: where one is, which model, which key, how it is asked; and all of them by name.
+
+An address is checked before any socket opens. The environment describes one endpoint; the workspace's file describes
+more. A page or a command chooses by name and never by address, so that naming an endpoint stays with whoever can write
+that file. The file holds no key, only the name of the variable that does.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from rag_core.errors import EndpointError, InputError
+from rag_core.files import parse_yaml, read_text
+from rag_core.llm.answer import Price
 from rag_core.llm.secret import NO_KEY, Key
+from rag_core.settings import ENVIRONMENT, MAX_ANSWER_TOKENS, ModelSettings, model_settings, variable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -19,7 +31,8 @@ class Endpoint:
     """An OpenAI-compatible server and one model on it.
 
     `base_url` is https, or http on a loopback address; no user name in it, no query, no private or link-local address
-    unless `allow_private` (link-local never). The key belongs to this address and is sent nowhere else.
+    unless `allow_private` (link-local never). The key belongs to this address and is sent nowhere else. Of temperature,
+    effort and seed nothing is sent unless it is set.
     """
 
     name: str
@@ -29,6 +42,10 @@ class Endpoint:
     deadline: float = 20.0  # seconds for one call, its retries and waits included
     attempts: int = 3  # tries of one call, the first included
     allow_private: bool = False
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    seed: int | None = None
+    max_tokens: int = MAX_ANSWER_TOKENS  # of an answer, what a model thinks before it included
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w .\-]{1,64}", self.name):
@@ -44,6 +61,17 @@ class Endpoint:
         """The host part of the address, lower case."""
         return (urlsplit(self.base_url).hostname or "").lower()
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters of a chat request that are set; the limit of an answer always is."""
+        values = {"temperature": self.temperature, "reasoning_effort": self.reasoning_effort or None, "seed": self.seed}
+        return {name: value for name, value in values.items() if value is not None} | {"max_tokens": self.max_tokens}
+
+    @property
+    def place(self) -> str:
+        """Where and how it is asked, as a part of an answer's identity: the address and the parameters that are set."""
+        return f"{self.base_url} {json.dumps(self.options, sort_keys=True)}"
+
     def check_address(self, resolve: bool) -> list[str]:
         """Refuse an address that may not be asked; with `resolve` also what its name resolves to, now.
 
@@ -52,14 +80,14 @@ class Endpoint:
         """
         host = self._checked_host()
         literal = _literal(host)
-        found: list[Address] = []
+        resolved: list[Address] = []
         if literal is not None:
             self._check(literal, named=False)
         elif resolve and host != "localhost":
-            found = self._resolved(host)
-        for address in found:
+            resolved = self._resolved(host)
+        for address in resolved:
             self._check(address, named=True)
-        return [str(address) for address in found]
+        return [str(address) for address in resolved]
 
     def _checked_host(self) -> str:
         """The host of a well-formed address, or an InputError that does not repeat what may be a password."""
@@ -133,3 +161,97 @@ def _literal(host: str) -> Address | None:
 def _is_loopback(host: str) -> bool:
     literal = _literal(host)
     return literal is not None and literal.is_loopback
+
+
+ENDPOINTS = "endpoints.yaml"
+"""The workspace's file of named endpoints: a list of mappings with the keys below."""
+
+_NEEDED = ("name", "base_url", "model")
+_RANGES = {
+    "price_in": (0.0, 1_000_000.0),
+    "price_out": (0.0, 1_000_000.0),
+    "temperature": (0.0, 2.0),
+    "seed": (-(2.0**53), 2.0**53),
+    "max_tokens": (1.0, 1_000_000.0),
+}
+_KEYS = (*_NEEDED, "key_variable", "allow_private", "reasoning_effort", *_RANGES)
+
+
+def endpoints(workspace: Path) -> dict[str, ModelSettings]:
+    """Every endpoint by its name, the environment's first; an InputError names the entry that cannot be used."""
+    own = model_settings()
+    known = {} if own is None else {ENVIRONMENT: own}
+    path = workspace / ENDPOINTS
+    if not path.is_file():
+        return known
+    entries = parse_yaml(read_text(path, limit=100_000), ENDPOINTS)
+    if not isinstance(entries, list):
+        raise InputError(f"{ENDPOINTS} is {type(entries).__name__}, expected a list of endpoints")
+    for number, entry in enumerate(entries, 1):
+        one = _entry(entry, f"entry {number} of {ENDPOINTS}")
+        if one.name in (*known, ENVIRONMENT):
+            raise InputError(f"entry {number} of {ENDPOINTS} is named {one.name!r}, expected a name of its own")
+        known[one.name] = one
+    return known
+
+
+def named_endpoint(workspace: Path, name: str = "") -> ModelSettings | None:
+    """The endpoint of that name, the environment's without one, None where that is not set; else an InputError."""
+    known = endpoints(workspace)
+    if name and name not in known:
+        names = ", ".join(known) or "none yet"
+        raise InputError(f"there is no endpoint {name[:80]!r}, expected one of {names}")
+    return known.get(name or ENVIRONMENT)
+
+
+def _entry(entry: Any, where: str) -> ModelSettings:
+    if not isinstance(entry, Mapping) or set(entry) - set(_KEYS) or set(_NEEDED) - set(entry):
+        raise InputError(f"{where} needs {', '.join(_NEEDED)} and may have {', '.join(_KEYS[3:])}, nothing else")
+    texts = {key: entry.get(key, "") for key in (*_NEEDED, "key_variable", "reasoning_effort")}
+    if not all(isinstance(value, str) and (value or key not in _NEEDED) for key, value in texts.items()):
+        raise InputError(f"{where} has a {', '.join(texts)} that is no text, expected text")
+    key_variable = texts.pop("key_variable")
+    if not re.fullmatch(r"|[A-Za-z_][A-Za-z0-9_]{0,99}", key_variable):
+        raise InputError(f"{where} has a key_variable that is no variable's name, expected the name and not the key")
+    private = entry.get("allow_private", False)
+    if not isinstance(private, bool):
+        raise InputError(f"{where} has allow_private {str(private)[:80]!r}, expected true or false")
+    numbers = {name: _number(entry[name], name, where) for name in _RANGES if entry.get(name) is not None}
+    whole = {name: int(value) for name, value in numbers.items() if name in ("seed", "max_tokens")}
+    one = ModelSettings(
+        **texts,
+        key=variable(key_variable) if key_variable else "",
+        allow_private=private,
+        **{**numbers, **whole},  # type: ignore[arg-type]
+    )
+    endpoint_of(one)  # an address that may not be asked is refused when the file is read
+    return one
+
+
+def _number(value: Any, name: str, where: str) -> float:
+    low, high = _RANGES[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InputError(f"{where} has {name} {str(value)[:80]!r}, expected a number from {low:,.0f} to {high:,.0f}")
+    return float(value)
+
+
+def endpoint_of(settings: ModelSettings) -> Endpoint:
+    """The endpoint of the settings, checked; its host stands beside its name on screen."""
+    return Endpoint(
+        settings.name,
+        settings.base_url,
+        settings.model,
+        Key(settings.key),
+        allow_private=settings.allow_private,
+        temperature=settings.temperature,
+        reasoning_effort=settings.reasoning_effort,
+        seed=settings.seed,
+        max_tokens=settings.max_tokens,
+    )
+
+
+def price_of(settings: ModelSettings) -> Price | None:
+    """The price of the settings; None unless both halves are given."""
+    if settings.price_in is None or settings.price_out is None:
+        return None
+    return Price(settings.price_in, settings.price_out)

@@ -11,11 +11,12 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic, sleep
 
 from rag_core.errors import InputError
-from rag_core.llm.judging import Answer, Price, PromptLike
+from rag_core.llm.answer import Answer, Price
+from rag_core.llm.prompt import Prompt
 from rag_core.types import Case, Chunk
 
 Labels = Mapping[str, Mapping[str, int]]
@@ -28,18 +29,33 @@ NEEDS = "label some of its chunks, or choose an endpoint"
 class Simulated(ABC):
     """A judge that answers each prompt for itself, at once, and keeps nothing."""
 
-    def stored(self, prompt: PromptLike, model: str) -> bool:
+    price: Price | None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What stands on screen and in runs: always says that it is simulated."""
+
+    def again(self, number: int) -> Simulated:
+        """The judge in a further run; most say the same again."""
+        return self
+
+    def most(self, prompt: Prompt) -> float:
+        """What a call is said to cost; nothing without a price."""
+        return self.price.of(prompt.tokens, prompt.answer_tokens) if self.price else 0.0
+
+    def stored(self, prompt: Prompt, model: str) -> bool:
         """Nothing is stored; asking costs nothing."""
         return False
 
     def ask(
-        self, prompts: Sequence[PromptLike], *, seconds: float, concurrency: int, model: str, cache: bool
+        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
         """One answer per prompt."""
         return [self._answer(prompt) for prompt in prompts]
 
     @abstractmethod
-    def _answer(self, prompt: PromptLike) -> Answer: ...
+    def _answer(self, prompt: Prompt) -> Answer: ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +88,7 @@ class SimulatedJudge(Simulated):
         return f"simulated: drawn from the labels, {self.error_rate:.0%} wrong"
 
     def ask(
-        self, prompts: Sequence[PromptLike], *, seconds: float, concurrency: int, model: str, cache: bool
+        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:
         """One answer per prompt; where it waits, calls that would end after `seconds` fail as an endpoint's would."""
         if not self.waits or not prompts:
@@ -81,14 +97,14 @@ class SimulatedJudge(Simulated):
         with ThreadPoolExecutor(min(concurrency, len(prompts)), "simulated-call") as pool:
             return list(pool.map(lambda prompt: self._in_time(prompt, end, seconds), prompts))
 
-    def _in_time(self, prompt: PromptLike, end: float, seconds: float) -> Answer:
+    def _in_time(self, prompt: Prompt, end: float, seconds: float) -> Answer:
         left = end - monotonic()
         sleep(max(0.0, min(self.latency, left)))
         if left < self.latency:
             return Answer(error=f"simulated judge did not answer within {seconds:.3g} seconds")
         return self._answer(prompt)
 
-    def _answer(self, prompt: PromptLike) -> Answer:
+    def _answer(self, prompt: Prompt) -> Answer:
         if not self.labels.get(prompt.query.id):
             return Answer(error=f"the simulated judge answers from labels and this question has none: {NEEDS}")
         decisions = [
@@ -144,7 +160,11 @@ class SimulatedGrader(Simulated):
         """Always says that it is simulated."""
         return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
 
-    def _answer(self, prompt: PromptLike) -> Answer:
+    def again(self, number: int) -> SimulatedGrader:
+        """The grader in a further run, in which it may say something else."""
+        return replace(self, run=number)
+
+    def _answer(self, prompt: Prompt) -> Answer:
         (chunk,) = prompt.chunks  # a call of a grader asks about one chunk
         grade = self.labels.get(prompt.query.id, {}).get(chunk.id, 0)
         for what, rate in (("error", self.error_rate), (f"run {self.run}", self.flip_rate)):
@@ -172,7 +192,7 @@ class SimulatedHopJudge(Simulated):
         """Always says that it is simulated."""
         return "simulated hop judge that knows the labelled titles"
 
-    def _answer(self, prompt: PromptLike) -> Answer:
+    def _answer(self, prompt: Prompt) -> Answer:
         needed = self.titles.get(prompt.query.id) or self.titles.get(prompt.query.text) or ()
         shown = {chunk.title for chunk in prompt.chunks}
         missing = [title for title in needed if title not in shown]

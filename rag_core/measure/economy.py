@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rag_core.filters.llm.prompts import estimate_tokens
+from rag_core.llm.prompt import estimate_tokens
 from rag_core.types import Candidates, Grades
 
 

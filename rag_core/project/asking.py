@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from rag_core.errors import InputError
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged.asking import ahead
 from rag_core.judged.bench import Bench
-from rag_core.judged.entrants import Entrant
-from rag_core.llm import RecordedJudge, SimulatedJudge
+from rag_core.judged.entrants import Entrant, calls_of
+from rag_core.llm.judge import RecordedJudge
+from rag_core.llm.run import preview
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -46,8 +47,9 @@ def check_verdict(session: Session, pipelines: Sequence[Pipeline], cases: Sequen
     for pipeline, place in places:
         stage = pipeline.stages[place]
         assert isinstance(stage, LLMFilter)
-        named = RecordedJudge(judge.store, None, stage.model or judge.model)
-        missing = ahead(bench_of(session, pipeline, place, cases), [Entrant(stage, named, named.name)])["calls"]
+        named = judge.replay(stage.model)
+        bench = bench_of(session, pipeline, place, cases)
+        missing = preview(calls_of(bench, [Entrant(stage, named, named.name)])).calls
         if missing:
             raise InputError(
                 f"{missing} {'call' if missing == 1 else 'calls'} about the {len(cases)} held-out questions were never "

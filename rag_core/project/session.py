@@ -56,7 +56,7 @@ from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.wording import word_resources
 
 if TYPE_CHECKING:
-    from rag_core.llm import Judge
+    from rag_core.llm.judge import Judge
 
 DEEP = 200
 """How deep a question is searched at least, so that a knob can move without searching again."""

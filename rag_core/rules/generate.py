@@ -123,33 +123,25 @@ Answer with JSON only: {"rules": [{"number": 1, "query_must": {"contain_one_of":
 
 
 class RuleAnswer(Protocol):
-    """What is read of a chat answer."""
-
-    @property
-    def text(self) -> str:
-        """The answer."""
-
-    @property
-    def finish_reason(self) -> str:
-        """Why it ended: stop, length …"""
-
-
-class Ended(Protocol):
     """How a call ended: an answer, or an error in one sentence."""
 
     @property
-    def answer(self) -> RuleAnswer | None:
+    def text(self) -> str | None:
         """The answer, if there is one."""
 
     @property
     def error(self) -> str:
         """Why there is none."""
 
+    @property
+    def finish_reason(self) -> str:
+        """Why the answer ended: stop, length …"""
+
 
 class ChatClient(Protocol):
     """What is needed of the model client."""
 
-    def try_chat(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> Ended:
+    def try_chat(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> RuleAnswer:
         """One answer in the form of the schema, as far as the server can."""
 
 
@@ -178,6 +170,7 @@ def generate_rules(
 ) -> Generated:
     """Ask for the rules of chunks, `batch` at a time, siblings best together.
 
+    `model` names whose answers the journal keeps: the model, with its address and parameters where there are several.
     Every answer is written to `journal` before it is looked at: a run that was killed or cancelled is run again and
     asks only what has no answer yet. Endpoint errors are not kept, so those chunks are asked again.
     """
@@ -195,11 +188,11 @@ def generate_rules(
         kept += key in known.answers
         if key not in known.answers:
             asked += 1
-            ended = client.try_chat(messages, _schema(len(some)))
-            if ended.answer is None:
-                unanswered |= {chunk.id: ended.error for chunk in some}
+            answer = client.try_chat(messages, answer_schema(len(some)))
+            if answer.text is None:
+                unanswered |= {chunk.id: answer.error for chunk in some}
             else:
-                known.add(key, ended.answer.text, ended.answer.finish_reason)
+                known.add(key, answer.text, answer.finish_reason)
         if key in known.answers:
             good, bad = _read_answer(some, *known.answers[key])
             proposals |= good
@@ -236,7 +229,7 @@ def _messages(chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | None
     return [{"role": "system", "content": INSTRUCTION + example}, {"role": "user", "content": shown}]
 
 
-def _schema(count: int) -> dict[str, Any]:
+def answer_schema(count: int) -> dict[str, Any]:
     """The form of an answer for that many chunks."""
     rule = rule_schema()
     definitions = rule.pop("$defs")
@@ -245,7 +238,7 @@ def _schema(count: int) -> dict[str, Any]:
     entry = {
         "type": "object",
         "properties": {
-            "number": {"type": "integer", "minimum": 1, "maximum": count},
+            "number": {"type": "integer", "enum": list(range(1, count + 1))},
             "query_must": {"anyOf": [rule, {"type": "null"}]},
         },
         "required": ["number", "query_must"],
@@ -296,5 +289,12 @@ def _entries(text: str, finish_reason: str) -> list[tuple[int, Any]]:
         if not isinstance(entry, dict) or set(entry) != {"number", "query_must"}:
             raise InputError("the answer has an entry with other keys, expected number and query_must")
         if type(entry["number"]) is int:  # a number nobody asked about is passed over: unknown, never obeyed
-            found.append((entry["number"], entry["query_must"]))
+            found.append((entry["number"], _without_nulls(entry["query_must"])))
     return found
+
+
+def _without_nulls(rule: Any) -> Any:
+    """The rule without what it does not have: a strict schema has every key, null where a rule has none."""
+    if isinstance(rule, dict):
+        return {name: _without_nulls(value) for name, value in rule.items() if value is not None}
+    return [_without_nulls(value) for value in rule] if isinstance(rule, list) else rule

@@ -7,7 +7,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from rag_core.cli import main
-from rag_core.llm import ladder
+from rag_core.llm import accepted
 
 CHAT = "/v1/chat/completions"
 LABELS = {"a": 1, "b": 0, "c": 1, "d": 0, "e": 0, "f": None}
@@ -15,7 +15,7 @@ LABELS = {"a": 1, "b": 0, "c": 1, "d": 0, "e": 0, "f": None}
 
 @pytest.fixture(autouse=True)
 def environment(tmp_path, monkeypatch):
-    ladder.forget()
+    accepted.forget()
     monkeypatch.setenv("WINNOW_WORKSPACE", str(tmp_path / "workspace"))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "WINNOW_PRICE_IN", "WINNOW_PRICE_OUT"):
         monkeypatch.delenv(name, raising=False)
@@ -127,7 +127,7 @@ def test_an_endpoint_is_asked_once_and_a_second_comparison_costs_nothing(asked, 
     arguments = ("variants", "--lists", lists, "--variant", "terse", "--variant", "lines")
     first = asked(*arguments)
     assert len(endpoint.log) == 8
-    assert [one["spent"] for one in first["run"]["runs"]] == [pytest.approx(4 * 0.11)] * 2
+    assert first["run"]["spent"] == pytest.approx(8 * 0.11)
     assert first["variants"][0]["cost"] == pytest.approx(4 * 0.11)
     again = asked(*arguments)
     assert len(endpoint.log) == 8

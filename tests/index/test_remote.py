@@ -8,7 +8,8 @@ from werkzeug import Response
 
 from rag_core.errors import EndpointError, InputError
 from rag_core.index.remote import OpenAIEmbedder, batches
-from rag_core.llm import Client, Endpoint
+from rag_core.llm.client import Client
+from rag_core.llm.endpoint import Endpoint
 
 
 def embedder(server, **settings):

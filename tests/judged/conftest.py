@@ -8,7 +8,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from rag_core.judged.bench import Bench
-from rag_core.llm import ladder
+from rag_core.llm import accepted
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
 CHAT = "/v1/chat/completions"
@@ -37,7 +37,7 @@ class ScriptedServer:
 
 @pytest.fixture(autouse=True)
 def environment(tmp_path, monkeypatch):
-    ladder.forget()
+    accepted.forget()
     monkeypatch.setenv("WINNOW_WORKSPACE", str(tmp_path / "workspace"))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "WINNOW_PRICE_IN", "WINNOW_PRICE_OUT"):
         monkeypatch.delenv(name, raising=False)

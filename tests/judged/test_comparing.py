@@ -2,41 +2,42 @@
 
 import pytest
 
-from rag_core.judged import asking, comparing, entrants
-from rag_core.judged.depths import depths
-from rag_core.judged.simulating import simulate
-from rag_core.llm import Price
+from rag_core.judged import entrants
+from rag_core.judged.entrants import answer_simulated, calls_of, limits_of
+from rag_core.judged.trials import compare, depths, front, simulate
+from rag_core.llm.answer import Price
+from rag_core.llm.run import answer_all, preview
 from rag_core.workspace import resolve_workspace
 
 
 def rivals_of(bench, *judges, **settings):
-    return entrants.entrants(entrants.stages_of(["terse"], settings), judges)
+    return entrants.entrants_of(entrants.stages_of(["terse"], settings), judges)
 
 
 def test_a_perfect_simulated_judge_keeps_all_relevant_of_the_list(bench):
-    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 1, 0))
-    asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
-    found = comparing.compare(bench, rivals)
-    (row,) = found["variants"]
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 1))
+    answer_simulated(bench, rivals)
+    found = compare(bench, rivals)
+    (row,) = found.variants
     assert (row["SetP"], row["SetR"], row["SetF"]) == (1.0, 1.0, 1.0)  # a, c and the schema that a refers to
     assert row["kappa"] == 1.0
-    assert found["baseline"]["SetP"] == pytest.approx(2 / 4)
-    assert found["baseline"]["SetR"] == pytest.approx(2 / 3)
+    assert found.baseline["SetP"] == pytest.approx(2 / 4)
+    assert found.baseline["SetR"] == pytest.approx(2 / 3)
 
 
 def test_what_was_not_asked_is_a_fallback_and_not_a_decision(bench):
-    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
-    found = comparing.compare(bench, rivals)
-    assert found["variants"][0]["fallback_rate"] == 1.0
-    assert found["variants"][0]["decided"] == 0
-    assert found["variants"][0]["cost"] is None  # not 0: nobody was asked
-    assert found["comparison"] == []
-    assert [one["name"] for one in found["front"]] == ["rerank off"]
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0))
+    found = compare(bench, rivals)
+    assert found.variants[0]["fallback_rate"] == 1.0
+    assert found.variants[0]["decided"] == 0
+    assert found.variants[0]["cost"] is None  # not 0: nobody was asked
+    assert found.comparison == []
+    assert [one["name"] for one in found.front] == ["rerank off"]
 
 
 def test_variants_times_judges_compete_and_are_told_apart(bench):
-    judges = [entrants.simulated_judge(bench, rate, 0, 0) for rate in (0.0, 0.2)]
-    rivals = entrants.entrants(entrants.stages_of(["terse", "lines"], {}), judges)
+    judges = [entrants.simulated_judge(bench, rate) for rate in (0.0, 0.2)]
+    rivals = entrants.entrants_of(entrants.stages_of(["terse", "lines"], {}), judges)
     assert [one.label for one in rivals] == [
         "terse · simulated judge, error rate 0, seed 0",
         "lines · simulated judge, error rate 0, seed 0",
@@ -49,19 +50,24 @@ def test_a_run_is_previewed_then_paid_once_and_compared_from_what_is_stored(benc
     monkeypatch.setenv("WINNOW_PRICE_IN", "1000")
     monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
     rivals = rivals_of(bench, entrants.endpoint_judge(resolve_workspace()))
-    before = asking.ahead(bench, rivals)
-    assert (before["calls"], before["stored"]) == (3, 0)
+    before = preview(calls_of(bench, rivals))
+    assert (before.calls, before.stored) == (3, 0)
     assert not scripted.asked
-    ran = asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
-    assert ran.runs[0]["spent"] == pytest.approx(3 * 0.11)
-    assert asking.ahead(bench, rivals) == {
-        "prompts": 3, "stored": 3, "calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0,
-        "estimated": True,
-    }  # fmt: skip
-    found = comparing.compare(bench, rivals)
+    ran = answer_all(calls_of(bench, rivals), limits_of(rivals))
+    assert ran.spent == pytest.approx(3 * 0.11)
+    after = preview(calls_of(bench, rivals))
+    assert (after.prompts, after.stored, after.calls, after.prompt_tokens, after.cost, after.most) == (
+        3,
+        3,
+        0,
+        0,
+        0.0,
+        0.0,
+    )
+    found = compare(bench, rivals)
     assert len(scripted.asked) == 3
-    assert found["variants"][0]["false_drops"] == 3  # c of each query
-    assert [one["text"] for one in found["variants"][0]["false_drops_listed"]] == ["Text c"] * 3
+    assert found.variants[0]["false_drops"] == 3  # c of each query
+    assert [one["text"] for one in found.variants[0]["false_drops_listed"]] == ["Text c"] * 3
 
 
 def test_a_budget_holds_over_all_entrants(bench, scripted, monkeypatch):
@@ -69,17 +75,17 @@ def test_a_budget_holds_over_all_entrants(bench, scripted, monkeypatch):
     monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
     judges = [entrants.endpoint_judge(resolve_workspace(), model=name) for name in ("one", "two")]
     rivals = rivals_of(bench, *judges)
-    budget = asking.ahead(bench, rivals)["cost"] / 6 + 0.12  # an estimated call, and a real one of 0.11
-    ran = asking.ask_all(bench, rivals, asking.limits_of(rivals, budget, None))
+    budget = preview(calls_of(bench, rivals)).most / 6 + 0.12  # the largest price of a call, and a real one of 0.11
+    ran = answer_all(calls_of(bench, rivals), limits_of(rivals, budget))
     assert len(scripted.asked) == 2
-    assert sum(one["spent"] for one in ran.runs) == pytest.approx(0.22)
+    assert ran.spent == pytest.approx(0.22)
     assert ran.stopped.startswith("the budget of")
 
 
 def test_a_simulated_judge_without_a_price_runs_under_any_budget(bench):
-    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
-    ran = asking.ask_all(bench, rivals, asking.limits_of(rivals, 1.0, None))
-    assert ran.runs[0]["done"] == 3
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0))
+    ran = answer_all(calls_of(bench, rivals), limits_of(rivals, 1.0))
+    assert ran.done == 3
 
 
 def test_the_front_holds_what_no_other_beats_in_precision_recall_and_cost():
@@ -88,16 +94,16 @@ def test_the_front_holds_what_no_other_beats_in_precision_recall_and_cost():
 
     cheap = [row("free", 0.5, 0.8, 0.0), row("worse", 0.4, 0.8, 0.0)]
     judged = [row("good", 0.9, 0.8, 1.0), row("dear", 0.9, 0.8, 2.0), row("unknown", 0.9, 0.8, None)]
-    found = {one["name"]: one["on_front"] for one in comparing.front(cheap, judged)}
+    found = {one["name"]: one["on_front"] for one in front(cheap, judged)}
     assert found == {"free": True, "worse": False, "good": True, "dear": False, "unknown": False}
 
 
 def test_cheap_filters_stand_beside_the_judges(bench):
-    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0, 0, 0))
-    asking.ask_all(bench, rivals, asking.limits_of(rivals, None, None))
-    found = comparing.compare(bench, rivals, free=['[{"TopK":{"k":1}}]'])
-    assert found["free"][0]["SetP"] == 1.0
-    assert [one["model"] for one in found["front"]] == [False, False, True]
+    rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0))
+    answer_all(calls_of(bench, rivals), limits_of(rivals))
+    found = compare(bench, rivals, free=['[{"TopK":{"k":1}}]'])
+    assert found.free[0]["SetP"] == 1.0
+    assert [one["model"] for one in found.front] == [False, False, True]
 
 
 def test_depths_count_what_references_bring_once(bench):
@@ -111,6 +117,6 @@ def test_depths_count_what_references_bring_once(bench):
 def test_simulated_judges_get_worse_and_cost_the_same(bench):
     (stage,) = entrants.stages_of([], {}, only_default=True)
     found = simulate(bench, stage, rates=(0.0, 1.0), seeds=1, cost=Price(1000, 1000))
-    first, last = found["rows"]
-    assert first["f1"] > last["f1"]
-    assert first["cost"] == last["cost"] > 0
+    first, last = found.rows
+    assert first.f1 > last.f1
+    assert first.cost == last.cost > 0

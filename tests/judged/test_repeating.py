@@ -2,7 +2,10 @@
 
 import pytest
 
-from rag_core.judged import asking, entrants, repeating
+from rag_core.judged import entrants
+from rag_core.judged.entrants import calls_of, limits_of
+from rag_core.judged.trials import steadiness
+from rag_core.llm.run import answer_all
 from rag_core.workspace import resolve_workspace
 
 
@@ -13,10 +16,10 @@ def repeated(bench, scripted):
     def once(script, **settings):
         scripted.script = script
         stages = entrants.stages_of(["terse"], settings)
-        (rival,) = entrants.entrants(stages, [entrants.endpoint_judge(resolve_workspace())])
-        every = repeating.runs_of(rival, 3)
-        repeating.ask_again(bench, rival, 3, asking.limits_of(every, None, None))
-        return repeating.steadiness(bench, rival, 3)
+        (rival,) = entrants.entrants_of(stages, [entrants.endpoint_judge(resolve_workspace())])
+        every = rival.runs(3)
+        answer_all(calls_of(bench, every), limits_of(every))
+        return steadiness(bench, rival, 3).to_json()
 
     return once
 
@@ -57,10 +60,10 @@ def test_a_judge_that_says_something_else_each_time_is_not_repeatable(repeated):
 
 def test_a_repetition_that_is_stopped_goes_on_where_it_was(bench, scripted):
     stages = entrants.stages_of(["terse"], {})
-    (rival,) = entrants.entrants(stages, [entrants.endpoint_judge(resolve_workspace())])
-    every = repeating.runs_of(rival, 2)
-    ran = repeating.ask_again(bench, rival, 2, asking.limits_of(every, None, 5))
+    (rival,) = entrants.entrants_of(stages, [entrants.endpoint_judge(resolve_workspace())])
+    every = rival.runs(2)
+    ran = answer_all(calls_of(bench, every), limits_of(every, None, 5))
     assert "limit of 5 calls" in ran.stopped
     assert len(scripted.asked) == 5
-    repeating.ask_again(bench, rival, 2, asking.limits_of(every, None, None))
+    answer_all(calls_of(bench, every), limits_of(every))
     assert len(scripted.asked) == 12

@@ -5,7 +5,8 @@ import socket
 import pytest
 
 from rag_core.errors import EndpointError, InputError
-from rag_core.llm import Endpoint, Key
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.secret import Key
 
 REFUSED = [
     "http://example.com/v1",

@@ -18,11 +18,15 @@ import re, sys
 from pathlib import Path
 sys.path.insert(0, str(Path("tests/llm").resolve()))
 from test_runner import prompts_of
-from rag_core.llm import AnswerStore, Endpoint, EndpointJudge, Limits, RecordedJudge, answer_all
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits, answer_all
+from rag_core.llm.store import AnswerStore
 folder, address = sys.argv[1:]
 judge = EndpointJudge(Endpoint("local", address, "m", deadline=60.0))
 store = AnswerStore(Path(folder) / "a.sqlite")
-done = answer_all(prompts_of(500), RecordedJudge(store, judge, "m"), Limits(concurrency=8, seconds_per_call=60.0))
+calls = [(RecordedJudge(store, judge, "m"), prompts_of(500))]
+done = answer_all(calls, RunLimits(concurrency=8, seconds_per_call=60.0))
 peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024
 print(done.done, done.failed, store.count(), peak)
 """

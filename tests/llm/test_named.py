@@ -3,7 +3,8 @@
 import pytest
 
 from rag_core.errors import InputError
-from rag_core.llm import ENDPOINTS, Price, endpoint_of, endpoints, named_endpoint, price_of
+from rag_core.llm.answer import Price
+from rag_core.llm.endpoint import ENDPOINTS, endpoint_of, endpoints, named_endpoint, price_of
 
 LOCAL = "- name: local\n  base_url: http://127.0.0.1:8080/v1\n  model: small\n"
 
@@ -56,7 +57,7 @@ def test_an_unknown_name_lists_what_exists(file):
         (LOCAL + "  key: sk-0123456789abcdef\n", "nothing else"),
         (LOCAL + "  key_variable: sk-0123456789abcdef\n", "expected the name and not the key"),
         (LOCAL + "  allow_private: please\n", "expected true or false"),
-        (LOCAL + "  price_in: -1\n", "expected 0 to 1,000,000"),
+        (LOCAL + "  price_in: -1\n", "price_in '-1', expected a number from 0 to 1,000,000"),
         (LOCAL + LOCAL, "entry 2 .* expected a name of its own"),
         (LOCAL.replace("local", "environment"), "expected a name of its own"),
         (LOCAL.replace("http://127.0.0.1:8080/v1", "http://169.254.169.254/v1"), "neither https nor http"),

@@ -4,17 +4,15 @@ import datetime
 import socket
 import ssl
 
-import httpx2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from pytest_httpserver import HTTPServer
 
-from rag_core.llm import Client, Endpoint
-from rag_core.llm.client import BoundedTransport
-from rag_core.llm.secret import Key
-from tests.conftest import run_apart
+from rag_core.errors import EndpointError
+from rag_core.llm.client import Client
+from rag_core.llm.endpoint import Endpoint
 
 ANSWER = {"choices": [{"finish_reason": "stop", "message": {"content": "yes"}}]}
 RESOLVE = socket.getaddrinfo
@@ -76,20 +74,19 @@ def test_the_next_address_is_tried_where_one_takes_no_connection(httpserver, res
 
 
 @pytest.mark.parametrize(("name", "holds"), [("model.example", True), ("other.example", False)])
-def test_the_certificate_must_be_that_of_the_name(tmp_path, name, holds):
+def test_the_certificate_must_be_that_of_the_name(tmp_path, resolver, name, holds):
     path = certificate(name, tmp_path)
     served, trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=str(path))
     served.load_cert_chain(path)
 
-    async def ask(port):
-        transport = BoundedTransport(Key("k"), lambda: ["127.0.0.1"], verify=trusted)
-        async with httpx2.AsyncClient(transport=transport, trust_env=False) as client:
-            return (await client.get(f"https://model.example:{port}/v1")).status_code
-
     with HTTPServer(ssl_context=served) as server:
-        server.expect_request("/v1").respond_with_data("here")
+        server.expect_request("/v1/chat/completions").respond_with_json(ANSWER)
+        resolver.leads["model.example"] = [["127.0.0.1"]]
+        endpoint = Endpoint("tls", f"https://model.example:{server.port}/v1", "m", allow_private=True, attempts=1)
+        client = Client(endpoint, verify=trusted)
         if holds:
-            assert run_apart(ask(server.port)) == 200
+            assert client.chat([{"role": "user", "content": "?"}]).text == "yes"
             return
-        with pytest.raises(httpx2.ConnectError, match=r"model\.example"):
-            run_apart(ask(server.port))
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            client.chat([{"role": "user", "content": "?"}])
+        assert server.log == []

@@ -10,33 +10,31 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Lock
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from rag_core.errors import InputError
-from rag_core.llm import Answer, AnswerStore, Price, RecordedJudge, RunLimits, answer_all, preview
+from rag_core.llm.answer import Answer, Price
+from rag_core.llm.judge import RecordedJudge
+from rag_core.llm.prompt import Prompt
+from rag_core.llm.run import RunLimits, answer_all, preview
+from rag_core.llm.store import AnswerStore
 from rag_core.types import Query
 
 ROOT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True)
-class Ask:
-    text: str
-    schema: dict | None = None
-    query: Query = field(default_factory=lambda: Query("q", "?"))
-    chunks: tuple = ()
-    tokens: int = 100
-    answer_tokens: int = 0
-
-    @property
-    def messages(self):
-        return [{"role": "user", "content": self.text}]
+def Ask(text):  # noqa: N802
+    """A prompt of 100 tokens by estimate, and no more by its bytes."""
+    content = text.ljust(400)
+    return Prompt(({"role": "user", "content": content},), Query("q", "?"))
 
 
 class Counting:
@@ -44,26 +42,34 @@ class Counting:
 
     name = "counting"
 
-    def __init__(self, price=None, bad=(), pause=0.0, real_tokens=100):
+    def __init__(self, price=None, bad=(), pause=0.0, real_tokens=100, unclear=0):
         self.price, self.bad, self.pause, self.real_tokens = price, set(bad), pause, real_tokens
-        self.asked, self._lock, self.now, self.most = [], Lock(), 0, 0
+        self.unclear = unclear
+        self.asked, self._lock, self.now, self.at_once = [], Lock(), 0, 0
 
     def stored(self, prompt, model):
         return False
 
+    def most(self, prompt):
+        return self.price and self.price.of(prompt.tokens, 0)
+
+    def again(self, number):
+        return self
+
     def ask(self, prompts, *, seconds, concurrency, model, cache):
         (prompt,) = prompts
+        text = prompt.messages[0]["content"].strip()
         with self._lock:
-            self.asked.append(prompt.text)
+            self.asked.append(text)
             self.now += 1
-            self.most = max(self.most, self.now)
+            self.at_once = max(self.at_once, self.now)
         time.sleep(self.pause)
         with self._lock:
             self.now -= 1
-        if prompt.text in self.bad:
-            return [Answer(error="broken")]
+        if text in self.bad:
+            return [Answer(error="broken", unclear=self.unclear)]
         cost = self.price.of(self.real_tokens, 0) if self.price else None
-        return [Answer(prompt.text, prompt_tokens=self.real_tokens, completion_tokens=0, cost=cost)]
+        return [Answer(text, prompt_tokens=self.real_tokens, completion_tokens=0, cost=cost)]
 
 
 def prompts_of(count):
@@ -75,7 +81,7 @@ UNIT = Price(1000.0, 0.0)  # 100 tokens cost 0.1
 
 def test_every_prompt_is_asked_once_and_counted():
     judge = Counting(UNIT)
-    done = answer_all(prompts_of(50), judge)
+    done = answer_all([(judge, prompts_of(50))])
     assert Counter(judge.asked) == Counter(f"p{at}" for at in range(50))
     assert (done.total, done.done, done.failed, done.stopped) == (50, 50, 0, "")
     assert done.spent == pytest.approx(5.0)
@@ -84,18 +90,18 @@ def test_every_prompt_is_asked_once_and_counted():
 
 def test_concurrency_is_a_limit_that_is_used():
     judge = Counting(pause=0.02)
-    answer_all(prompts_of(20), judge, RunLimits(concurrency=3))
-    assert judge.most == 3
+    answer_all([(judge, prompts_of(20))], RunLimits(concurrency=3))
+    assert judge.at_once == 3
 
 
 def test_an_unknown_price_makes_an_unknown_spend():
-    assert answer_all(prompts_of(3), Counting()).spent is None
+    assert answer_all([(Counting(), prompts_of(3))]).spent is None
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_budget_of_one_stops_at_one(concurrency):
     judge = Counting(UNIT, pause=0.002)
-    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=concurrency, budget=1.0))
+    done = answer_all([(judge, prompts_of(100))], RunLimits(concurrency=concurrency, budget=1.0))
     assert done.spent == pytest.approx(1.0)
     assert len(judge.asked) == 10
     assert "the budget of 1 is reached" in done.stopped
@@ -103,21 +109,45 @@ def test_a_budget_of_one_stops_at_one(concurrency):
 
 def test_calls_that_turn_out_cheaper_leave_budget_for_more():
     judge = Counting(UNIT, real_tokens=50, pause=0.002)
-    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=8, budget=1.0))
+    done = answer_all([(judge, prompts_of(100))], RunLimits(concurrency=8, budget=1.0))
     assert done.spent <= 1.0
     assert len(judge.asked) == 19  # 18 cost 0.9, then one estimated at 0.1 fits, then none
 
 
+@given(
+    costs=st.lists(st.integers(0, 100), min_size=1, max_size=60),
+    budget=st.floats(0.05, 3.0),
+    concurrency=st.integers(1, 6),
+    every=st.integers(2, 9),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_budget_is_never_exceeded_not_even_by_calls_that_ended_unclear(costs, budget, concurrency, every):
+    """Whatever calls cost below their largest price, and though a failed one may have been paid for in full."""
+
+    class Varying(Counting):
+        def ask(self, prompts, **how):
+            (answer,) = super().ask(prompts, **how)
+            at = int(prompts[0].messages[0]["content"].strip()[1:])
+            if at % every == 0:
+                return [Answer(error="too late", unclear=1)]
+            return [replace(answer, cost=self.price.of(costs[at], 0))]
+
+    judge = Varying(UNIT)
+    done = answer_all([(judge, prompts_of(len(costs)))], RunLimits(concurrency=concurrency, budget=budget))
+    unclear = sum(int(text[1:]) % every == 0 for text in judge.asked)
+    assert done.spent + 0.1 * unclear <= budget + 1e-9
+
+
 def test_a_limit_of_one_call_makes_one():
     judge = Counting()
-    done = answer_all(prompts_of(9), judge, RunLimits(max_calls=1))
+    done = answer_all([(judge, prompts_of(9))], RunLimits(max_calls=1))
     assert len(judge.asked) == 1
     assert "the limit of 1 calls is reached" in done.stopped
 
 
 def test_a_budget_needs_a_price():
     with pytest.raises(InputError, match="price is not known"):
-        answer_all(prompts_of(1), Counting(), RunLimits(budget=1.0))
+        answer_all([(Counting(), prompts_of(1))], RunLimits(budget=1.0))
 
 
 @pytest.mark.parametrize(
@@ -129,21 +159,21 @@ def test_limits_that_cannot_be_are_refused(wrong):
 
 
 def test_failures_are_counted_with_their_reasons_and_do_not_end_the_run():
-    done = answer_all(prompts_of(20), Counting(UNIT, bad={"p3", "p7"}))
+    done = answer_all([(Counting(UNIT, bad={"p3", "p7"}), prompts_of(20))])
     assert (done.done, done.failed, done.failures) == (20, 2, ("broken",))
     assert done.spent == pytest.approx(1.8)
 
 
 def test_ten_failures_in_a_row_end_the_run():
     judge = Counting(bad={f"p{at}" for at in range(100)})
-    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=1))
+    done = answer_all([(judge, prompts_of(100))], RunLimits(concurrency=1))
     assert len(judge.asked) == 10
     assert done.stopped == "10 calls in a row failed: broken"
 
 
 def test_progress_tells_n_of_total_rate_and_rest():
     told = []
-    answer_all(prompts_of(5), Counting(UNIT, pause=0.001), RunLimits(concurrency=1), on_progress=told.append)
+    answer_all([(Counting(UNIT, pause=0.001), prompts_of(5))], RunLimits(concurrency=1), on_progress=told.append)
     assert [one.done for one in told] == [1, 2, 3, 4, 5]
     assert told[-1].rate > 0
     assert told[-1].remaining_seconds == 0
@@ -156,7 +186,7 @@ def test_cancelling_stops_after_the_calls_under_way():
         if progress.done == 5:
             cancel.set()
 
-    done = answer_all(prompts_of(100), judge, RunLimits(concurrency=1), on_progress=tell, cancel=cancel)
+    done = answer_all([(judge, prompts_of(100))], RunLimits(concurrency=1), on_progress=tell, cancel=cancel)
     assert len(judge.asked) == 5
     assert done.stopped == "cancelled"
 
@@ -167,25 +197,25 @@ def test_a_judge_that_raises_ends_the_run_with_its_error():
             raise RuntimeError("bug")
 
     with pytest.raises(RuntimeError, match="bug"):
-        answer_all(prompts_of(5), Broken())
+        answer_all([(Broken(), prompts_of(5))])
 
 
 def test_a_run_resumed_asks_only_for_the_rest(tmp_path):
     behind = Counting(UNIT)
     judge = RecordedJudge(AnswerStore(tmp_path / "a.sqlite"), behind, "m")
-    answer_all(prompts_of(20), judge, RunLimits(max_calls=8))
-    done = answer_all(prompts_of(20), judge)
+    answer_all([(judge, prompts_of(20))], RunLimits(max_calls=8))
+    done = answer_all([(judge, prompts_of(20))])
     assert (done.cached, done.asked) == (8, 12)
     assert Counter(behind.asked).most_common(1)[0][1] == 1
 
 
 def test_a_preview_counts_calls_tokens_and_cost_of_what_is_not_stored(tmp_path):
     judge = RecordedJudge(AnswerStore(tmp_path / "a.sqlite"), Counting(UNIT), "m")
-    answer_all(prompts_of(5), judge)
-    ahead = preview(prompts_of(20), judge)
+    answer_all([(judge, prompts_of(5))])
+    ahead = preview([(judge, prompts_of(20))])
     assert (ahead.prompts, ahead.stored, ahead.calls, ahead.prompt_tokens) == (20, 5, 15, 1500)
     assert ahead.cost == pytest.approx(1.5)
-    assert preview(prompts_of(2), Counting()).cost is None
+    assert preview([(Counting(), prompts_of(2))]).cost is None
 
 
 CHILD = """
@@ -193,10 +223,15 @@ import sys
 from pathlib import Path
 sys.path.insert(0, str(Path("tests/llm").resolve()))
 from test_runner import prompts_of
-from rag_core.llm import AnswerStore, Endpoint, EndpointJudge, Limits, Price, RecordedJudge, answer_all
+from rag_core.llm.answer import Price
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits, answer_all
+from rag_core.llm.store import AnswerStore
 folder, address, count = sys.argv[1:]
 judge = EndpointJudge(Endpoint("local", address, "m"), Price(1000.0, 1000.0))
-done = answer_all(prompts_of(int(count)), RecordedJudge(AnswerStore(Path(folder) / "a.sqlite"), judge, "m"), Limits(concurrency=4))
+judge = RecordedJudge(AnswerStore(Path(folder) / "a.sqlite"), judge, "m")
+done = answer_all([(judge, prompts_of(int(count)))], RunLimits(concurrency=4))
 print(done.done, done.failed)
 """
 

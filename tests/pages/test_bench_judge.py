@@ -10,7 +10,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from pages import state
-from rag_core.llm import ladder
+from rag_core.llm import accepted
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
@@ -36,7 +36,7 @@ def record(number):
 
 @pytest.fixture(autouse=True)
 def no_endpoint(monkeypatch):
-    ladder.forget()
+    accepted.forget()
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "WINNOW_PRICE_IN", "WINNOW_PRICE_OUT"):
         monkeypatch.delenv(name, raising=False)
 

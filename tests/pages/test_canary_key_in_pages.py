@@ -12,8 +12,8 @@ import pytest
 
 import tests.small_rules as small_rules
 from pages.data.families import JOURNAL
+from rag_core.llm import accepted
 from rag_core.llm import client as client_module
-from rag_core.llm import ladder
 from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
 
 EVERY = [*FAULTS, *KEY_SENT_BACK]
@@ -59,7 +59,7 @@ class Walk:
         for fault in faults:
             self.endpoint.fault, self.now = fault, self.seen.setdefault(fault, [])
             del self.endpoint.keys[:]
-            ladder.forget()
+            accepted.forget()
             yield fault
             assert f"Bearer {CANARY}" in self.endpoint.keys, f"nobody was asked during {fault}"
 

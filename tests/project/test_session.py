@@ -10,7 +10,7 @@ import pytest
 from rag_core import workbench
 from rag_core.errors import InputError
 from rag_core.index.rules import apply_rules
-from rag_core.llm import SimulatedJudge
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import run_case
 from rag_core.project.project import ProjectSource, add_questions, init_project, open_project, project_names, save
 from rag_core.project.rules import apply, undo

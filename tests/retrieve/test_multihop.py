@@ -9,7 +9,7 @@ from rag_core.errors import EndpointError, SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
 from rag_core.index.headers import HeaderIndex
-from rag_core.llm.judging import Answer
+from rag_core.llm.answer import Answer
 from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.retrieve.multihop import SCHEMA, MultiHop, hop_prompt, read_answer
 from rag_core.stage import Pipeline, counterfactuals

@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from rag_core.llm import Client, Endpoint
+from rag_core.llm.client import Client
+from rag_core.llm.endpoint import Endpoint
 from rag_core.rules.generate import generate_rules
 from rag_core.types import Chunk
 

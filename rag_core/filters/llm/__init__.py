@@ -1,8 +1,7 @@
 """The LLM filter: its stage, and what pages and runs read of it."""
 
-from rag_core.filters.llm.asking import Asking, CandidateJudge, CandidateVerdict, JudgeAnswer, ask
+from rag_core.filters.llm.asking import Asking, CandidateVerdict, ask
 from rag_core.filters.llm.decisions import ACTIONS, DISCARD, AnswerReading, Decision, read_decisions
-from rag_core.filters.llm.prompts import Prompt, estimate_tokens
 from rag_core.filters.llm.reach import ChunkLookup, Reached, reach, reach_all
 from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
 from rag_core.filters.llm.wording import Variant, parse_variant, read_variant, variant_names
@@ -11,19 +10,15 @@ __all__ = [
     "ACTIONS",
     "DISCARD",
     "NO_JUDGE",
-    "JudgeAnswer",
     "Asking",
     "ChunkLookup",
     "Decision",
-    "CandidateJudge",
     "LLMFilter",
-    "Prompt",
     "Reached",
     "AnswerReading",
     "Variant",
     "CandidateVerdict",
     "ask",
-    "estimate_tokens",
     "parse_variant",
     "reach",
     "reach_all",

@@ -9,64 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any, Protocol
+from typing import Any
 
 from rag_core.errors import WinnowError
 from rag_core.filters.llm.decisions import AnswerReading, Decision, counted, read_decisions
-from rag_core.filters.llm.prompts import Prompt
-
-
-class JudgeAnswer(Protocol):
-    """What a judge brings back for one prompt: a text, or an error in one sentence without key or chunk text."""
-
-    @property
-    def text(self) -> str | None:
-        """The model's text, None where there is none."""
-
-    @property
-    def error(self) -> str:
-        """Why there is no text; empty where there is."""
-
-    @property
-    def finish_reason(self) -> str:
-        """Why the model stopped: stop, length …"""
-
-    @property
-    def prompt_tokens(self) -> int | None:
-        """As counted by the endpoint."""
-
-    @property
-    def completion_tokens(self) -> int | None:
-        """As counted by the endpoint."""
-
-    @property
-    def cost(self) -> float | None:
-        """What the call costs, None where the price is unknown; a stored answer has what it cost then."""
-
-    @property
-    def milliseconds(self) -> float:
-        """How long the call took, a stored one when it was made."""
-
-    @property
-    def cached(self) -> bool:
-        """Whether it was stored, so that nothing was asked now."""
-
-    @property
-    def retries(self) -> int:
-        """Further tries this call took."""
-
-
-class CandidateJudge(Protocol):
-    """Whoever decides. Says what it is, and answers several prompts within a time, in their order."""
-
-    @property
-    def name(self) -> str:
-        """What stands on screen and in runs."""
-
-    def ask(
-        self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
-    ) -> Sequence[JudgeAnswer]:
-        """One answer per prompt, all within `seconds`; a failed call is an answer with an error."""
+from rag_core.llm.answer import Answer
+from rag_core.llm.judge import Judge
+from rag_core.llm.prompt import Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +48,7 @@ class Asking:
 
 
 def ask(
-    judge: CandidateJudge,
+    judge: Judge,
     prompts: Sequence[Prompt],
     *,
     count: int,
@@ -130,8 +79,8 @@ def ask(
 
 
 def _answers(
-    judge: CandidateJudge, prompts: Sequence[Prompt], seconds: float, concurrency: int, model: str, cache: bool
-) -> tuple[list[JudgeAnswer | None], str]:
+    judge: Judge, prompts: Sequence[Prompt], seconds: float, concurrency: int, model: str, cache: bool
+) -> tuple[list[Answer | None], str]:
     """An answer or None for each prompt, and why all are None."""
     try:
         found = (
@@ -145,7 +94,7 @@ def _answers(
 
 
 def read_answer(
-    answer: JudgeAnswer | None, prompt: Prompt, min_coverage: float, broken: str = ""
+    answer: Answer | None, prompt: Prompt, min_coverage: float, broken: str = ""
 ) -> tuple[AnswerReading, str]:
     """What an answer decides, and why it cannot be used or does not cover its prompt (empty: it can and does)."""
     if answer is None or answer.text is None:
@@ -177,7 +126,7 @@ def _check(verdicts: list[CandidateVerdict], prompt: Prompt, reading: AnswerRead
         verdicts[position] = replace(verdicts[position], second=second, checked=comparable)
 
 
-def costs(prompts: Sequence[Prompt], answers: Sequence[JudgeAnswer | None]) -> dict[str, Any]:
+def costs(prompts: Sequence[Prompt], answers: Sequence[Answer | None]) -> dict[str, Any]:
     """Calls, tokens, cost and retries. Tokens the endpoint does not count are estimated; an unknown price is None."""
     given = [(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True) if answer is not None]
     answered = [(prompt, answer) for prompt, answer in given if answer.text is not None]

@@ -16,6 +16,9 @@ from rag_core.filters.llm.reach import ChunkLookup, Layered, reach
 from rag_core.types import Hit, Reason
 
 Key = tuple[str, str]
+FLOOR, OVERSAMPLE, MODEL, CAP, FAILURE = CAUSES = ("floor", "oversample", "model", "cap", "failure")
+"""What takes a chunk away: too unlike to be judged, too far down, the model's word, the most that are kept, a call that
+failed and left it undecided."""
 
 
 @dataclass
@@ -25,12 +28,17 @@ class DecidedHits:
     kept: list[Hit] = field(default_factory=list)  # base chunks in the order they came, then what they brought
     notes: dict[Key, str] = field(default_factory=dict)  # by Hit.key: why it is in
     reasons: dict[Key, Reason] = field(default_factory=dict)  # by Hit.key: why it goes
+    causes: dict[Key, str] = field(default_factory=dict)  # by Hit.key: by which of CAUSES
     decisions: dict[str, str] = field(default_factory=dict)  # by chunk id
     brought: dict[str, str] = field(default_factory=dict)  # chunk id → how it came
     flipped: list[tuple[Hit, CandidateVerdict]] = field(default_factory=list)
     kept_by_fallback: int = 0
     expanded: int = 0  # base chunks whose references were followed
     missing: int = 0  # referenced ids without a chunk
+
+    def drop(self, key: Key, cause: str, reason: Reason) -> None:
+        """Note why a hit goes."""
+        self.causes[key], self.reasons[key] = cause, reason
 
     @property
     def added(self) -> int:
@@ -84,13 +92,13 @@ def _take_decided(
         made.decisions[hits[at].chunk.id] = _word(verdict)
         if verdict.decision is None:
             if not verdict.failure:
-                made.reasons[key] = Reason("not mentioned in the model's answer")
+                made.drop(key, MODEL, Reason("not mentioned in the model's answer"))
         elif verdict.decision.action == DISCARD:
-            made.reasons[key] = Reason(_said(verdict))
+            made.drop(key, MODEL, Reason(_said(verdict)))
         else:
             wanted += 1
             if wanted > max_chunks:
-                made.reasons[key] = Reason(f"over max_chunks {max_chunks} ({_said(verdict)})", wanted, max_chunks)
+                made.drop(key, CAP, Reason(f"over max_chunks {max_chunks} ({_said(verdict)})", wanted, max_chunks))
             else:
                 chosen.add(at)
                 made.notes[key] = _said(verdict)
@@ -114,7 +122,8 @@ def _fill_undecided(
             made.kept_by_fallback += 1
             made.notes[key] = f"kept by fallback: {failure}"
         else:
-            made.reasons[key] = Reason(f"undecided and over max_chunks {max_chunks}: {failure}", place, max_chunks)
+            reason = Reason(f"undecided and over max_chunks {max_chunks}: {failure}", place, max_chunks)
+            made.drop(key, FAILURE, reason)
 
 
 def _word(verdict: CandidateVerdict) -> str:
@@ -158,6 +167,3 @@ def _expand(
         made.kept.append(hit)
         made.brought[one.chunk.id] = origin
         made.notes[hit.key] = f"{origin} ({action})" + (f"; by itself {fact.text}" if fact else "")
-
-
-__all__ = ["DecidedHits", "by_distance", "decide"]

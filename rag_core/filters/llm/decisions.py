@@ -7,27 +7,204 @@ Asking is left to asking.py, and what a decision does to the list to deciding.py
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from rag_core.filters.llm.answer_lines import read_lines, take_line
-from rag_core.filters.llm.reading import (
-    ACTIONS,
-    DEPTHS,
-    DISCARD,
-    KEEP,
-    AnswerReading,
-    Decision,
-    Numbers,
-    after_action,
-    counted,
-    parse_action,
-    visible,
+from rag_core.llm.prompt import json_values
+
+KEEP, DISCARD = "KEEP", "DISCARD"
+DEPTHS = (1, 3, 5)
+ACTIONS = (KEEP, *(f"EXPAND_{depth}" for depth in DEPTHS), DISCARD)
+
+MAX_REASON = 300
+MAX_LINE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to become of one candidate: one of the five actions, and the model's reason where it gave one."""
+
+    action: str
+    reason: str = ""
+
+    @property
+    def depth(self) -> int:
+        """How many steps of references are to be followed; 0 for KEEP and DISCARD."""
+        return int(self.action.removeprefix("EXPAND_")) if self.action.startswith("EXPAND_") else 0
+
+
+@dataclass(slots=True)
+class AnswerReading:
+    """What an answer says: decisions by 1-based candidate number, and counts of what had no effect."""
+
+    decisions: dict[int, Decision] = field(default_factory=dict)
+    unknown_ids: int = 0
+    repeated_ids: int = 0
+    unknown_actions: int = 0  # the candidate is kept unexpanded
+    clamped_depths: int = 0  # EXPAND_2, EXPAND_0 and the like
+
+    def take(self, number: int | None, action: str, reason: str = "") -> None:
+        """Note one decision; the first for a candidate stands, an unknown candidate has no effect."""
+        if number is None:
+            self.unknown_ids += 1
+        elif number in self.decisions:
+            self.repeated_ids += 1
+        else:
+            known, exact = parse_action(action)
+            self.unknown_actions += known is None
+            self.clamped_depths += not exact
+            self.decisions[number] = Decision(known or KEEP, _one_line(reason)[:MAX_REASON])
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """The counts of what had no effect or another one than was said, by name."""
+        return {
+            "unknown_ids": self.unknown_ids,
+            "repeated_ids": self.repeated_ids,
+            "unknown_actions": self.unknown_actions,
+            "clamped_depths": self.clamped_depths,
+        }
+
+
+_ACTION = re.compile(
+    r"(KEEP|DISCARD|EXPAND(?:\s*_\s*(?P<signed>-?[0-9]+)|[\s\-]*(?P<plain>[0-9]+)|(?![A-Z0-9])))(?![A-Z0-9])"
+)
+_DECORATION = " \t*_`'\"“”‘’()[]<>{}.:,#-=>→"
+
+
+def parse_action(text: str) -> tuple[str | None, bool]:
+    """The action a text begins with, or None; and whether it is one of the five as it stands.
+
+    A depth is lowered to the nearest allowed one, 0 and negative ones to KEEP, a missing one counts as 1.
+    """
+    plain = unicodedata.normalize("NFKC", text[:80]).lstrip(_DECORATION).upper()
+    found = _ACTION.match(plain)
+    if found is None:
+        return None, True
+    if not found[1].startswith("EXPAND"):
+        return found[1], True
+    digits = found["signed"] or found["plain"]
+    depth = 1 if digits is None else int(digits[:4])  # four characters say whether it is over 5
+    allowed = max((step for step in DEPTHS if step <= depth), default=0)
+    return (f"EXPAND_{allowed}" if allowed else KEEP), digits is not None and depth in DEPTHS
+
+
+class Numbers:
+    """Who is meant: `find` gives the candidate number of a name in an answer, None for nobody."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._count = len(ids)
+        self._by_id: dict[str, int] = {}
+        self.only = 1 if len(ids) == 1 else None
+        for number, name in enumerate(ids, 1):
+            self._by_id.setdefault(visible(name).strip(), number)
+
+    def find(self, name: Any) -> int | None:
+        """By number where the name is one of 1 … n, else by exact id, else without a bullet or numbering in front."""
+        if isinstance(name, bool) or not isinstance(name, int | float | str):
+            return None
+        if isinstance(name, int | float):
+            return int(name) if 1 <= name <= self._count and name == int(name) else None
+        stripped = name.strip()[:MAX_LINE]
+        tried = [stripped, stripped.strip("*_`'\"“”‘’<>()[] \t")]
+        tried += [_BULLET.sub("", form, count=1).strip("*_`'\"“”‘’<>()[] \t") for form in tried[:2]]
+        return next((number for form in tried if (number := self._exact(form)) is not None), None)
+
+    def _exact(self, form: str) -> int | None:
+        spelled = _NUMBER.fullmatch(form)
+        if spelled and 1 <= int(spelled[1]) <= self._count:
+            return int(spelled[1])
+        return self._by_id.get(form)
+
+
+_BULLET = re.compile(r"^(?:[-*•·+>]+\s+|\(?[0-9]{1,4}[.)]\s+)")
+_NUMBER = re.compile(r"(?:(?:candidate|chunk|number|no|id|item)?[\s.:_#]*)\[?([0-9]{1,6})\]?[.):]?", re.IGNORECASE)
+_HIDDEN = dict.fromkeys(
+    (
+        *(code for code in range(0x20) if code not in (0x09, 0x0A)),
+        *(0x7F, 0xAD, 0xFEFF),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+    )
 )
 
-_MAX_STARTS = 20  # places where JSON is looked for
+
+def visible(text: str) -> str:
+    """The text without control characters, marks of direction and characters of no width."""
+    return text.translate(_HIDDEN)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[: 4 * MAX_REASON].split())
+
+
+def after_action(right: str) -> str:
+    """What follows the action in a text: the model's reason."""
+    words = right.strip().split(None, 1)
+    return words[1].strip(" -–—:;()*_`|") if len(words) > 1 else ""
+
+
+def counted(readings: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of several counts by name."""
+    total: dict[str, int] = {}
+    for reading in readings:
+        for name, count in reading.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+# Lines
+
+_MAX_ARROWS = 20  # arrows looked at in one line
+_ARROW = re.compile(r"-+>|→|=+>|⇒|➔|➜")
+_SEPARATOR = re.compile(r"\s[-–—]\s|[:=|\t]")
+
+
+def read_lines(text: str, numbers: Numbers) -> AnswerReading:
+    """Decisions of every line that names a candidate and an action."""
+    reading = AnswerReading()
+    for line in text.split("\n"):
+        take_line(line[:MAX_LINE], numbers, reading)
+    return reading
+
+
+def take_line(line: str, numbers: Numbers, reading: AnswerReading) -> None:
+    """Note the decision of one line; a line that names neither a candidate nor an action is prose."""
+    arrows = list(_first(_ARROW.finditer(line), _MAX_ARROWS))
+    parted = [(line[: arrow.start()], line[arrow.end() :]) for arrow in arrows]
+    for left, right in reversed(parted):  # an id may itself hold an arrow: the longest name that is known
+        if parse_action(right)[0] and numbers.find(left) is not None:
+            reading.take(numbers.find(left), right, after_action(right))
+            return
+    for left, right in parted:
+        number = numbers.find(left)
+        if number is not None or parse_action(right)[0]:
+            reading.take(number, right, after_action(right))
+            return
+    if not parted:
+        _take_separated(line, numbers, reading)
+
+
+def _take_separated(line: str, numbers: Numbers, reading: AnswerReading) -> None:
+    """`3: KEEP` and `3 - KEEP`, where the candidate and the action are both known."""
+    for mark in _first(_SEPARATOR.finditer(line), 3):
+        left, right = line[: mark.start()], line[mark.end() :]
+        if numbers.find(left) is not None and parse_action(right)[0]:
+            reading.take(numbers.find(left), right, after_action(right))
+            return
+
+
+def _first(found: Iterator[re.Match[str]], count: int) -> Iterator[re.Match[str]]:
+    for _, match in zip(range(count), found, strict=False):
+        yield match
+
+
+# JSON
+
 _LISTS = ("decisions", "results", "candidates", "chunks", "answers", "verdicts")
 _NAMES = ("id", "number", "chunk_id", "chunk", "candidate", "index", "n")
 _ACTION_KEYS = ("action", "decision", "verdict", "label")
@@ -46,47 +223,16 @@ class _Pairs(list[tuple[str, Any]]):
         return None
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=lambda name: None)
-
-
 def read_json(text: str, numbers: Numbers) -> AnswerReading:
     """Decisions of the first JSON value that holds some; of a cut one, those of its complete objects."""
     empty = AnswerReading()
-    for value in _values(text):
+    for value in json_values(text, "[{", _Pairs):
         reading = AnswerReading()
         _take_value(value, numbers, reading)
         if reading.decisions:
             return reading
         empty = max(empty, reading, key=lambda one: one.unknown_ids)
     return empty
-
-
-def _values(text: str) -> Iterator[Any]:
-    """Every JSON object or list in the text, then, taken together, the innermost objects that are complete."""
-    at, tries = 0, 0
-    while tries < _MAX_STARTS and (found := _OPENING.search(text, at)) is not None:
-        tries += 1
-        try:
-            value, at = _DECODER.raw_decode(text, found.start())
-            yield value
-        except RecursionError:
-            return
-        except ValueError:
-            at = found.start() + 1
-            if tries == 1:
-                yield list(_complete_objects(text[at:]))
-
-
-_OPENING = re.compile(r"[\[{]")
-_OBJECT = re.compile(r"\{[^{}]{0,2000}\}")
-
-
-def _complete_objects(text: str) -> Iterator[Any]:
-    for found in _OBJECT.finditer(text):
-        try:
-            yield _DECODER.decode(found.group())
-        except (ValueError, RecursionError):
-            continue
 
 
 def _take_value(value: Any, numbers: Numbers, reading: AnswerReading) -> None:
@@ -149,16 +295,3 @@ def read_decisions(text: str, ids: Sequence[str]) -> AnswerReading:
     if len(ids) == 1 and parse_action(text.strip())[0]:  # asked about one, a model may answer with the bare action
         best.take(1, text.strip(), after_action(text))
     return best
-
-
-__all__ = [
-    "ACTIONS",
-    "DEPTHS",
-    "DISCARD",
-    "KEEP",
-    "Decision",
-    "AnswerReading",
-    "counted",
-    "parse_action",
-    "read_decisions",
-]

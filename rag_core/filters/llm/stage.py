@@ -13,11 +13,13 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from rag_core.filters.cutoff import cosine_similarity
-from rag_core.filters.llm.asking import Asking, CandidateJudge, CandidateVerdict, ask
-from rag_core.filters.llm.deciding import DecidedHits, decide
-from rag_core.filters.llm.prompts import FILE_KEYS, Prompt, PromptSettings, make_prompts, reordered
+from rag_core.filters.llm.asking import Asking, CandidateVerdict, ask
+from rag_core.filters.llm.deciding import FAILURE, FLOOR, OVERSAMPLE, DecidedHits, decide
+from rag_core.filters.llm.prompts import FILE_KEYS, PromptSettings, make_prompts, reordered
 from rag_core.filters.llm.reach import ChunkLookup
 from rag_core.filters.llm.wording import DEFAULT, read_variant
+from rag_core.llm.judge import Judge
+from rag_core.llm.prompt import Prompt
 from rag_core.settings import chunk_filtering
 from rag_core.stage import Stage, resource, setting
 from rag_core.text import counted
@@ -83,6 +85,7 @@ def facts_of(
         "filtered_count": base,
         "reduction_ratio": 1 - base / entered if entered else 0.0,
         "decisions": made.decisions,
+        "causes": {key[0]: cause for key, cause in made.causes.items()},
         "total_found": entered,
         "files_searched": len(files),
         "search_time_ms": sum(step.milliseconds for step in candidates.steps),
@@ -172,7 +175,7 @@ class LLMFilter(Stage):
     )
     min_coverage: float = setting(0.0, "least share of candidates an answer must mention", low=0, high=1, step=0.05)
     check_order: bool = setting(False, "ask again in reverse order and flag what changes; twice the calls")
-    judge: CandidateJudge | None = resource()
+    judge: Judge | None = resource()
     chunks: ChunkLookup | None = resource()
     asked: Asking | None = resource(
         needed=False
@@ -288,7 +291,14 @@ class LLMFilter(Stage):
         hits = [hit for hit in wanted if hit.key in verdicts]
         known = [verdicts[hit.key] for hit in hits]
         made = decide(hits, known, candidates.hits, self.max_chunks, self.max_total_chunks, self.chunks)
-        made.reasons.update((hit.key, UNASKED) for hit in wanted if hit.key not in verdicts)
+        for hit in wanted:
+            if hit.key not in verdicts:
+                made.drop(hit.key, FAILURE, UNASKED)
+        for position, hit in enumerate(candidates.hits, 1):
+            if position > self.oversample:
+                made.drop(hit.key, OVERSAMPLE, Reason("beyond the oversample", position, self.oversample))
+            elif (below := self._below(hit, candidates)) is not None:
+                made.drop(hit.key, FLOOR, below)
         drops = self._drops(candidates, made)
         fallback = fallbacks(self.name, asked, known, made)
         first = candidates.hits[: self.oversample]
@@ -314,11 +324,8 @@ class LLMFilter(Stage):
     def _drops(self, candidates: Candidates, made: DecidedHits) -> tuple[Drop, ...]:
         """Every hit that came in and does not go on under its own key, in order, with its one reason."""
         drops = []
-        for position, hit in enumerate(candidates.hits, 1):
-            if position > self.oversample:
-                reason: Reason | None = Reason("beyond the oversample", position, self.oversample)
-            else:
-                reason = self._below(hit, candidates) or made.reasons.get(hit.key)
+        for hit in candidates.hits:
+            reason = made.reasons.get(hit.key)
             if reason is not None:
                 brought = made.brought.get(hit.chunk.id)
                 reason = replace(reason, text=f"{reason.text}; in again, {brought}") if brought else reason

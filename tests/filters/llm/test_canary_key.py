@@ -17,8 +17,13 @@ from werkzeug import Response
 from rag_core.errors import EndpointError
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged import answering
-from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, RecordedJudge, RetryBudget, ladder
+from rag_core.llm import accepted
 from rag_core.llm import client as client_module
+from rag_core.llm.client import Client, RetryBudget
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.secret import Key
+from rag_core.llm.store import AnswerStore
 from rag_core.measure.experiment import run
 from rag_core.stage import Pipeline
 from rag_core.types import Case
@@ -59,7 +64,7 @@ def server():
 @pytest.mark.parametrize("fault", [*FAULTS, *KEY_SENT_BACK])
 def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
-    ladder.forget()
+    accepted.forget()
     server.clear()
     serve(server, KEY_SENT_BACK[fault] if fault in KEY_SENT_BACK else FAULTS[fault][0], "Question")
     endpoint = Endpoint("local", server.url_for("/v1"), "small", Key(CANARY), deadline=1.0)

@@ -13,8 +13,13 @@ from scripted import a_list
 from werkzeug import Response
 
 from rag_core.filters.llm import LLMFilter
-from rag_core.llm import AnswerStore, Client, Endpoint, EndpointJudge, Key, RecordedJudge, RetryBudget, ladder
+from rag_core.llm import accepted
 from rag_core.llm import client as client_module
+from rag_core.llm.client import Client, RetryBudget
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.secret import Key
+from rag_core.llm.store import AnswerStore
 from rag_core.types import Chunk
 from tests.faulty_endpoint import CHAT, FAULTS, body, reply
 
@@ -35,7 +40,7 @@ def server():
 @pytest.fixture(autouse=True)
 def fresh(server, monkeypatch):
     monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
-    ladder.forget()
+    accepted.forget()
     server.clear()
     Client(Endpoint("warm", server.url_for("/v1"), "m"))._opened()  # the library's import is not what is timed
 
@@ -116,7 +121,7 @@ def test_a_fault_in_one_prompt(server, fault, where, caplog):
     assert facts["decided"] == COUNT - len(undecided)
     if not expected <= late_ones or "did not answer" in sentence:
         assert all(sentence in undecided[name] for name in expected)
-        forms = 3 if fault.startswith("23") else 1  # a refused form of answer is asked for in another
+        forms = 4 if fault.startswith("23") else 1  # a refused request is tried in two other forms, then with nothing
         assert (len(asked) > forms) == retried
         assert facts["retries"] >= len(asked) - forms
     assert not any(request.path == "/elsewhere" for request, _ in server.log)

@@ -6,7 +6,8 @@ import pytest
 
 from rag_core.errors import SpecError
 from rag_core.filters.llm import parse_variant, read_variant, variant_names
-from rag_core.filters.llm.prompts import PromptSettings, answer_schema, estimate_tokens, make_prompts, reordered
+from rag_core.filters.llm.prompts import PromptSettings, answer_schema, make_prompts, reordered
+from rag_core.llm.prompt import estimate_tokens
 from rag_core.types import Chunk, Hit, Query
 
 QUERY = Query("q", "How do I log in?")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import SpecError
-from rag_core.labelling.grading import Graded, grading_prompt, read_grade, wording
+from rag_core.judged.grading import Graded, grading_prompt, read_grade, wording
 from rag_core.types import Chunk, Query
 
 QUERY = Query("q", "How far does a knight move?")

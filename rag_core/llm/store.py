@@ -1,8 +1,4 @@
-"""Answers of models kept in a file of the workspace, and the judge that looks there before it asks.
-
-Key: the model's name and a hash of the whole prompt. An answer is on disk before it is handed on, so a run that is
-killed never asks for it again. Without a judge behind it a recorded judge replays: what was not recorded is an error.
-"""
+"""Answers of models, kept in a file of the workspace: what was paid for once is never asked again."""
 
 from __future__ import annotations
 
@@ -10,14 +6,14 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from time import time
 from typing import Any
 
 from rag_core.errors import StoreError
-from rag_core.llm.judging import Answer, Judge, Price, PromptLike
+from rag_core.llm.answer import Answer
+from rag_core.llm.prompt import Prompt
 from rag_core.llm.secret import redact
 
 FILE = "answers.sqlite"
@@ -32,9 +28,9 @@ SELECT text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds
 """
 
 
-def answer_key(model: str, prompt: PromptLike) -> str:
-    """The identity of a question: model, every message, the schema."""
-    content = json.dumps([model, [dict(one) for one in prompt.messages], prompt.schema], sort_keys=True)
+def answer_key(place: str, model: str, prompt: Prompt) -> str:
+    """The identity of a question: where it is asked and how (Endpoint.place), model, every message, the schema."""
+    content = json.dumps([place, model, [dict(one) for one in prompt.messages], prompt.schema], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -97,68 +93,6 @@ class AnswerStore:
 
     def _broken(self, error: Exception) -> StoreError:
         return StoreError(f"the stored answers in {self.path} cannot be used ({type(error).__name__}: {error})")
-
-
-class RecordedJudge:
-    """A judge with a memory on disk; without a judge behind it, a replay of what is there."""
-
-    def __init__(self, store: AnswerStore, behind: Judge | None, model: str) -> None:
-        self.store = store
-        self.behind = behind
-        self.model = model
-
-    @property
-    def name(self) -> str:
-        """The judge's name, or that answers are replayed."""
-        return self.behind.name if self.behind else f"recorded answers of {self.model}"
-
-    @property
-    def price(self) -> Price | None:
-        """The price of the judge behind."""
-        return self.behind.price if self.behind else None
-
-    def stored(self, prompt: PromptLike, model: str) -> bool:
-        """Whether the answer is on disk."""
-        return self._get(prompt, model) is not None
-
-    def ask(
-        self, prompts: Sequence[PromptLike], *, seconds: float, concurrency: int, model: str, cache: bool
-    ) -> list[Answer]:
-        """Stored answers, and fresh ones for the rest, stored as they come in; with `cache` off all are asked anew."""
-        if not cache:
-            return self._fresh(prompts, seconds, concurrency, model, cache)
-        found = [self._get(prompt, model) for prompt in prompts]
-        missing = [prompt for prompt, answer in zip(prompts, found, strict=True) if answer is None]
-        fresh = iter(self._fresh(missing, seconds, concurrency, model, cache))
-        return [next(fresh) if answer is None else answer for answer in found]
-
-    def _fresh(
-        self, prompts: Sequence[PromptLike], seconds: float, concurrency: int, model: str, cache: bool
-    ) -> list[Answer]:
-        if self.behind is None:
-            return [Answer(error="the answer to this prompt was not recorded") for _ in prompts]
-        asked = self.behind.ask(prompts, seconds=seconds, concurrency=concurrency, model=model, cache=cache)
-        if cache:
-            for prompt, answer in zip(prompts, asked, strict=True):
-                self._put(prompt, model, answer)
-        return list(asked)
-
-    def _get(self, prompt: PromptLike, model: str) -> Answer | None:
-        """The stored answer; a broken file is as good as an empty one."""
-        try:
-            return self.store.get(answer_key(model or self.model, prompt))
-        except StoreError:
-            return None
-
-    def _put(self, prompt: PromptLike, model: str, answer: Answer) -> None:
-        """Store what was answered; where that fails the answer is still good."""
-        if answer.text is None or self.behind is None:
-            return
-        try:
-            named = model or self.model
-            self.store.put(answer_key(named, prompt), named, self.behind.name, replace(answer, error=""))
-        except StoreError:
-            return
 
 
 def forget_answers(workspace: Path) -> int:

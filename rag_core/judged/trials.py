@@ -1,0 +1,355 @@
+"""Judges on trial over labelled questions: compared, asked again, simulated. Everything here reads stored answers.
+
+Nobody is asked, so it may be done again at any time: what was not answered is a fallback, counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean
+from typing import Any
+
+from rag_core.filters.cutoff import TopK
+from rag_core.filters.llm import DISCARD, LLMFilter, reach
+from rag_core.judged.bench import Bench
+from rag_core.judged.entrants import Entrant
+from rag_core.judged.figures import (
+    SimulatedRow,
+    break_even,
+    false_drops,
+    figures,
+    floor_warning,
+    is_silent,
+    repeatability,
+    simulated_rows,
+)
+from rag_core.llm.answer import Price
+from rag_core.llm.prompt import estimate_tokens
+from rag_core.llm.simulated import DEPTHS, SimulatedJudge
+from rag_core.measure.experiment import PipelineReport, run, run_all, run_case, shown, start_of
+from rag_core.measure.significance import compare_reports, comparison_line
+from rag_core.spec import read_pipeline
+from rag_core.stage import Pipeline
+from rag_core.types import Candidates, Case, Chunk
+
+RERANK_OFF = "rerank off"
+SCORES = ("SetP", "SetR", "SetF")
+RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+LONGEST_NAME = 60
+
+
+def _amount(name: str, form: str) -> Callable[[Mapping[str, Any]], str]:
+    """A figure of a row in that form, a dash where the row has none."""
+    return lambda row: "-" if row.get(name) is None else format(row[name], form)
+
+
+def _lost(cause: str) -> Callable[[Mapping[str, Any]], str]:
+    """How many relevant chunks a step of the filter lost."""
+    return lambda row: str(row["relevant"]["lost"][cause]) if "relevant" in row else "-"
+
+
+COLUMNS: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
+    ("irrelevant removed", _amount("irrelevant_removed", ".3f")),
+    ("agreement", _amount("agreement", ".3f")),
+    ("kappa", _amount("kappa", ".3f")),
+    ("lost to floor", _lost("floor")),
+    ("oversample", _lost("oversample")),
+    ("model", _lost("model")),
+    ("cap", _lost("cap")),
+    ("fallback", _amount("fallback_rate", ".3f")),
+    ("ms p95", _amount("added_ms_p95", ",.0f")),
+    ("cost", _amount("cost", ".4f")),
+)
+"""Heading → the figure of a row under it; a filter without a model has none, and an unknown cost is a dash."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Entrants beside the list without a model and beside filters that cost nothing."""
+
+    queries_scored: int
+    queries_total: int
+    baseline: Mapping[str, Any]  # name and scores without a model
+    free: Sequence[Mapping[str, Any]]
+    variants: Sequence[Mapping[str, Any]]  # every entrant with the filter's figures as a classifier
+    comparison: Sequence[Mapping[str, Any]]  # the paired tests of all pairs
+    front: Sequence[Mapping[str, Any]]  # precision, recall and cost of all, and whether no other beats it in all three
+    warnings: Sequence[str] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """A table with one line a filter, the differences from no model, and what a reader must know."""
+        rows = [self.baseline, *self.free, *self.variants]
+        wide = max(len(row["name"][:LONGEST_NAME]) for row in rows)
+        lines = [f"  {'variant':<{wide}}   SetP   SetR   SetF  {'  '.join(title for title, _ in COLUMNS)}"]
+        for row in rows:
+            scores = "  ".join(shown(row[name]) for name in SCORES)
+            rest = "  ".join(f"{cell(row):>{len(title)}}" for title, cell in COLUMNS)
+            lines.append(f"  {row['name'][:LONGEST_NAME]:<{wide}}  {scores}  {rest}")
+        base = self.baseline["name"]
+        against = [row for row in self.comparison if row["a"] == base and row["delta"] is not None]
+        return "\n".join([*lines, *map(comparison_line, against), *self.warnings])
+
+
+def compare(bench: Bench, entrants: Sequence[Entrant], seed: int = 0, free: Sequence[str] = ()) -> Trial:
+    """Every entrant beside the baseline without a model and the `free` filters (pipeline specs), on stored answers.
+
+    An entrant of which nothing is answered is neither tested nor on the front: its lists are those of no model.
+    """
+    plain = Pipeline((TopK(k=entrants[0].stage.max_chunks),), label=RERANK_OFF)
+    judged = [Pipeline((one.replay(bench),), label=one.label) for one in entrants]
+    reports = run_all(bench.cases, [plain, *map(read_pipeline, free), *judged], bench.min_grade)
+    cheap, asked = reports[: len(free) + 1], reports[len(free) + 1 :]
+    baseline = cheap[0]
+    rows: list[dict[str, Any]] = [
+        {**figures(one, baseline, entrant.stage.concurrency), "false_drops_listed": false_drops(one)}
+        for one, entrant in zip(asked, entrants, strict=True)
+    ]
+    floors = [floor_warning(row, one.stage.min_relevance_threshold) for row, one in zip(rows, entrants, strict=True)]
+    heard = [report for report, row in zip(asked, rows, strict=True) if not is_silent(row)]
+    tests = compare_reports([baseline, *heard], seed, every_pair=True)
+    return Trial(
+        queries_scored=baseline.summary.queries_scored,
+        queries_total=baseline.summary.queries_total,
+        baseline=scores_of(baseline),
+        free=[scores_of(one) for one in cheap[1:]],
+        variants=rows,
+        comparison=[{**row.to_json(), "seed": seed} for row in tests],
+        front=front([*map(scores_of, cheap)], [row for row in rows if not is_silent(row)]),
+        warnings=[sentence for sentence in floors if sentence],
+    )
+
+
+def scores_of(report: PipelineReport) -> dict[str, Any]:
+    """Name and means of a report."""
+    return {"name": report.name, **{name: report.summary.means[name] for name in SCORES}}
+
+
+def front(cheap: Sequence[Mapping[str, Any]], judged: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """All filters with precision, recall and cost (0 for cheap ones), and which of them no other one dominates.
+
+    One dominates another where it is at least as good in all three and better in one. An unknown cost is compared as
+    larger than any known one.
+    """
+    rows = [{**{key: one[key] for key in ("name", *SCORES)}, "cost": 0.0, "model": False} for one in cheap]
+    rows += [{**{key: one[key] for key in ("name", *SCORES, "cost")}, "model": True} for one in judged]
+
+    def point(row: Mapping[str, Any]) -> tuple[float, float, float]:
+        cost = float("-inf") if row["cost"] is None else -row["cost"]
+        return row["SetP"] or 0.0, row["SetR"] or 0.0, cost
+
+    def beaten(row: Mapping[str, Any]) -> bool:
+        mine = point(row)
+        others = [other for other in map(point, rows) if other != mine]
+        return any(all(x >= y for x, y in zip(other, mine, strict=True)) for other in others)
+
+    return [{**row, "on_front": not beaten(row)} for row in rows]
+
+
+# Does a model say the same twice, and does the order of the candidates sway it?
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How far stored repetitions of an entrant agree, and what the order of the candidates does."""
+
+    name: str
+    runs: int
+    repeatability: float | None  # share of decisions on which all runs agree
+    checked: int  # decisions made in both orders
+    flips: int  # of them, those that another order changes
+    kept_early: float | None  # share kept in the first half of a prompt, each candidate once in either half
+    kept_late: float | None
+    fallback_rate: float | None
+
+    @property
+    def flip_rate(self) -> float | None:
+        """The share of the checked decisions that another order changes."""
+        return self.flips / self.checked if self.checked else None
+
+    @property
+    def position_bias(self) -> float | None:
+        """What standing early in a prompt does to a candidate's chance to stay."""
+        return None if self.kept_early is None or self.kept_late is None else self.kept_early - self.kept_late
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "flip_rate": self.flip_rate, "position_bias": self.position_bias}
+
+    def to_text(self) -> str:
+        """All of it in one line."""
+        return (
+            f"{self.name}: repeatability {shown(self.repeatability)} over {self.runs} runs, "
+            f"{self.flips} of {self.checked} decisions flip with the order ({shown(self.flip_rate)}), "
+            f"kept early {shown(self.kept_early)}, late {shown(self.kept_late)}, fallback {shown(self.fallback_rate)}"
+        )
+
+
+def steadiness(bench: Bench, entrant: Entrant, times: int) -> Steadiness:
+    """How far stored repetitions (Entrant.runs) agree, and what the order does."""
+    runs = entrant.runs(times)
+    reports = [run(bench.cases, Pipeline((one.replay(bench),)), bench.min_grade, name=one.label) for one in runs]
+    orders = [_order(runs[0], case.candidates or Candidates(case.query), bench) for case in bench.cases]
+    checked, flips, early, late = (sum(values) for values in zip(*orders, strict=True))
+    fell = [bool(outcome.result.fallbacks) for report in reports for outcome in report.outcomes]
+    return Steadiness(
+        name=entrant.label,
+        runs=times,
+        repeatability=repeatability(reports),
+        checked=checked,
+        flips=flips,
+        kept_early=early / checked if checked else None,
+        kept_late=late / checked if checked else None,
+        fallback_rate=fmean(fell) if fell else None,
+    )
+
+
+def _order(entrant: Entrant, candidates: Candidates, bench: Bench) -> tuple[int, int, int, int]:
+    """Decisions made in both orders, those that differ, and how often a candidate was kept early and late in a prompt.
+
+    The middle candidate of an odd number stands in the middle both times and is left out.
+    """
+    stage = entrant.replay(bench)
+    verdicts = stage.ask(candidates).verdicts
+    checked = flips = early = late = 0
+    for prompt in stage.prompts(candidates):
+        if prompt.second:
+            continue
+        for at, position in enumerate(prompt.positions):
+            verdict = verdicts[position]
+            middle = 2 * at + 1 == len(prompt.positions)
+            if middle or not verdict.checked or verdict.decision is None or verdict.second is None:
+                continue
+            kept = verdict.decision.action != DISCARD, verdict.second.action != DISCARD
+            is_early = 2 * at + 1 < len(prompt.positions)
+            checked += 1
+            flips += verdict.flipped
+            early += kept[0] if is_early else kept[1]
+            late += kept[1] if is_early else kept[0]
+    return checked, flips, early, late
+
+
+# How good must a judge be, and what may it cost?
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """F1 and cost over the error rate of a simulated judge, the free filters, and where both are even."""
+
+    eval_set: str
+    depth: int
+    rows: Sequence[SimulatedRow]
+    free: Sequence[Mapping[str, Any]]
+    best_free: str
+    break_even_error_rate: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; it always says that the judge is simulated."""
+        return {"judge": "simulated judge", **asdict(self)}
+
+    def to_text(self) -> str:
+        """A short table, with the break-even in words."""
+        lines = [f"simulated judge on {self.eval_set}", "  error rate  seed   SetP   SetR   SetF   cost"]
+        for row in self.rows:
+            cost = "unknown" if row.cost is None else f"{row.cost:.4f}"
+            scores = "  ".join(shown(value) for value in (row.precision, row.recall, row.f1))
+            lines.append(f"  {row.error_rate:>10.2f}  {row.seed:>4}  {scores}  {cost}")
+        lines += [f"  {row['name']:<16.40}  " + "  ".join(shown(row[name]) for name in SCORES) for row in self.free]
+        even = self.break_even_error_rate
+        words = (
+            "is not crossed by the tried error rates" if even is None else f"is reached at an error rate of {even:.3f}"
+        )
+        return "\n".join([*lines, f"  break-even with {self.best_free} {words}"])
+
+
+def simulate(
+    bench: Bench,
+    stage: LLMFilter,
+    rates: Sequence[float] = RATES,
+    seeds: int = 3,
+    depth: int = 0,
+    free: Sequence[str] = (),
+    cost: Price | None = None,
+) -> Simulation:
+    """Simulated judges over error rates beside the free filters."""
+    cases = [_judged_part(case, stage) for case in bench.cases]
+    prompts = [stage.prompts(start_of(case)) for case in cases]  # the same for every judge
+
+    def once(rate: float, seed: int) -> PipelineReport:
+        judge = SimulatedJudge(bench.labels, rate, seed, bench.min_grade, depth, cost)
+        asking = replace(stage, judge=judge, chunks=bench.chunks)
+        outcomes = tuple(
+            run_case(case, Pipeline((replace(asking, asked=asking.ask(start_of(case), own)),)), bench.min_grade)
+            for case, own in zip(cases, prompts, strict=True)
+        )
+        return PipelineReport(judge.name, Pipeline((asking,)), outcomes, bench.min_grade)
+
+    rows = simulated_rows(once, rates, range(seeds))
+    plain = [Pipeline((TopK(k=stage.max_chunks),), label=RERANK_OFF), *map(read_pipeline, free)]
+    others = [scores_of(one) for one in run_all(bench.cases, plain, bench.min_grade)]
+    best = max(others, key=lambda one: one["SetF"] or 0.0)
+    return Simulation(bench.name, depth, rows, others, best["name"], break_even(rows, best["SetF"] or 0.0))
+
+
+def _judged_part(case: Case, stage: LLMFilter) -> Case:
+    """The case with as much of its list as is judged: what lies beyond goes anyway, and a deep list takes time."""
+    start = start_of(case)
+    return replace(case, candidates=replace(start, hits=start.hits[: stage.oversample]))
+
+
+# What references bring
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """The context of a query at one depth of expansion; means over queries. Shares are of the chunks in it."""
+
+    depth: int
+    chunks: float
+    tokens: float
+    relevant: float  # share of the chunks that are labelled relevant
+    found: float | None  # share of the query's relevant chunks that are in it, None where none is labelled
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def depths(bench: Bench, wanted: int, cap: int, query_id: str = "") -> list[Depth]:
+    """One row per depth for one query, or the means over all: the `wanted` nearest, and up to `cap` chunks of each."""
+    cases = [case for case in bench.cases if case.candidates and query_id in ("", case.query.id)]
+    return [_mean(depth, [_depth(case, bench, depth, wanted, cap) for case in cases]) for depth in DEPTHS if cases]
+
+
+def _depth(case: Case, bench: Bench, depth: int, wanted: int, cap: int) -> Depth:
+    """The nearest chunks of one query and what their references reach, each once."""
+    starts: list[Chunk] = [hit.chunk for hit in case.candidates.hits[:wanted]] if case.candidates else []
+    together = {chunk.id: chunk for chunk in starts}
+    for start in starts:
+        for reached in reach(start, depth, cap, bench.chunks)[0]:
+            together.setdefault(reached.chunk.id, reached.chunk)
+    relevant = {name for name, grade in case.grades.items() if grade >= bench.min_grade}
+    inside = len(relevant & set(together))
+    tokens = sum(estimate_tokens(chunk.text) for chunk in together.values())
+    share = inside / len(relevant) if relevant else None
+    return Depth(depth, len(together), tokens, inside / len(together) if together else 0.0, share)
+
+
+def _mean(depth: int, rows: Sequence[Depth]) -> Depth:
+    known = [row.found for row in rows if row.found is not None]
+    chunks, tokens, relevant = (fmean(getattr(row, name) for row in rows) for name in ("chunks", "tokens", "relevant"))
+    return Depth(depth, chunks, tokens, relevant, fmean(known) if known else None)
+
+
+def depth_lines(rows: Sequence[Depth]) -> str:
+    """Chunks and tokens per depth of expansion, a line each."""
+    lines = ["  depth   chunks   tokens   share relevant   share of the relevant found"]
+    for row in rows:
+        lines.append(
+            f"  {row.depth:>5}   {row.chunks:6.1f}   {row.tokens:6,.0f}   {row.relevant:14.3f}   {shown(row.found):>27}"
+        )
+    return "\n".join(lines)
