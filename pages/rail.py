@@ -64,10 +64,12 @@ def standing(place: Place, session: Session) -> str:
     project = session.project
     if place.name == "data":
         if project.source.kind == COLLECTION:
+            if not (session.workspace / "collections" / project.source.name).is_dir():
+                session.refresh()  # a set's corpus becomes a collection at first sight
             known = {one.name: one for one in list_collections(session.workspace)}
             held = known.get(project.source.name)
             if held is None or held.problem or not held.chunks:
-                return "being made" if held is None and project.eval_set.corpus else "not ingested yet"
+                return "not ingested yet"
             return f"{held.chunks:,} {'chunk' if held.chunks == 1 else 'chunks'} ✓"
         words = {LISTS: "recorded lists ✓", CALLABLE: "your function ✓", NOTHING: "nothing yet"}
         return words[project.source.kind]
