@@ -18,7 +18,10 @@ WIDE = "[data-testid=stMainBlockContainer] {padding: 0.75rem 1.5rem 2rem}"  # ev
 STACKED = "@media (max-width: 1000px) {.st-key-questions-body [data-testid=stColumn] {min-width: 100%}}"
 # pages/bench/page.py: a link is as high as the buttons beside it, which stand at the bottom under the lists' labels.
 LINKED = ".st-key-bench-head [data-testid=stElementContainer]:has([data-testid=stPageLink]) {margin: 4px 0}"
-st.html(f"<style>{WHITE_ON} {WIDE} {STACKED} {LINKED}</style>")
+# pages/bench/page.py: in a narrow window its head stays one line.
+PICK = ".st-key-bench-head [data-testid=stElementContainer]:has([data-testid=stSelectbox])"
+ONE_LINE = f"@media (max-width: 980px) {{{PICK} {{flex: 0 0 170px !important}} .st-key-bench-head {{gap: 0.5rem}}}}"
+st.html(f"<style>{WHITE_ON} {WIDE} {STACKED} {LINKED} {ONE_LINE}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
 rail.show(page.url_path)
