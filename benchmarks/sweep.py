@@ -29,9 +29,8 @@ import numpy as np
 
 from benchmarks.peers.cut_loops import PEERS, Data
 from rag_core.filters.cut import POLICIES
-from rag_core.tune.lists import Lists
-from rag_core.tune.optimum import optimum
-from rag_core.tune.sweep import plane, planes
+from rag_core.tune.arrays import Lists
+from rag_core.tune.plane import optimum, plane, planes
 
 THRESHOLDS = np.linspace(0.005, 0.2, 40)
 OFFSETS = np.linspace(0.02, 0.5, 25)

@@ -31,7 +31,7 @@ PARTS = {
         "rag_core.measure.measures",
         "rag_core.measure.experiment",
         "rag_core.compare.compare",
-        "rag_core.tune.sweep",
+        "rag_core.tune.plane",
         "rag_core.tune.tune",
         "rag_core.retrieve.capture",
         "rag_core.eval_sets.reading",

@@ -15,8 +15,7 @@ from rag_core.measure.measures import DEFAULT_MEASURES, FAMILIES, parse_measure
 from rag_core.measure.resampling import permutation_tests
 from rag_core.measure.scores import score, summarise
 from rag_core.tune.headroom import auc
-from rag_core.tune.judgement import ChoiceJudgement
-from rag_core.tune.tune import Choice
+from rag_core.tune.tune import Choice, ChoiceJudgement
 
 TEXT = (Path(__file__).parents[1] / "docs" / "measures.md").read_text(encoding="utf-8")
 NUMBERS = TEXT.partition("A test recomputes")[2]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_core.tune.lists import Lists, make_lists
+from rag_core.tune.arrays import Lists, make_lists
 
 
 class Data:

@@ -26,7 +26,7 @@ from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, fingerprint
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import Axis, parse_grid
-from rag_core.tune.objectives import OBJECTIVES, SearchedSetting
+from rag_core.tune.search import OBJECTIVES, SearchedSetting
 
 KIND = "bench.search"
 WORDS = {
@@ -173,7 +173,7 @@ def _sought(session: Session, plan: SearchPlan, trials: int, progress: jobs.Prog
 def _results(session: Session, plan: SearchPlan) -> None:
     """The finished trials of the study, whoever made them: the baseline, what no other beats, and one to take."""
     from rag_core.store.studies import has_studies, shared_storage
-    from rag_core.tune.studies import kept_trials  # late: Optuna
+    from rag_core.tune.search import kept_trials  # late: Optuna
 
     job = jobs.current(KIND)
     if job is not None and job.problem:

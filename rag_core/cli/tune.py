@@ -35,10 +35,9 @@ from rag_core.tune import chain
 from rag_core.tune import search as searching
 from rag_core.tune.chain import best_of_plane
 from rag_core.tune.grid import parse_grid
-from rag_core.tune.judgement import judge, judgement_json
 from rag_core.tune.learned import choose_trained
 from rag_core.tune.promise import promise, promise_json, realised, sentence, too_few
-from rag_core.tune.tune import Choice, choose, cross_validate, dev_and_test, parse_floor, scored
+from rag_core.tune.tune import Choice, choose, cross_validate, dev_and_test, judge, judgement_json, parse_floor, scored
 
 app = Commands()
 

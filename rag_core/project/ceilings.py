@@ -22,6 +22,7 @@ from rag_core.measure.experiment import run_case
 from rag_core.measure.scores import score
 from rag_core.project.session import Session, must_search
 from rag_core.stage import Pipeline
+from rag_core.tune.arrays import Floats
 from rag_core.tune.headroom import (
     QueryHeadroom,
     Signal,
@@ -33,7 +34,6 @@ from rag_core.tune.headroom import (
 )
 from rag_core.tune.steps import Knob, cheap_knobs, step_function
 from rag_core.tune.tune import fixed_k, values_of
-from rag_core.tune.view import Floats
 from rag_core.types import Case, Metric
 
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1

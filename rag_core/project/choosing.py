@@ -24,8 +24,7 @@ from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.grid import Axis, pipeline_at
 from rag_core.tune.learned import choose_trained
-from rag_core.tune.objectives import SearchedSetting
-from rag_core.tune.search import Search, choice_of, search
+from rag_core.tune.search import Search, SearchedSetting, choice_of, search
 from rag_core.tune.steps import cheap_knobs
 from rag_core.tune.tune import (
     Choice,

@@ -48,10 +48,10 @@ from rag_core.settings import database_settings
 from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
+from rag_core.tune.arrays import Floats
 from rag_core.tune.steps import figures_of
 from rag_core.tune.tune import fixed_k
 from rag_core.tune.variants import Captures
-from rag_core.tune.view import Floats
 from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.wording import word_resources
 

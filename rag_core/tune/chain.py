@@ -19,12 +19,10 @@ from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.measure.experiment import run
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.stage import Pipeline
+from rag_core.tune.arrays import Floats, Lists, View, Whole, settings_array, whole_units
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.lists import Lists, Whole, whole_units
-from rag_core.tune.optimum import SAME, Optimum, optimum
-from rag_core.tune.sweep import plane_of
+from rag_core.tune.plane import SAME, Optimum, optimum, plane_of
 from rag_core.tune.variants import Captures, Chain
-from rag_core.tune.view import Floats, View, settings_array
 from rag_core.types import Case
 
 QUANTITIES = ("SetP", "SetR", "SetF", "kept_mean")

@@ -14,8 +14,7 @@ import numpy as np
 
 from rag_core.errors import InputError
 from rag_core.measure.significance import bootstrap_interval
-from rag_core.tune.lists import Lists, lists_of
-from rag_core.tune.view import Floats
+from rag_core.tune.arrays import Floats, Lists, lists_of
 from rag_core.types import SCORES, Candidates, Case
 
 _RESAMPLES = 2000

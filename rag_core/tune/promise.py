@@ -1,8 +1,13 @@
-"""A promised recall as a pipeline: one knob set by conformal risk control, and what it misses on other queries.
+"""A promised recall: one knob set so that on average over draws of queries at most a share α of what is relevant is
+missed, as a pipeline, and what it misses on other queries.
 
-The setting itself is calibrated in conformal.py on the dev queries. Here it becomes a stage behind the stages in
-front, stands beside the other knobs with what each would keep, and is held against the held-out queries, whose looks
-are counted elsewhere (looks.py). A promise is for a knob and an α that were named before the labels were seen.
+Conformal risk control for the knobs whose settings are nested (a looser one keeps all that a tighter one keeps): k of
+TopK, the floor of MinSimilarity, the distance offset. The assumption, which a page must state: the queries to come are
+exchangeable with the calibration queries. What the captured list itself lacks was lost in retrieval; no cut of it can
+promise that, so shares are of the relevant chunks in the list. A promise is for a knob and an α that were named before
+the labels were seen.
+
+Source: Angelopoulos, Bates, Fisch, Lei and Schuster 2024 (conformal risk control, ICLR).
 """
 
 from __future__ import annotations
@@ -17,14 +22,96 @@ import numpy as np
 
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.cutoff import MinSimilarity, TopK
+from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
 from rag_core.measure.experiment import kept_ids
-from rag_core.measure.scores import score
 from rag_core.measure.significance import bootstrap_interval
 from rag_core.stage import Pipeline, Stage
-from rag_core.tune.conformal import ASSUMPTION, KNOBS, Guarantee, guarantee
+from rag_core.tune.arrays import Floats, whole_units
 from rag_core.tune.variants import Captures
-from rag_core.types import Candidates, Case
+from rag_core.types import Candidates, Case, Hit
+
+ASSUMPTION = "holds on average over draws, where queries to come are of the same kind as the calibration queries"
+KNOBS = {
+    "k": "TopK.k",
+    "min_relevance": "MinSimilarity.min_relevance",
+    "distance_offset": "AdaptiveGap.distance_offset",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A knob's setting with its promise."""
+
+    knob: str
+    value: float | None  # None: too few queries for this α, only keeping whole lists is safe
+    alpha: float
+    queries: int  # calibration queries with something relevant in their list
+    miss_share: float  # what the setting misses on the calibration queries themselves
+    assumption: str = ASSUMPTION
+
+
+def guarantee(
+    starts: Sequence[Candidates], cases: Sequence[Case], knob: str, alpha: float, min_grade: int = 1
+) -> Guarantee:
+    """The tightest setting of the knob (`k`, `min_relevance`, `distance_offset`) whose expected miss share is ≤ alpha.
+
+    Cases without a relevant chunk in their list take no part. InputError for another knob, an alpha outside 0 to 1, or
+    where no case is left.
+    """
+    if knob not in KNOBS:
+        raise InputError(f"knob is {knob[:80]!r}, expected one of {', '.join(KNOBS)}")
+    found = [needs(start, case, knob, min_grade) for start, case in zip(starts, cases, strict=True)]
+    value, miss = least_loose([one for one in found if len(one)], alpha)
+    signed = None if value is None else (-value if knob == "min_relevance" else value)
+    return Guarantee(knob, signed, alpha, sum(len(one) > 0 for one in found), miss)
+
+
+def needs(start: Candidates, case: Case, knob: str, min_grade: int = 1) -> Floats:
+    """How loose the knob must be to keep each relevant chunk of a list; similarities come negated."""
+    relevant = [
+        (place, hit) for place, hit in enumerate(start.hits, 1) if case.grades.get(hit.chunk.id, 0) >= min_grade
+    ]
+    if knob == "k":
+        return np.array([place for place, _ in relevant], dtype=np.float64)
+    if knob == "min_relevance":
+        return np.array([-_similarity(hit, start) for _, hit in relevant], dtype=np.float64)
+    nearest = min((hit.distance for hit in start.hits if hit.distance is not None), default=0.0)
+    reached = whole_units([_distance(hit) for _, hit in relevant]) - whole_units([nearest])
+    return np.asarray(reached / 1e9, dtype=np.float64)
+
+
+def _similarity(hit: Hit, start: Candidates) -> float:
+    found = cosine_similarity(hit, start.metric)
+    if found is None:
+        raise InputError(f"query {start.query.id} has a candidate without a cosine similarity, expected one on each")
+    return found
+
+
+def _distance(hit: Hit) -> float:
+    if hit.distance is None:
+        raise InputError(f"the candidate at rank {hit.rank} has no distance, expected one on each")
+    return hit.distance
+
+
+def least_loose(found: Sequence[Floats], alpha: float) -> tuple[float | None, float]:
+    """The least value λ with (n · miss share(λ) + 1) / (n + 1) ≤ alpha, and the miss share there; None and 0: no value.
+
+    `found` has per query what each relevant chunk needs. A loss is at most 1, which is what the added 1 stands for.
+    """
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}, expected more than 0 and less than 1")
+    if not found:
+        raise InputError("conformal calibration got no query with a relevant chunk in its list, expected at least one")
+    count = len(found)
+    needed = np.concatenate(found)
+    weight = np.concatenate([np.full(len(one), 1 / len(one)) for one in found])
+    upward = np.argsort(needed, kind="stable")
+    values, last = np.unique(needed[upward], return_index=True)
+    ends = np.append(last[1:], len(needed)) - 1
+    missed = np.maximum(1 - np.cumsum(weight[upward])[ends] / count, 0.0)
+    good = np.flatnonzero((count * missed + 1) / (count + 1) <= alpha + 1e-12)
+    return (float(values[good[0]]), float(missed[good[0]])) if len(good) else (None, 0.0)
+
 
 NO_GAP = 1_000_000.0
 """A gap threshold that no list reaches: the offset alone decides."""
@@ -119,18 +206,6 @@ def _missed(start: Candidates, end: Candidates, case: Case, min_grade: int) -> f
     """The share of one list's relevant chunks that the knob dropped; None where it held none."""
     relevant = {hit.chunk.id for hit in start.hits if case.grades.get(hit.chunk.id, 0) >= min_grade}
     return len(relevant - set(kept_ids(end))) / len(relevant) if relevant else None
-
-
-def lost_before(cases: Sequence[Case], front: Sequence[Stage], min_grade: int = 1) -> float:
-    """The mean share of all relevant chunks that never came to the knob: no promise covers them."""
-    starts = Captures(cases, min_grade).after(tuple(front)).starts
-    lost = []
-    for start, case in zip(starts, cases, strict=True):
-        total = score([], case.grades, case.relevant_total, min_grade, ()).relevant_total
-        found = {hit.chunk.id for hit in start.hits if case.grades.get(hit.chunk.id, 0) >= min_grade}
-        if total:
-            lost.append(1 - len(found) / total)
-    return fmean(lost) if lost else 0.0
 
 
 def too_few(made: Promise) -> str:

@@ -2,31 +2,118 @@
 
 For what a sweep cannot list: many settings at once, or two objectives against each other. A study may be kept in a
 storage of Optuna (store/studies.py opens a workspace's); a killed process loses the trial under way and nothing else.
-Trials are judged on the captured lists, and the best fixed k stands in every table. One plane of thresholds needs none
-of this: its optimum is exact.
+Measures and chunks kept come out of arrays (chain.py); tokens, time and cost are read off a plain run, whose stages say
+what their model calls took and cost, also where a stored answer stood in for the call. The best fixed k stands in every
+table. One plane of thresholds needs none of this: its optimum is exact.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import prod
+from statistics import fmean
 from typing import Any
 
-from rag_core.errors import Cancelled, InputError
+from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.eval_sets.reading import labels_fingerprint
+from rag_core.measure.experiment import PipelineReport, run
+from rag_core.measure.measures import SET_MEASURES
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.tune.chain import QUANTITIES, means_of
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.objectives import OBJECTIVES, SearchedSetting, best_row, measured, pareto_front
-from rag_core.tune.studies import SAMPLERS, answering, finished, labels, sampler_of, suggested
 from rag_core.tune.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.tune.variants import Captures
-from rag_core.types import Case
+from rag_core.types import Case, Step
+
+OBJECTIVES: Mapping[str, str] = {
+    "SetF": "maximize", "SetP": "maximize", "SetR": "maximize", "kept_mean": "minimize", "kept_tokens": "minimize",
+    "latency_ms": "minimize", "cost": "minimize",
+}  # fmt: skip
+"""What can be sought and in which direction, means over queries. kept_tokens: at 4 characters each. latency_ms: of the
+stages here, with the recorded time of answers that were stored, calls one after the other; the search that made the
+list is not in it. cost: of the model calls, as if none was stored."""
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedSetting:
+    """One line of a search's table: settings by axis name, the objectives' values, whether the floor is reached."""
+
+    name: str
+    settings: Mapping[str, Any]
+    values: Mapping[str, float]
+    feasible: bool
+
+
+def measured(cases: Sequence[Case], pipeline: Pipeline, names: Sequence[str]) -> dict[str, float]:
+    """Those of the objectives that only a plain run tells. InputError where a model call has no known price."""
+    wanted = [name for name in names if name in _OF_A_RUN]
+    if not wanted:
+        return {}
+    report = run(cases, pipeline, measures=SET_MEASURES)
+    return {name: _OF_A_RUN[name](report) for name in wanted}
+
+
+def kept_tokens(report: PipelineReport) -> float:
+    """Mean number of tokens kept per query, estimated at 4 characters each."""
+    characters = [sum(len(hit.chunk.text) for hit in outcome.result.hits) for outcome in report.outcomes]
+    return fmean(characters) / CHARACTERS_PER_TOKEN
+
+
+def latency_ms(report: PipelineReport) -> float:
+    """Mean milliseconds per query that the stages take, each at least as long as its model calls took."""
+    return fmean(sum(map(_milliseconds, outcome.result.steps)) for outcome in report.outcomes)
+
+
+def _milliseconds(step: Step) -> float:
+    return max(step.milliseconds, float(sum(step.facts.get("call_milliseconds", ()))))
+
+
+def cost(report: PipelineReport) -> float:
+    """Mean cost of the model calls per query, as if no answer had been stored; 0 without any call."""
+    total = 0.0
+    for outcome in report.outcomes:
+        for step in outcome.result.steps:
+            own = step.facts.get("cost_without_cache", 0.0)
+            if own is None:
+                raise InputError(f"query {outcome.case.query.id}: {step.stage} has calls of unknown cost, set a price")
+            total += float(own)
+    return total / len(report.outcomes)
+
+
+_OF_A_RUN: Mapping[str, Callable[[PipelineReport], float]] = {
+    "kept_tokens": kept_tokens,
+    "latency_ms": latency_ms,
+    "cost": cost,
+}
+
+
+def pareto_front(rows: Sequence[SearchedSetting]) -> tuple[SearchedSetting, ...]:
+    """The feasible rows that no feasible row beats: at least as good in all objectives and better in one."""
+    able = [row for row in rows if row.feasible]
+    return tuple(row for row in able if not any(beats(other, row) for other in able))
+
+
+def beats(one: SearchedSetting, other: SearchedSetting) -> bool:
+    """Whether a row is at least as good as another in all objectives and better in one."""
+    signed = [
+        (one.values[name] - other.values[name]) * (1 if OBJECTIVES[name] == "maximize" else -1) for name in one.values
+    ]
+    return min(signed) >= -1e-12 and max(signed) > 1e-12
+
+
+def best_row(rows: Sequence[SearchedSetting], objective: str) -> SearchedSetting | None:
+    """The feasible row with the best value of one objective, the first of equals; None where none is feasible."""
+    sign = 1 if OBJECTIVES[objective] == "maximize" else -1
+    able = [row for row in rows if row.feasible]
+    return max(able, key=lambda row: sign * row.values[objective], default=None)
+
 
 MOST_CELLS = 100_000  # sampler grid lists them all
 Progress = Callable[[int, int], None]
@@ -207,3 +294,72 @@ def choice_of(
     by, captures = QUANTITIES.index(measure_of(found.objectives)), Captures(cases, min_grade)
     value, fixed = (float(means_of(captures, one)[by]) for one in (chosen, found.baseline_pipeline))
     return Choice(chosen, row.settings, value, found.baseline_pipeline, int(found.baseline.settings["k"]), fixed)
+
+
+# Studies of Optuna
+
+SAMPLERS = ("tpe", "random", "grid", "nsga2")
+
+
+def sampler_of(axes: Sequence[Axis], sampler: str, seed: int | None) -> Any:
+    """The sampler; shared studies get no seed, or every process would propose the same."""
+    from optuna import samplers
+
+    if sampler == "grid":
+        return samplers.GridSampler({axis.name: list(labels(axis) or axis.values) for axis in axes}, seed=seed)
+    if sampler == "random":
+        return samplers.RandomSampler(seed=seed)
+    if sampler == "nsga2":
+        return samplers.NSGAIISampler(seed=seed, population_size=20)
+    return samplers.TPESampler(seed=seed)
+
+
+def suggested(trial: Any, axis: Axis, listed: bool) -> Any:
+    """A value of one axis: between the ends of a range of numbers, among the values of a choice."""
+    values = axis.values
+    if not listed and len(values) > 2 and all(isinstance(value, float) for value in values):
+        return trial.suggest_float(axis.name, min(values), max(values))
+    whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    if not listed and whole and len(values) > 2 and list(values) == list(range(values[0], values[0] + len(values))):
+        return trial.suggest_int(axis.name, values[0], values[-1])
+    words = labels(axis)
+    told = trial.suggest_categorical(axis.name, list(words or values))
+    return words.get(told, told)
+
+
+def labels(axis: Axis) -> dict[str, Any]:
+    """Words for values that a study cannot store, such as two weights; empty where it can."""
+    several = any(isinstance(value, tuple) for value in axis.values)
+    return {"/".join(f"{one:g}" for one in value): value for value in axis.values} if several else {}
+
+
+def finished(study: Any) -> list[Any]:
+    """The finished trials of a study, in order."""
+    from optuna.trial import TrialState
+
+    return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+
+
+def kept_trials(storage: Any, name: str) -> int:
+    """How many finished trials the study of that name holds; 0 where there is no such study."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with answering():
+        try:
+            return len(finished(optuna.load_study(study_name=name, storage=storage)))
+        except KeyError:
+            return 0
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """What a database that fails makes Optuna raise, as one StoreError sentence without statement or values."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        kind = type(error.__cause__ or error).__name__
+        raise StoreError(f"the database of the studies failed ({kind}); finished trials are kept, seek again") from None

@@ -2,7 +2,7 @@
 
 Over captured lists every figure is constant between the points where some list's kept set changes. So the figures at a
 slider's positions are computed once, when the knob is grabbed, and dragging only looks them up: no filter is written in
-JavaScript. The numbers of AdaptiveGap and of the plain cutoffs around it are done in arrays (tune/view.py), exactly
+JavaScript. The numbers of AdaptiveGap and of the plain cutoffs around it are done in arrays (tune/arrays.py), exactly
 as the plain pipeline would; any other number runs the plain stages behind a beginning that is run once.
 """
 
@@ -30,10 +30,8 @@ from rag_core.retrieve.lexical import Lexical
 from rag_core.retrieve.requery import Requery
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Setting, Source, Stage
-from rag_core.tune.fusion import fused_lists
-from rag_core.tune.lists import Lists, Whole
-from rag_core.tune.variants import Captured, Captures
-from rag_core.tune.view import Floats, View
+from rag_core.tune.arrays import Floats, Lists, View, Whole
+from rag_core.tune.variants import Captured, Captures, fused_lists
 from rag_core.types import RANKS, Candidates, Hit, Metric
 
 Bools = NDArray[np.bool_]

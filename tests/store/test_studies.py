@@ -16,7 +16,7 @@ from rag_core.settings import DATABASE
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 from rag_core.store.studies import STUDIES, has_studies, shared_storage
-from rag_core.tune.studies import kept_trials
+from rag_core.tune.search import kept_trials
 from tests.store.cluster import free_port
 from tests.store.conftest import make_event
 

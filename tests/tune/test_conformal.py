@@ -6,7 +6,7 @@ import pytest
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
-from rag_core.tune.conformal import guarantee, least_loose, needs
+from rag_core.tune.promise import guarantee, least_loose, needs
 from tests import planted
 
 

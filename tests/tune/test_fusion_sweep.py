@@ -16,9 +16,9 @@ from rag_core.retrieve.hybrid import Hybrid
 from rag_core.spec import build, parse_pipeline
 from rag_core.store.studies import file_storage
 from rag_core.tune.chain import sweep
-from rag_core.tune.fusion import ranks_in
 from rag_core.tune.grid import parse_grid, pipeline_at
 from rag_core.tune.search import search
+from rag_core.tune.variants import ranks_in
 from rag_core.types import Candidates, Case, Query
 
 _spec = importlib.util.spec_from_file_location(

@@ -7,7 +7,7 @@ import pytest
 from rag_core.errors import InputError
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Filter, Judgement, Pipeline
-from rag_core.tune.objectives import SearchedSetting, best_row, measured, pareto_front
+from rag_core.tune.search import SearchedSetting, best_row, measured, pareto_front
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
 

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from rag_core.errors import InputError
 from rag_core.filters.cut import POLICIES, units
-from rag_core.tune.lists import make_lists
-from rag_core.tune.optimum import least_fraction, optimum
-from rag_core.tune.sweep import plane
+from rag_core.tune.arrays import make_lists
+from rag_core.tune.plane import least_fraction, optimum, plane
 
 
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
     """The small lists of these tests in many blocks, so that skipping them is at work."""
-    monkeypatch.setattr("rag_core.tune.optimum._BLOCK_STEPS", 3)
+    monkeypatch.setattr("rag_core.tune.plane._STRETCHES", 2)
+    monkeypatch.setattr("rag_core.tune.plane._CELLS", 6)
 
 
 steps = st.sampled_from([0.0, 0.05, 0.1, 0.15]) | st.floats(0, 0.5)
@@ -128,11 +128,11 @@ def test_the_optimum_is_at_least_the_best_of_a_fine_grid(policy):
     assert found.SetF >= grid.SetF.max() - 1e-12
 
 
-@pytest.mark.parametrize("size", [1, 5, 10_000])
+@pytest.mark.parametrize("size", [1, 40, 10_000])
 def test_the_size_of_blocks_changes_nothing(monkeypatch, size):
     lists = noisy_lists(queries=12, length=15)
     whole = [optimum(lists, policy=policy, at_least=("SetR", 0.5)) for policy in POLICIES]
-    monkeypatch.setattr("rag_core.tune.optimum._BLOCK_STEPS", size)
+    monkeypatch.setattr("rag_core.tune.plane._CELLS", size)
     assert [optimum(lists, policy=policy, at_least=("SetR", 0.5)) for policy in POLICIES] == whole
 
 

@@ -14,8 +14,7 @@ from rag_core.spec import parse_pipeline
 from rag_core.store.studies import file_storage
 from rag_core.tune.chain import best_of_plane
 from rag_core.tune.grid import parse_grid, pipeline_at
-from rag_core.tune.search import choice_of, search
-from rag_core.tune.studies import SAMPLERS
+from rag_core.tune.search import SAMPLERS, choice_of, search
 from rag_core.tune.tune import values_of
 from tests import planted
 

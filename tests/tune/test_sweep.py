@@ -14,9 +14,8 @@ from rag_core.filters.cut import POLICIES, cut, units
 from rag_core.measure.experiment import run
 from rag_core.measure.scores import score, summarise
 from rag_core.stage import Pipeline
-from rag_core.tune.lists import lists_of, make_lists, whole_units
-from rag_core.tune.sweep import per_query, plane, planes
-from rag_core.tune.view import View
+from rag_core.tune.arrays import View, lists_of, make_lists, whole_units
+from rag_core.tune.plane import plane, planes
 from rag_core.types import Candidates, Case, Chunk, Hit, Order, Query
 
 QUANTITIES = ("SetP", "SetR", "SetF", "kept_mean")
@@ -152,13 +151,14 @@ def test_one_setting_per_query_is_the_plain_cut_of_each_list(capture, thresholds
     captured = scored_lists(capture)
     if captured is None:
         return
-    kept, worth = per_query(View(captured, *limit, policy), thresholds[0], offsets[0], relative_offset=relative)
+    view = View(captured, *limit, policy)
+    kept = view.kept(np.array(thresholds[:1]), np.array(offsets[:1]), relative_offset=relative)
     name = "relative_offset" if relative else "distance_offset"
     setting = {"gap_threshold": thresholds[0], name: offsets[0], "gap_policy": policy}
     plain = [cut(row, **setting, min_results=limit[0], max_results=limit[1]).keep for (row, _), _ in capture]
-    assert kept.tolist() == plain
+    assert kept[:, 0].tolist() == plain
     mean = plane(captured, thresholds[:1], offsets[:1], *limit, policy, relative_offset=relative).SetF[0, 0]
-    assert worth.SetF.sum() / captured.scored.sum() == pytest.approx(mean, abs=1e-12)
+    assert view.worth(kept).SetF.sum() / captured.scored.sum() == pytest.approx(mean, abs=1e-12)
 
 
 @given(st.lists(st.floats(0, 3), max_size=20))
@@ -220,7 +220,7 @@ def test_small_blocks_change_nothing(monkeypatch):
     captured = scored_lists([*random_capture(dice), *random_capture(dice), (OWLBEAR, 0)])
     offsets = np.linspace(0, 1, 33)
     whole = plane(captured, [0.05, 0.1, 0.2], offsets)
-    monkeypatch.setattr("rag_core.tune.sweep._BLOCK_CELLS", 3)
+    monkeypatch.setattr("rag_core.tune.plane._BLOCK_CELLS", 3)
     assert np.array_equal(plane(captured, [0.05, 0.1, 0.2], offsets).SetF, whole.SetF)
 
 

@@ -10,8 +10,7 @@ from rag_core.project.looks import held_out_key, look, looks
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import parse_grid
-from rag_core.tune.judgement import judge, sentence
-from rag_core.tune.tune import choose, cross_validate, dev_and_test, middle, parse_floor, values_of
+from rag_core.tune.tune import choose, cross_validate, dev_and_test, judge, middle, parse_floor, sentence, values_of
 from rag_core.types import Case, Query
 from tests import planted
 
