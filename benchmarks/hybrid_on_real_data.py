@@ -2,10 +2,10 @@
 
 Words as they stand, and without English stop words and endings (analyzer english).
 
-    python -m benchmarks.hybrid_on_real_data [--sets NAME ...] [--seed 0] [--json]
+    python -m benchmarks.hybrid_on_real_data [--sets NAME ...] [--json]
 
 Needs the folder WINNOW_SHARED (else ../shared). Per set the mean over queries with a relevant document of nDCG@10 and
-R@100 with a 95 % bootstrap interval, and hybrid against each side by a paired permutation test. Both sides read 200;
+R@100 with a 95 % interval, and hybrid against each side by the comparison in force. Both sides read 200;
 weights 1 and 1, k 60. Documents are embedded whole as far as the model reads (256 tokens).
 """
 
@@ -28,7 +28,7 @@ from rag_core.index.search import CollectionIndex
 from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run
 from rag_core.measure.measures import SET_MEASURES, parse_measure
-from rag_core.measure.significance import bootstrap_interval, compare
+from rag_core.measure.significance import compare, mean_interval
 from rag_core.spec import parse_pipeline
 from rag_core.types import Case, Chunk, Query
 from rag_core.workbench import live
@@ -66,12 +66,12 @@ def opened(corpus: Corpus) -> tuple[CollectionIndex, list[Case]]:
     return index, [case for case in cases if any(grade > 0 for grade in case.grades.values())]
 
 
-def interval(values: list[float], seed: int) -> tuple[float | None, float | None]:
-    """The 95 % bootstrap interval of a mean."""
-    return bootstrap_interval(np.array(values), seed=seed)[:2]
+def interval(values: list[float]) -> tuple[float | None, float | None]:
+    """The 95 % interval of a mean."""
+    return mean_interval(values)[:2]
 
 
-def one_set(name: str, seed: int) -> dict[str, Any]:
+def one_set(name: str) -> dict[str, Any]:
     """Every source on one set."""
     index, cases = opened(SETS[name]())
     values: dict[str, dict[str, list[float]]] = {}
@@ -84,17 +84,15 @@ def one_set(name: str, seed: int) -> dict[str, Any]:
         "documents": len(index.snapshot.chunks),
         "queries": len(cases),
         "means": {shown: {one: mean(row) for one, row in rows.items()} for shown, rows in values.items()},
-        "intervals": {shown: {one: interval(row, seed) for one, row in rows.items()} for shown, rows in values.items()},
+        "intervals": {shown: {one: interval(row) for one, row in rows.items()} for shown, rows in values.items()},
         "differences": {
-            f"{one} − {other}": compare(
-                values[other]["nDCG@10"], values[one]["nDCG@10"], measure="nDCG@10", seed=seed
-            ).to_json()
+            f"{one} − {other}": compare(values[other]["nDCG@10"], values[one]["nDCG@10"], measure="nDCG@10").to_json()
             for one, other in AGAINST
         },
     }
 
 
-def hops(seed: int) -> dict[str, Any]:
+def hops() -> dict[str, Any]:
     """Recall of at most 10 chunks on two-hop questions: 10 of the source, or 5 and what hops bring."""
     corpus = real_lists.hotpotqa()
     index, cases = opened(corpus)
@@ -109,7 +107,7 @@ def hops(seed: int) -> dict[str, Any]:
             pipeline = live(parse_pipeline([{stage: settings}, *rest]), index, hop_judge=judge)
             report = run(cases, pipeline, 1, SET_MEASURES, name)
             values = [outcome.scores.values["SetR"] or 0.0 for outcome in report.outcomes]
-            rows[name] = {"mean": mean(values), "interval": interval(values, seed)}
+            rows[name] = {"mean": mean(values), "interval": interval(values)}
         found[shown] = rows
     return found
 
@@ -130,12 +128,11 @@ def table(results: list[dict[str, Any]]) -> str:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seed", type=int, default=0)
     options.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     options.add_argument("--json", action="store_true")
     chosen = options.parse_args()
-    results = [one_set(name, chosen.seed) for name in chosen.sets]
-    found = hops(chosen.seed)
+    results = [one_set(name) for name in chosen.sets]
+    found = hops()
     if chosen.json:
         print(json.dumps({"version": 1, "sets": results, "hops": found}, indent=1))
         return 0

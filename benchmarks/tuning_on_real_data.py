@@ -4,8 +4,8 @@ Run: python -m benchmarks.tuning_on_real_data [--seeds 5] [--json]
 
 Cranfield, a cut of BEIR's DBpedia, questions on code, and the lists of another tool's run; the bundled model's vectors,
 exact lists of 100. Per seed the queries are split in half: everything is chosen or trained on dev, and every figure is
-the mean SetF over the held-out half. The interval is a bootstrap over the held-out queries of the first seed, p a
-paired permutation test against the best fixed k there, Holm corrected; `over seeds` is the mean difference over all
+the mean SetF over the held-out half. The interval is over the held-out queries of the first seed, p that
+of the comparison with the best fixed k there, Holm corrected; `over seeds` is the mean difference over all
 splits. Skips where the data is not there (WINNOW_SHARED, else ../shared).
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.parts.real_lists import DATA, every_set
 from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.measure.significance import against_first, bootstrap_interval
+from rag_core.measure.significance import against_first, mean_interval
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import parse_grid
@@ -92,9 +92,7 @@ def trial(name: str, cases: list[Case], seeds: int) -> dict[str, Any]:
 
 
 def _row(name: str, values: list[Any], what: str, compared: Any, gain: float) -> dict[str, Any]:
-    import numpy as np
-
-    low, high, _ = bootstrap_interval(np.array(values))
+    low, high, _ = mean_interval(values)
     row = {"name": name, "SetF": fmean(values), "low": low, "high": high, "what": what, "gain_over_seeds": gain}
     if compared is not None:
         row |= {"delta": compared.delta, "p": compared.p_corrected, "detectable": compared.detectable}

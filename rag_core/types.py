@@ -66,6 +66,11 @@ class Query:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = _nothing()
 
+    @property
+    def family(self) -> str:
+        """The family that the question names as its own (paraphrases, parameters of a template), else its id."""
+        return str(self.metadata.get("family") or self.id)
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -12,7 +12,6 @@ from rag_core.labelling import agreement
 from rag_core.measure import significance
 from rag_core.measure.economy import Economy
 from rag_core.measure.measures import DEFAULT_MEASURES, FAMILIES, parse_measure
-from rag_core.measure.resampling import permutation_tests
 from rag_core.measure.scores import score, summarise
 from rag_core.tune.headroom import auc
 from rag_core.tune.tune import Choice, ChoiceJudgement
@@ -27,7 +26,7 @@ WORKED = {
 }
 """Figure → what it is computed from, and the value."""
 ASKED = (
-    "Fβ", "bounds", "judged share", "false-return rate", "empty", "fallback", "difference", "interval", "p", "Holm",
+    "Fβ", "bounds", "judged share", "false-return rate", "empty", "fallback", "difference", "interval", "p", "families needed", "Holm",
     "minimum detectable effect", "optimism", "RBO", "Jaccard", "noise share", "relevant per 1,000 tokens", "AUC",
     "kappa", "Fleiss' kappa", "alpha",
 )  # fmt: skip
@@ -76,19 +75,20 @@ def economy(given):
 
 
 def optimism(given):
-    dev, held_out = decimals(given)
+    dev, fixed, held_out, fixed_there = decimals(given)
     choice = Choice.__new__(Choice)
-    object.__setattr__(choice, "value", dev)
-    return ChoiceJudgement(choice, "SetF", 10, held_out, None, 0.0, None, None, 1).optimism
+    for name, value in (("value", dev), ("baseline_value", fixed)):
+        object.__setattr__(choice, name, value)
+    return ChoiceJudgement(choice, "SetF", 10, held_out, None, fixed_there, None, None, None, 1).optimism
 
 
 def greatest(name):
     return lambda given: score(*example()).high[name]
 
 
-def detectable(given):
-    found = differences(given)
-    return significance.minimum_detectable_effect(len(found), float(found.std(ddof=1)))
+def compared(given):
+    """Six questions with the differences of the cell."""
+    return significance.compare([0.0] * 6, list(differences(given)))
 
 
 COMPUTED = {
@@ -100,12 +100,13 @@ COMPUTED = {
     "false-return rate": lambda given: five_queries().false_return_rate,
     "empty": lambda given: five_queries().queries_empty,
     "fallback": lambda given: five_queries().queries_fallback,
-    "difference": lambda given: significance.compare([0.0] * 6, list(differences(given))).delta,
-    "interval, low": lambda given: significance.bootstrap_interval(differences(given))[0],
-    "interval, high": lambda given: significance.bootstrap_interval(differences(given))[1],
-    "p": lambda given: permutation_tests([differences(given)])[0][0],
+    "difference": lambda given: compared(given).delta,
+    "interval, low": lambda given: compared(given).low,
+    "interval, high": lambda given: compared(given).high,
+    "p": lambda given: compared(given).p,
+    "families needed": lambda given: compared(given).needed(),
     "Holm": lambda given: max(significance.holm(decimals(given)[:3])),
-    "minimum detectable effect": detectable,
+    "minimum detectable effect": lambda given: compared(given).detectable,
     "optimism": optimism,
     "RBO": lambda given: overlap.rank_biased_overlap(*listed(given)),
     "Jaccard": lambda given: overlap.jaccard(*listed(given)),

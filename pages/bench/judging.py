@@ -12,7 +12,7 @@ from rag_core.errors import WinnowError
 from rag_core.llm.simulated import SimulatedJudge
 from rag_core.project.asking import judged_places
 from rag_core.project.deeds import JUDGE_HELD_OUT
-from rag_core.project.ledger import looks
+from rag_core.project.ledger import looks_at
 from rag_core.project.session import Session
 from rag_core.project.verdict import BETTER, NAMES, OPEN, WORSE, Verdict, judge
 from rag_core.spec import fingerprint
@@ -28,7 +28,7 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     held_out = len(session.split.held_out)
     if a is None or b is None:
         return
-    times = len({one.key for one in looks(session.project) if one.split == session.split.fingerprint})
+    times = looks_at(session.project.state, session.split.name)
     looked = {0: "never yet", 1: "1 look so far"}.get(times, f"{times} looks so far")
     verdict: Verdict | None = st.session_state.get(KEY)
     of = (fingerprint(a), fingerprint(b), session.project.name)

@@ -99,7 +99,7 @@ def _remove(session: Session, ids: list[str]) -> None:
 
 def held_out(session: Session) -> None:
     """How the sides came about, who looked, and drawing them anew."""
-    split, rows = session.split, looks(session.project)
+    split, rows = session.split, looks(session.project.state)
     if split.declared:
         st.markdown("**The sides come with the questions** (`split` of each), so they stay as they are.")
     else:
@@ -107,7 +107,7 @@ def held_out(session: Session) -> None:
             f"**{len(split.dev):,} dev and {len(split.held_out):,} held-out**, by chance over families of questions, "
             "decided when a question was first seen. Labels, tags and settings never move one."
         )
-    now = [one for one in rows if one.split == split.fingerprint]
+    now = [one for one in rows if one.split == split.name]
     st.markdown(
         "**Looks at the held-out questions so far: "
         f"{len({one.key for one in now}):,}**"

@@ -16,7 +16,7 @@ from pages.components import resources, say
 from pages.questions import add, change, compare
 from rag_core.errors import WinnowError
 from rag_core.eval_sets.queries import expected_answer
-from rag_core.project.ledger import looks
+from rag_core.project.ledger import looks_at
 from rag_core.project.session import Session
 from rag_core.project.split import Sides, families_of
 from rag_core.store.events import GRADES
@@ -48,7 +48,7 @@ def sides_of(split: Sides) -> dict[str, str]:
 
 def draw_figures(session: Session, split: Sides, cases: Sequence[Case]) -> None:
     """How many there are on which side, how often the held-out ones were looked at, and what relevant means."""
-    seen = len({one.key for one in looks(session.project) if one.split == split.fingerprint})
+    seen = looks_at(session.project.state, split.name)
     families = _families(tuple((case.query.id, case.query.text) for case in cases), session)
     grade = session.project.min_grade
     grades = ", ".join(f"{number} {word}" for number, word in GRADES.items())

@@ -161,7 +161,7 @@ def _gate(session: Session, pipeline: Pipeline, run: Run) -> None:
     elif stored is not None:
         st.caption("A, the run or what they stand on has changed since the last verdict.")
     st.markdown("The same in a build, which then fails when A gets worse:")
-    margin = f" --margin {st.session_state[MARGIN]:g}" if st.session_state.get(MARGIN) else ""
+    margin = "" if st.session_state.get(MARGIN) is None else f" --margin {st.session_state[MARGIN]:g}"
     spec = f"{say.plain(name).replace(' ', '-') or 'pipeline'}.yaml"
     st.code(
         f"winnow gate --project {session.project.name} --baseline {run.id}.json \\\n"
@@ -179,7 +179,7 @@ def _judge(session: Session, pipeline: Pipeline, run: Run) -> None:
     try:
         with st.spinner("Measuring …"):
             who.check(KEEP_RUN)
-            margin = float(st.session_state.get(MARGIN) or 0.0)
+            margin = float(st.session_state.get(MARGIN, GateRules.margin))
             (result,), _ = runs.gate(session, run, [pipeline], GateRules(margin=margin))
             runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
         st.session_state[VERDICT] = (_about(session, pipeline, run), result)
@@ -193,7 +193,7 @@ def _verdict(result: GateResult) -> None:
         st.text(result.sentence)
         for notice in result.notices:
             st.text(f"Besides, {notice}.")
-        if result.regressions and result.outcome != INCONCLUSIVE:
+        if result.regressions:
             with st.expander(f"{len(result.regressions)} worst questions"):
                 st.dataframe(
                     {

@@ -264,13 +264,12 @@ def measure(
     collection: str = Collection,
     eval_set: str = typer.Option("", "--eval-set", help="Default: the eval set of the collection's name."),
     search: str = typer.Option("hybrid", "--search", help="hybrid or lexical."),
-    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """The search with and without both rewrites on an eval set: means, and the paired difference with its interval."""
     name = eval_set or collection
-    rows = table(measure_words(resolve_workspace(workspace), collection, name, search), MEASURES, seed=seed)
+    rows = table(measure_words(resolve_workspace(workspace), collection, name, search), MEASURES)
     lines = [f"{search} on {name}: {rows[0].queries_scored} of {rows[0].queries_total} queries scored"]
     for label in MEASURES:
         before, after = (row.cells[label] for row in rows)

@@ -102,7 +102,6 @@ def evaluate(
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
-    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     approximate: bool = Approximate,
     simulated_hops: bool = typer.Option(
         False, "--simulated-hops", help="MultiHop asks a simulated judge that knows the labelled titles, no model."
@@ -139,10 +138,10 @@ def evaluate(
         rows = session.stream(specs, cases, wanted, ProgressBar("searched"))
         reports.read(unique_names(ready), ready, rows, *watch)
         facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
-        recorder.about = about(session, keeping.run_name, seed)  # a function's chunks are known once it was asked
+        recorder.about = about(session, keeping.run_name)  # a function's chunks are known once it was asked
         session.close()
         keeping.keep(recorder, works_on.workspace)
-    reports.show(compare_reports(reports.files, seed, True, measure or ["SetF"]), seed, notices, facts)
+    reports.show(compare_reports(reports.files, True, measure or ["SetF"]), notices, facts)
 
 
 @app.command()
@@ -154,7 +153,6 @@ def compare(
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure of differences, contrasts and slices."),
     order: str = typer.Option("regressions", "--order", help="Of contrasts: regressions, difference or improvements."),
     most: int = typer.Option(20, "-n", min=1, help="How many contrast queries."),
-    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     json: bool = Json,
 ) -> None:
     """Pipelines side by side, the first as baseline: table, the queries that differ most, slices, reasons."""
@@ -165,7 +163,7 @@ def compare(
         tallies = measure_all(cases, pipelines, least, measures_of([measure]))
     else:
         tallies = session.measure(pipelines, cases, ProgressBar("measured"), measures_of([measure]))
-    compared = side_by_side(tallies, measure, seed, order, most)
+    compared = side_by_side(tallies, measure, order, most)
     text = compared.to_text()
     if query is not None:
         wanted = chosen(cases, [query], None)

@@ -1,4 +1,4 @@
-"""`gate`: fail where a pipeline is worse than a baseline run by more than chance."""
+"""`gate`: pass where a pipeline is no worse than a baseline run by more than a margin."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rag_core.compare.snapshot import About, Recorder
 from rag_core.errors import GateFailed, Inconclusive
 from rag_core.files import write_whole
 from rag_core.measure.experiment import start_of, stream
+from rag_core.measure.significance import MARGIN
 from rag_core.project import runs
 from rag_core.records import load_lists
 
@@ -35,20 +36,19 @@ def gate(
     lists: Path | None = typer.Option(None, "--lists", help="Recorded lists to run over, in place of a project."),
     split: str | None = Split,
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure that decides."),
-    margin: float = typer.Option(0.0, "--margin", help="How much worse is still accepted."),
-    alpha: float = typer.Option(0.05, "--alpha", help="How often a gate may fail by chance."),
+    margin: float = typer.Option(MARGIN, "--margin", help="How much worse is still accepted."),
+    alpha: float = typer.Option(0.05, "--alpha", help="How often a gate may pass or fail by chance."),
     min_queries: int = typer.Option(10, "--min-queries", help="Fewer scored queries than this tell nothing."),
-    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     markdown: Path | None = typer.Option(None, "--markdown", help="Write a summary for a pull request."),
     junit: Path | None = typer.Option(None, "--junit", help="Write JUnit XML."),
     run_out: Path | None = RunOut,
     json: bool = Json,
 ) -> None:
-    """Exit 0 where nothing got worse, 1 on a regression, 4 where that cannot be told (docs/gate.md).
+    """Exit 0 where nothing got worse by the margin, 1 where something did, 4 where that is not known (docs/gate.md).
 
     The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
     """
-    rules = GateRules(measure, margin, alpha, min_queries, seed)
+    rules = GateRules(measure, margin, alpha, min_queries)
     before = find_run(baseline, works_on.workspace)
     wanted = pipeline or ["fixed-15"]
     if lists is not None:
@@ -73,7 +73,7 @@ def _over_lists(
     """The verdicts over recorded lists, the run they stand on, and what that stands on."""
     works_on.refuse_beside(lists)
     cases, pipelines, least = load_lists(lists), [laid_over(spec) for spec in specs], before.document["min_grade"]
-    recorder = Recorder(pipelines, least, About("gate", eval_set_of(lists), rules.seed))
+    recorder = Recorder(pipelines, least, About("gate", eval_set_of(lists)))
     for outcomes in stream(cases, pipelines, least, measures_of([rules.measure])):
         recorder.add(outcomes)
     known = {hit.chunk.id for case in cases for hit in start_of(case).hits}

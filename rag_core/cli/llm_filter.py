@@ -83,7 +83,7 @@ class Judges:
     model: list[str] | None = typer.Option(None, "--model", help="A model of the endpoint; may be repeated.")
     simulated: float | None = Simulated
     depth: int = Depth
-    seed: int = typer.Option(0, help="Seed of the simulated judge, intervals and permutation tests.")
+    seed: int = typer.Option(0, help="Seed of the simulated judge.")
 
     def opened(self, workspace: Path, bench: Bench, rate: float | None = None) -> list[RecordedJudge]:
         """The simulated judge, or one judge per model of the endpoint."""
@@ -189,7 +189,7 @@ def variants(
         say(facts, json, text)
         return
     ran = spending.ask(bench, rivals, queries.folder)
-    trial = trials.compare(bench, rivals, judges.seed, pipeline or [])
+    trial = trials.compare(bench, rivals, pipeline or [])
     say(
         {**facts, "run": ran.to_json(), **trial.to_json()},
         json,

@@ -297,7 +297,7 @@ def held_out_reset(
 def _tell_split(name: str | None, workspace: Path | None, json: bool) -> None:
 
     project = open_project(_named(name), resolve_workspace(workspace))
-    sides, seen = split_of(project, [case.query for case in project.eval_set.cases]), looks(project)
+    sides, seen = split_of(project, [case.query for case in project.eval_set.cases]), looks(project.state)
     facts = {
         "project": project.name,
         "fingerprint": sides.fingerprint,
@@ -306,9 +306,9 @@ def _tell_split(name: str | None, workspace: Path | None, json: bool) -> None:
         "held_out": list(sides.held_out),
         "examples": list(sides.examples),
         "straddling": list(sides.straddling),
-        "looks": [asdict(one) | {"now": one.split == sides.fingerprint} for one in seen],
+        "looks": [asdict(one) | {"now": one.split == sides.name} for one in seen],
     }
-    now = [one for one in seen if one.split == sides.fingerprint]
+    now = [one for one in seen if one.split == sides.name]
     words = [
         f"{project.name}: {len(sides.dev)} dev, {len(sides.held_out)} held out, {len(sides.examples)} examples"
         + (", as the set declares" if sides.declared else ""),

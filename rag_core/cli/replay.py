@@ -120,7 +120,6 @@ def replay(
     measure: list[str] = typer.Option(None, "--measure", "-m", help="A measure, such as nDCG@10; may be repeated."),
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
-    seed: int = typer.Option(0, help="Seed of intervals and permutation tests."),
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -156,7 +155,7 @@ def replay(
     reports, measures = Reports(min_grade, json, debug), measures_of(measure)
     if len(files) == 1:
         cases = chosen(cases + lacking, name, first)
-        recorder = Recorder(pipelines, min_grade, About(keeping.run_name, eval_set_of(files[0]), seed))
+        recorder = Recorder(pipelines, min_grade, About(keeping.run_name, eval_set_of(files[0])))
         watch = [recorder.add] if keeping.wanted else []
         reports.read(unique_names(pipelines), pipelines, stream(cases, pipelines, min_grade, measures), *watch)
         facts = lists_stand_on(cases, pipelines)
@@ -177,7 +176,7 @@ def replay(
             for one in systems
         ]
         facts = {**lists_stand_on(systems[0].cases, pipelines), "systems": rows}
-    reports.show(compare_reports(reports.files, seed, measures=measure or ["SetF"]), seed, notices, facts)
+    reports.show(compare_reports(reports.files, measures=measure or ["SetF"]), notices, facts)
 
 
 def eval_set_of(file: Path) -> str:
@@ -275,7 +274,6 @@ class Reports:
     def show(
         self,
         comparison: Sequence[Comparison] = (),
-        seed: int = 0,
         notices: Sequence[str] = (),
         facts: Mapping[str, Any] | None = None,
     ) -> None:
@@ -284,7 +282,7 @@ class Reports:
         `facts` is what the figures stand on.
         """
         if self.json:
-            rows = [{**row.to_json(), "seed": seed} for row in comparison]
+            rows = [row.to_json() for row in comparison]
             made = {"pipelines": (report.to_json() for report in self.files), "comparison": rows, **(facts or {})}
             emit({"min_grade": self.min_grade, **made, **({"notices": list(notices)} if notices else {})})
             return

@@ -134,7 +134,6 @@ def compare_runs(
     second: str = typer.Argument(..., help="The later run: an id or a file."),
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure to compare."),
     pipeline: str | None = typer.Option(None, "--pipeline", help="The pipeline of both; default: the first of each."),
-    seed: int = typer.Option(0, help="Seed of the interval and the test."),
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -144,10 +143,10 @@ def compare_runs(
     if why_not:
         say({"comparable": False, "sentence": why_not, "comparison": None}, json, why_not)
         return
-    found = compare_pipelines(runs[0], runs[1], measure, pipeline, seed)
+    found = compare_pipelines(runs[0], runs[1], measure, pipeline)
     changed = changed_besides(*runs)
     words = "\n".join([verdict_words(found), *(f"besides: {one}" for one in changed)])
-    facts = {"comparable": True, "sentence": words, "comparison": {**found.to_json(), "seed": seed}, "besides": changed}
+    facts = {"comparable": True, "sentence": words, "comparison": found.to_json(), "besides": changed}
     say(facts, json, words)
 
 

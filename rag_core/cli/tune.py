@@ -15,16 +15,17 @@ import typer
 from rag_core.cli.options import Commands, Engine, Json, MinGrade
 from rag_core.cli.output import ProgressBar, emit
 from rag_core.cli.replay import lists_stand_on
-from rag_core.cli.sessions import WorksOn, look_at, project_named, stands_on
+from rag_core.cli.sessions import WorksOn, project_named, stands_on, user
 from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
+from rag_core.eval_sets.reading import labels_fingerprint
 from rag_core.eval_sets.split import near_duplicates
 from rag_core.export import export_spec
 from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.learned import LearnedCut
 from rag_core.project.choosing import best_on_dev, search_on_dev
-from rag_core.project.looks import held_out_key, look
+from rag_core.project.ledger import Look, key_of, look, standing
 from rag_core.project.session import front_of
 from rag_core.records import load_lists
 from rag_core.resources import with_entities, with_judge
@@ -317,11 +318,18 @@ class TuneOptions:
                 return sides
         return dev_and_test(self.cases, self.holdout, self.seed, self.min_grade)
 
-    def look(self, test: list[Any], pipeline: Any) -> int:
-        """Write down a look at the held-out queries; how many there were."""
-        if self.session is not None and self.holdout is None:
-            return look_at(self.session, [pipeline], test)
-        return look(self.workspace, held_out_key(test), fingerprint(pipeline))
+    def look(self, test: list[Any], pipeline: Any, rival: Any = None) -> dict[str, Any]:
+        """Write down a look at the held-out queries; how many there were, which pair this is, and if it is its first.
+
+        Of a FILE, or with --holdout, the ledger is the workspace's own.
+        """
+        own = self.session is not None and self.holdout is None
+        folder = self.session.project.state if own else self.workspace
+        split = self.session.split.name if own else key_of(test)
+        labels, against = labels_fingerprint(test), fingerprint(rival) if rival is not None else ""
+        seen = Look(fingerprint(pipeline), labels, split, len(test), pipeline.label, user(), "tune", rival=against)
+        before = standing(folder, seen)
+        return {"looks": look(folder, seen), "pair": before.pair, "first": before.repeats(seen)}
 
     def write(self, pipeline: Any) -> None:
         """The chosen pipeline to the file of --out, where one was named."""
@@ -372,8 +380,8 @@ def best(asked: TuneOptions) -> Answer:
 
 def _judged(asked: TuneOptions, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
     """The choice on the held-out queries; the look is counted."""
-    seen = asked.look(test, choice.pipeline)
-    return judge(test, choice, objective, given=given, looks=seen, min_grade=asked.min_grade, seed=asked.seed)
+    seen = asked.look(test, choice.pipeline, choice.baseline)
+    return judge(test, choice, objective, given=given, min_grade=asked.min_grade, **seen)
 
 
 def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
@@ -420,8 +428,8 @@ def conformal(asked: TuneOptions) -> Answer:
             raise InputError(f"there is no pipeline to write, {too_few(made)}")
         document = promise_document(made, None, 0, dev, test, asked)
         return document, [document["sentence"]]
-    seen = asked.look(test, made.pipeline)
-    held_out = realised(test, front, made, asked.min_grade, asked.seed)
+    seen = asked.look(test, made.pipeline)["looks"]
+    held_out = realised(test, front, made, asked.min_grade)
     asked.write(made.pipeline)
     document = promise_document(made, held_out, seen, dev, test, asked)
     return document, [document["sentence"]]

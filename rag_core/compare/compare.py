@@ -20,49 +20,65 @@ from rag_core.labelling.pooling import NEAR, near_duplicates
 from rag_core.measure.economy import Economy, total
 from rag_core.measure.experiment import Outcome, kept_ids, shown
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.resampling import RESAMPLES, TIE, intervals
 from rag_core.measure.scores import QueryScores, score
-from rag_core.measure.significance import Comparison, ValuePair, compare_all, corrected
+from rag_core.measure.significance import (
+    BETTER,
+    MARGIN,
+    OPEN,
+    SAME,
+    TIE,
+    TOO_FEW,
+    WORSE,
+    Comparison,
+    compare,
+    corrected,
+    mean_interval,
+    shown_p,
+)
 from rag_core.measure.tally import PipelineTally, QueryTally
 from rag_core.text import words
 from rag_core.types import Chunk, Grades
 
-ALPHA = 0.05
 
-
-def verdict_words(found: Comparison) -> str:
-    """Which of the two is better, by how much, and whether that may be chance."""
+def verdict_words(found: Comparison, margin: float = MARGIN) -> str:
+    """What the second of the two is beside the first, by how much, and how many more questions would tell."""
     if found.delta is None:
         return f"No query is scored for both {found.a} and {found.b}, so nothing can be said."
     counts = f"{found.wins} wins, {found.ties} ties, {found.losses} losses"
     if not found.wins and not found.losses:
         where = "the one query" if found.queries == 1 else f"all {found.queries} queries"
-        return f"{found.b} and {found.a} have the same {found.measure} on {where}."
-    way = "higher" if found.delta >= 0 else "lower"
-    start = f"{found.b} is {abs(found.delta):.3f} {way} in {found.measure} than {found.a} ({counts})"
+        start = f"{found.b} and {found.a} have the same {found.measure} on {where}"
+    else:
+        way = "higher" if found.delta >= 0 else "lower"
+        start = f"{found.b} is {abs(found.delta):.3f} {way} in {found.measure} than {found.a} ({counts})"
+    word = found.word(margin)
     if found.low is None or found.high is None or found.p is None:
-        return f"{start}; one query says nothing about others."
+        return f"{start}: {word} for a verdict or an interval."
     p = found.p if found.p_corrected is None else found.p_corrected
-    shown = "p below 0.001" if p < 0.001 else f"p {p:.3f}"
-    chance = "more than chance would explain" if p <= ALPHA else "which may be chance"
-    return f"{start}, {chance}: interval {found.low:+.3f} to {found.high:+.3f}, {shown}."
+    figures = f"interval {found.low:+.3f} to {found.high:+.3f}, {shown_p(p)}"
+    if word in (BETTER, WORSE):
+        return f"{start}: it is {word}; {figures}."
+    if word == SAME:
+        return f"{start}: {word}, within {margin:g}; {figures}."
+    return f"{start}: {OPEN} which is better; {figures}.{more_words(found, margin)}"
+
+
+def more_words(found: Comparison, margin: float = MARGIN) -> str:
+    """How many more questions would decide; empty where the number is not to be had."""
+    needed = found.needed(margin)
+    if needed is None or found.word(margin) == TOO_FEW:
+        return ""
+    more = max(1, needed - found.families)
+    return f" About {more:,} more questions would decide, if they are like these."
 
 
 def detectable_words(found: Comparison) -> str:
     """How small a true difference the queries would have shown between the two: the minimum detectable effect.
 
-    Empty where no query differs: then there is nothing to add to the verdict.
+    Empty where no query differs, or where they are too few for any word.
     """
-    if found.detectable is None:
-        few = "1 scored query is" if found.queries == 1 else f"{found.queries} scored queries are"
-        return f"{few} too few to say what difference between {found.b} and {found.a} could be found."
-    if not found.wins and not found.losses:
+    if found.detectable is None or (not found.wins and not found.losses):
         return ""
-    if not found.detectable:
-        return (
-            f"All {found.queries} queries show the same difference between {found.b} and {found.a}, so they do not say "
-            "how small a one could be found."
-        )
     if found.detectable > 1:  # every measure lies between 0 and 1
         return (
             f"With these {found.queries} queries no difference in {found.measure} between {found.b} and {found.a}, "
@@ -212,12 +228,11 @@ Told = Callable[[int, int], None]
 
 SHOWN = ("SetP", "SetR", "SetF", "nDCG@15")
 ORDERS = ("difference", "regressions", "improvements")
-_DRAWS = 5_000_000  # values drawn for one interval; above 500 queries fewer resamples are taken
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over scored queries with its 95 % bootstrap interval; None where there are too few queries to say."""
+    """A mean over scored queries with its 95 % interval; None where there are too few queries to say."""
 
     mean: float | None
     low: float | None
@@ -305,48 +320,37 @@ def check_same_queries(tallies: Sequence[PipelineTally]) -> None:
             )
 
 
-def resamples_for(queries: int) -> int:
-    """How many resamples an interval or test takes: 9,999, above 500 queries fewer, never under 999."""
-    return max(999, min(RESAMPLES, _DRAWS // max(1, queries)))
-
-
-def estimate(values: Sequence[float | None], seed: int = 0) -> Estimate:
-    """Mean of the scored values and its interval."""
-    return estimates([values], seed)[0]
-
-
-def estimates(rows: Sequence[Sequence[float | None]], seed: int = 0) -> list[Estimate]:
-    """`estimate` of every row; rows over equally many queries share their resamples."""
-    import numpy as np
-
-    scored = [[value for value in row if value is not None] for row in rows]
-    found = [Estimate(None, None, None, 0)] * len(rows)
-    for count in {len(row) for row in scored} - {0}:
-        places = [at for at, row in enumerate(scored) if len(row) == count]
-        limits = intervals([np.asarray(scored[at]) for at in places], seed=seed, resamples=resamples_for(count))
-        for at, (low, high, _) in zip(places, limits, strict=True):
-            found[at] = Estimate(fsum(scored[at]) / count, low, high, count)
-    return found
+def estimate(values: Sequence[float | None], families: Sequence[str] | None = None) -> Estimate:
+    """Mean of the scored values and its interval; `families` name the queries in their order."""
+    places = [at for at, value in enumerate(values) if value is not None]
+    scored = [value for value in values if value is not None]
+    if not scored:
+        return Estimate(None, None, None, 0)
+    low, high, _ = mean_interval(scored, None if families is None else [families[at] for at in places])
+    return Estimate(fsum(scored) / len(scored), low, high, len(scored))
 
 
 def table(
     tallies: Sequence[PipelineTally],
     measures: Sequence[str] = SHOWN,
     baseline: int = 0,
-    seed: int = 0,
     progress: Told | None = None,
 ) -> list[TableRow]:
-    """Pipelines × measures with differences to the pipeline at `baseline`; p corrected (Holm) within each measure."""
+    """Pipelines × measures with differences to the pipeline at `baseline`; p corrected (Holm) over the whole table."""
     check_same_queries(tallies)
-    columns = {}
+    families = tallies[0].families
+    means: dict[str, list[Estimate]] = {}
+    against: list[Comparison] = []
     for done, measure in enumerate(measures, 1):
-        columns[measure] = _column(tallies, measure, baseline, seed)
+        means[measure] = [estimate(tally.values(measure), families) for tally in tallies]
+        against += _against(tallies, [tally.values(measure) for tally in tallies], measure, baseline, families)
         if progress is not None:
             progress(done, len(measures))
+    compared = {(one.measure, one.b): one for one in corrected(against)}
     return [
         TableRow(
             name=tally.name,
-            cells={measure: column[at] for measure, column in columns.items()},
+            cells={measure: Cell(means[measure][at], compared.get((measure, tally.name))) for measure in measures},
             economy=total(query.economy for query in tally.queries),
             kept_mean=sum(len(query.kept) for query in tally.queries) / max(1, len(tally.queries)),
             unjudged=tally.unjudged,
@@ -359,32 +363,27 @@ def table(
     ]
 
 
-def _column(tallies: Sequence[PipelineTally], measure: str, baseline: int, seed: int) -> list[Cell]:
-    """One measure of every pipeline."""
-    against = differences(tallies, measure, baseline, seed)
-    means = estimates([tally.values(measure) for tally in tallies], seed)
-    return [Cell(one, against.get(tally.name)) for tally, one in zip(tallies, means, strict=True)]
-
-
-def differences(
-    tallies: Sequence[PipelineTally], measure: str = "SetF", baseline: int = 0, seed: int = 0
-) -> dict[str, Comparison]:
+def differences(tallies: Sequence[PipelineTally], measure: str = "SetF", baseline: int = 0) -> dict[str, Comparison]:
     """Every other pipeline against the baseline by name, p corrected (Holm) for their number."""
     values = [tally.values(measure) for tally in tallies]
-    found = _against([tally.name for tally in tallies], values, measure, baseline, seed)
+    found = _against(tallies, values, measure, baseline, tallies[0].families)
     return {one.b: one for one in corrected(found)}
 
 
 def _against(
-    names: Sequence[str], values: Sequence[Sequence[float | None]], measure: str, baseline: int, seed: int
+    tallies: Sequence[PipelineTally],
+    values: Sequence[Sequence[float | None]],
+    measure: str,
+    baseline: int,
+    families: Sequence[str],
 ) -> list[Comparison]:
     """Every other row against that of the baseline, p as it came."""
-    pairs = [
-        ValuePair(values[baseline], row, (names[baseline], name), measure)
-        for at, (name, row) in enumerate(zip(names, values, strict=True))
+    base = tallies[baseline].name
+    return [
+        compare(values[baseline], row, names=(base, tally.name), measure=measure, families=families)
+        for at, (tally, row) in enumerate(zip(tallies, values, strict=True))
         if at != baseline
     ]
-    return compare_all(pairs, seed=seed, resamples=resamples_for(len(values[baseline])))
 
 
 def contrasts(
@@ -412,24 +411,24 @@ def slices(
     tallies: Sequence[PipelineTally],
     measure: str = "SetF",
     baseline: int = 0,
-    seed: int = 0,
     progress: Told | None = None,
 ) -> list[Slice]:
     """Per tag the means and differences, largest slice first; p corrected (Holm) over all slices and pipelines."""
     check_same_queries(tallies)
     tagged = _by_tag(tallies[0].queries)
-    names, values = [tally.name for tally in tallies], [tally.values(measure) for tally in tallies]
+    values, families = [tally.values(measure) for tally in tallies], tallies[0].families
     found: list[tuple[list[Estimate], list[Comparison]]] = []
     for done, places in enumerate(tagged.values(), 1):
-        rows = [[column[at] for at in places] for column in values]
-        found.append((estimates(rows, seed), _against(names, rows, measure, baseline, seed)))
+        rows, named = [[column[at] for at in places] for column in values], [families[at] for at in places]
+        means = [estimate(row, named) for row in rows]
+        found.append((means, _against(tallies, rows, measure, baseline, named)))
         if progress is not None:
             progress(done, len(tagged))
     compared = iter(corrected([one for _, against in found for one in against]))
     made = []
     for (tag, places), (means, against) in zip(tagged.items(), found, strict=True):
         by_name = {one.b: one for one in islice(compared, len(against))}
-        cells = {name: Cell(mean, by_name.get(name)) for name, mean in zip(names, means, strict=True)}
+        cells = {tally.name: Cell(mean, by_name.get(tally.name)) for tally, mean in zip(tallies, means, strict=True)}
         made.append(Slice(tag, len(places), cells))
     return made
 
@@ -471,7 +470,6 @@ class Compared:
     tallies: Sequence[PipelineTally]
     rows: list[TableRow]
     measure: str
-    seed: int
     contrasts: Mapping[str, list[Contrast]]  # pipeline → queries on which it differs most from the first
 
     @property
@@ -484,11 +482,10 @@ class Compared:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         base, *others = self.tallies
-        by_tag = slices(self.tallies, self.measure, seed=self.seed)
+        by_tag = slices(self.tallies, self.measure)
         return {
             "baseline": base.name,
             "measure": self.measure,
-            "seed": self.seed,
             "table": [row.to_json() for row in self.rows],
             "sentences": self.sentences,
             "contrasts": {name: [asdict(one) for one in found] for name, found in self.contrasts.items()},
@@ -522,15 +519,14 @@ class Compared:
 def side_by_side(
     tallies: Sequence[PipelineTally],
     measure: str = "SetF",
-    seed: int = 0,
     order: str = "regressions",
     most: int = 20,
 ) -> Compared:
     """The table against the first pipeline, and the `most` queries that differ most from it."""
     base, *others = tallies
-    rows = table(tallies, list(dict.fromkeys(("SetP", "SetR", "SetF", measure))), seed=seed)
+    rows = table(tallies, list(dict.fromkeys(("SetP", "SetR", "SetF", measure))))
     found = {other.name: list(contrasts(base, other, measure, order)[:most]) for other in others}
-    return Compared(tallies, rows, measure, seed, found)
+    return Compared(tallies, rows, measure, found)
 
 
 def _label_next(base: PipelineTally, other: PipelineTally) -> dict[str, Any]:

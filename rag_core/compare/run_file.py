@@ -300,9 +300,7 @@ def changed_besides(first: Run, second: Run, guards: bool = False) -> list[str]:
     return found
 
 
-def compare_pipelines(
-    first: Run, second: Run, measure: str = "SetF", pipeline: str | None = None, seed: int = 0
-) -> Comparison:
+def compare_pipelines(first: Run, second: Run, measure: str = "SetF", pipeline: str | None = None) -> Comparison:
     """How the second run's pipeline differs from the first's (that of a name, else the first of each), per query.
 
     A question that one of them lacks counts 0 there. An InputError where the two may not be compared, or one lacks the
@@ -316,4 +314,4 @@ def compare_pipelines(
         if not any(measure in query["values"] for query in one.queries):
             raise InputError(f"run {run.id} has no {measure[:40]!r}, expected a measure it was made with")
     names = (f"{first.id} {before.name}", f"{second.id} {after.name}")
-    return compare(*pairs.values(before, after, measure), names=names, measure=measure, seed=seed)
+    return compare(*pairs.values(before, after, measure), names=names, measure=measure)

@@ -139,10 +139,10 @@ def evaluate(
     }
     cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads)]
     parts = [place.part(some, **facts) for some in cut]
-    for result in in_parts(engine, work.evaluate_part, parts, place.workspace, progress):
-        for row in json.loads(result):
+    for some, result in zip(cut, in_parts(engine, work.evaluate_part, parts, place.workspace, progress), strict=True):
+        for case, row in zip(some, json.loads(result), strict=True):
             for report, (said, scores, total_known) in zip(reports, row, strict=True):
-                report.add_said(said, QueryScores(**scores), total_known)
+                report.add_said(said, QueryScores(**scores), total_known, case.query.family)
 
 
 def sweep(

@@ -95,7 +95,7 @@ class Trial:
         return "\n".join([*lines, *map(comparison_line, against), *self.warnings])
 
 
-def compare(bench: Bench, entrants: Sequence[Entrant], seed: int = 0, free: Sequence[str] = ()) -> Trial:
+def compare(bench: Bench, entrants: Sequence[Entrant], free: Sequence[str] = ()) -> Trial:
     """Every entrant beside the baseline without a model and the `free` filters (pipeline specs), on stored answers.
 
     An entrant of which nothing is answered is neither tested nor on the front: its lists are those of no model.
@@ -111,14 +111,14 @@ def compare(bench: Bench, entrants: Sequence[Entrant], seed: int = 0, free: Sequ
     ]
     floors = [floor_warning(row, one.stage.min_relevance_threshold) for row, one in zip(rows, entrants, strict=True)]
     heard = [report for report, row in zip(asked, rows, strict=True) if not is_silent(row)]
-    tests = compare_reports([baseline, *heard], seed, every_pair=True)
+    tests = compare_reports([baseline, *heard], every_pair=True)
     return Trial(
         queries_scored=baseline.summary.queries_scored,
         queries_total=baseline.summary.queries_total,
         baseline=scores_of(baseline),
         free=[scores_of(one) for one in cheap[1:]],
         variants=rows,
-        comparison=[{**row.to_json(), "seed": seed} for row in tests],
+        comparison=[row.to_json() for row in tests],
         front=front([*map(scores_of, cheap)], [row for row in rows if not is_silent(row)]),
         warnings=[sentence for sentence in floors if sentence],
     )

@@ -185,6 +185,11 @@ class PipelineReport:
         """Macro means with their counts."""
         return summarise([outcome.scores for outcome in self.outcomes])
 
+    @property
+    def families(self) -> list[str]:
+        """The family of every query."""
+        return [outcome.case.query.family for outcome in self.outcomes]
+
     def values(self, measure: str) -> list[float | None]:
         """A measure by query."""
         return [outcome.scores.values[measure] for outcome in self.outcomes]
@@ -200,17 +205,20 @@ class ReportFile:
         """`say` is what is written of a question: `Outcome.json_text`, `Outcome.to_text` or `Outcome.trace`."""
         self.name, self.pipeline, self.min_grade, self.say = name, pipeline, min_grade, say
         self.scores: list[QueryScores] = []
+        self.families: list[str] = []  # of the questions, as `Query.family` has it
         self._total_is_labelled = False  # of some question: the labelled relevant chunks are taken as all there are
         self._lengths: list[int] = []  # in bytes, of what was said of each question
         self._said = SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115  its end is that of the report
 
     def add(self, outcome: Outcome) -> None:
         """The next question."""
-        self.add_said(self.say(outcome), outcome.scores, outcome.case.relevant_total is not None)
+        case = outcome.case
+        self.add_said(self.say(outcome), outcome.scores, case.relevant_total is not None, case.query.family)
 
-    def add_said(self, text: str, scores: QueryScores, total_known: bool) -> None:
+    def add_said(self, text: str, scores: QueryScores, total_known: bool, family: str) -> None:
         """The next question as a worker said it."""
         self.scores.append(scores)
+        self.families.append(family)
         self._total_is_labelled |= scores.scored and not total_known
         self._lengths.append(self._said.write(text.encode("utf-8", "replace")))
 

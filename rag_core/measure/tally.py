@@ -47,6 +47,7 @@ class QueryTally:
     retrieved: int  # relevant ones among them
     dropped: Mapping[str, Dropped]  # stage → what it took out; a second stage of a name is name#2
     economy: Economy
+    family: str = ""  # what the query names as its family, else its id
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class PipelineTally:
     def summary(self) -> Summary:
         """Macro means with their counts."""
         return summarise([query.scores for query in self.queries])
+
+    @property
+    def families(self) -> list[str]:
+        """The family of every query."""
+        return [query.family or query.query_id for query in self.queries]
 
     def values(self, measure: str) -> list[float | None]:
         """The measure of every query; None where it is unscored."""
@@ -112,6 +118,7 @@ def tally(outcome: Outcome, min_grade: int) -> QueryTally:
         sum(chunk in held or chunk in fate for chunk in relevant),
         _dropped(grades, fate, min_grade),
         economy_of(result, grades, min_grade),
+        case.query.family,
     )
 
 

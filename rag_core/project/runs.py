@@ -55,7 +55,7 @@ def gate(
     progress: Progress | None = None,
 ) -> tuple[list[GateResult], Run]:
     """Whether each pipeline is worse than the baseline by more than chance, and the run that says so."""
-    after = make_run(session, pipelines, "gate", cases, measures, rules.seed, progress)
+    after = make_run(session, pipelines, "gate", cases, measures, progress=progress)
     return judge(baseline, after, rules, baseline_pipeline, set(session.source.by_id)), after
 
 
@@ -67,9 +67,9 @@ def looked(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case
     held_out = set(session.split.held_out) & {case.query.id for case in cases if case.grades}
     if not held_out:
         return 0
-    labels, split = session.fingerprints()["labels"], session.split.fingerprint
+    labels, split = session.fingerprints()["labels"], session.split.name
     count = 0
     for one in pipelines:
         seen = Look(fingerprint(one), labels, split, len(held_out), one.label, by, place)
-        count = look(session.project, seen)
+        count = look(session.project.state, seen)
     return count

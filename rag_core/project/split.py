@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rag_core.errors import InputError
@@ -35,6 +35,8 @@ class Sides:
     examples: tuple[str, ...] = ()
     straddling: tuple[str, ...] = ()
     declared: bool = False
+    name: str = ""  # the salt: what the ledger calls this split, whatever questions join it
+    families: Mapping[str, str] = field(default_factory=dict)  # question id → its family
 
     @property
     def fingerprint(self) -> str:
@@ -69,6 +71,8 @@ def split_of(project: Project, queries: Sequence[Query]) -> Sides:
         examples=tuple(id_ for id_ in ids if id_ in examples),
         straddling=tuple(id_ for id_ in ids if id_ in straddling),
         declared=declared,
+        name=project.split.salt,
+        families=families,
     )
 
 

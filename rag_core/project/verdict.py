@@ -1,34 +1,48 @@
 """The verdict: A against B on the held-out questions, in figures and in one word. Judging is a deed: it is a look.
 
 Describing on dev questions is free and says neither interval nor word; this says both, and writes into the ledger that
-these two pipelines were seen there. Every p is multiplied by how many different looks there were.
+these two pipelines were seen there. The word is one that holds however often and at however many pairs somebody looks
+(measure/sequential.py); the interval and p beside it are those of somebody who looks once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rag_core.errors import InputError
-from rag_core.measure.significance import Comparison, compare
+from rag_core.measure.sequential import Ruling, decide
+from rag_core.measure.significance import (
+    BETTER,
+    FEWEST,
+    IDENTICAL,
+    MARGIN,
+    OPEN,
+    SAME,
+    TOO_FEW,
+    WORSE,
+    Comparison,
+    compare,
+    paired_differences,
+    shown_p,
+)
 from rag_core.measure.tally import PipelineTally, labels_of
 from rag_core.project.asking import check_verdict
-from rag_core.project.ledger import Look, look, looks
+from rag_core.project.ledger import Look, look, standing
 from rag_core.project.session import Progress, Session
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 
-FEWEST = 6
-"""Fewer held-out questions than this carry no verdict, unless both keep the very same lists."""
-SURE = 0.05
-SAME, BETTER, WORSE, OPEN, TOO_FEW = "the same", "better", "worse", "not yet known", "too few questions"
 NAMES = {"SetP": "Precision", "SetR": "Recall", "SetF": "F₁"}
+__all__ = ["BETTER", "IDENTICAL", "NAMES", "OPEN", "SAME", "TOO_FEW", "WORSE", "Verdict", "idle_stages", "judge"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A against B on held-out questions. Deltas are A − B; `p` is corrected for the looks."""
+    """A against B on held-out questions. Deltas are A − B; `f` is as it stands for who looks once."""
 
     a: str
     b: str
@@ -36,11 +50,12 @@ class Verdict:
     questions: int  # scored on both sides
     means: Mapping[str, tuple[float | None, float | None]]  # measure → (A, B)
     f: Comparison
-    p: float | None
+    ruling: Ruling
     looks: int
     worse: tuple[str, ...]  # ids of the questions on which A's F₁ is lower
     fingerprints: Mapping[str, str]
     split: str
+    margin: float = MARGIN
     idle: tuple[str, ...] = ()  # titles of A's filters that dropped nothing on any of these questions
 
     def to_text(self) -> str:
@@ -53,21 +68,29 @@ class Verdict:
 
     def _said(self) -> str:
         a, b = self.means["SetF"]
-        if self.word == SAME:
+        if self.word == IDENTICAL:
             return f"{self.a} and {self.b} keep the same chunks on all {self.questions} held-out questions."
         figures = f"F₁ {_shown(a)} against {_shown(b)} on {self.questions} held-out questions"
         if self.word == TOO_FEW:
             return f"{figures}: too few for a verdict, which needs {FEWEST}."
         delta = self.f.delta or 0.0
         interval = "" if self.f.low is None else f" [{self.f.low:+.3f}, {self.f.high:+.3f}]"
-        chance = "" if self.p is None else f", p {'below 0.001' if self.p < 0.001 else f'{self.p:.3f}'}"
+        chance = "" if self.f.p is None else f", {shown_p(self.f.p)}"
         times = "1 look" if self.looks == 1 else f"{self.looks} looks"
         said = f"{figures}: {delta:+.3f}{interval}{chance}, after {times}."
         if self.word == OPEN:
-            seen = self.f.detectable
-            least = f" Only differences of {seen:.3f} or more would show with so many." if seen else ""
+            more = self.more
+            least = "" if more is None else f" About {more:,} more questions would decide, if they are like these."
             return f"Not yet known whether {self.a} is better than {self.b}: {said}{least}"
+        if self.word == SAME:
+            return f"{self.a} is {SAME} as {self.b}, within {self.margin:g}: {said}"
         return f"{self.a} is {self.word} than {self.b}: {said}"
+
+    @property
+    def more(self) -> int | None:
+        """How many more questions would decide four times in five, if they are like these; None where it is known."""
+        needed = self.ruling.needed
+        return None if needed is None else max(1, round((needed / self.f.families - 1) * self.questions))
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain values."""
@@ -78,7 +101,10 @@ class Verdict:
             "questions": self.questions,
             "means": {name: list(pair) for name, pair in self.means.items()},
             "comparison": self.f.to_json(),
-            "p": self.p,
+            "bounds": [self.ruling.low, self.ruling.high],
+            "level": self.ruling.level,
+            "margin": self.margin,
+            "more": self.more,
             "looks": self.looks,
             "worse": list(self.worse),
             "fingerprints": dict(self.fingerprints),
@@ -93,7 +119,14 @@ def _shown(value: float | None) -> str:
 
 
 def judge(
-    session: Session, a: Pipeline, b: Pipeline, *, by: str = "", place: str = "", progress: Progress | None = None
+    session: Session,
+    a: Pipeline,
+    b: Pipeline,
+    *,
+    by: str = "",
+    place: str = "",
+    margin: float = MARGIN,
+    progress: Progress | None = None,
 ) -> Verdict:
     """A against B on the project's held-out questions, written into the ledger. InputError without a labelled one."""
     cases = session.held_out
@@ -108,32 +141,38 @@ def judge(
     scored = [(query, x, y) for query, x, y in pairs if x is not None and y is not None]
     if not scored:
         raise InputError(f"none of the {len(cases)} held-out questions has a relevant label, expected at least one")
-    prints = session.fingerprints(a)
-    for pipeline in (a, b):
-        seen = Look(
-            fingerprint(pipeline), prints["labels"], session.split.fingerprint, len(cases), pipeline.label, by, place
-        )
-        look(session.project, seen)
-    rival = fingerprint(b)
-    times = len(
-        {one.key for one in looks(session.project) if one.split == session.split.fingerprint and one.pipeline != rival}
+    prints, split = session.fingerprints(a), session.split
+    mine, theirs = [x for _, x, _ in pairs], [y for _, _, y in pairs]
+    families = [split.families.get(query, query) for query, _, _ in pairs]
+    f = compare(theirs, mine, names=(b.label or "B", a.label or "A"), measure="SetF", families=families)
+    differences, named = paired_differences(theirs, mine, families)
+    seen = Look(
+        fingerprint(a), prints["labels"], split.name, len(cases), a.label, by, place, rival=fingerprint(b)
+    )  # fmt: skip
+    before = standing(session.project.state, seen)
+    ruling = decide(
+        np.asarray(differences),
+        named,
+        pair=before.pair,
+        before=before.bounds,
+        first=before.repeats(seen),
+        margin=margin,
     )
-    found = compare(
-        [y for _, _, y in pairs], [x for _, x, _ in pairs], names=(b.label or "B", a.label or "A"), measure="SetF"
-    )
-    p = None if found.p is None else min(1.0, found.p * max(1, times))
+    times = look(session.project.state, replace(seen, low=ruling.low, high=ruling.high))
+    identical = [one.kept for one in first.queries] == [one.kept for one in second.queries]
     return Verdict(
         a.label or "A",
         b.label or "B",
-        _word(found, p, len(scored), [one.kept for one in first.queries] == [one.kept for one in second.queries]),
+        IDENTICAL if identical else ruling.word,
         len(scored),
         {name: (first.summary.means.get(name), second.summary.means.get(name)) for name in NAMES},
-        found,
-        p,
-        max(1, times),
+        f,
+        ruling,
+        times,
         tuple(query for query, x, y in scored if x < y - 1e-9),
         prints,
-        session.split.fingerprint,
+        split.fingerprint,
+        margin,
         idle_stages(first),
     )
 
@@ -143,14 +182,3 @@ def idle_stages(tally: PipelineTally) -> tuple[str, ...]:
     busy = {name for row in tally.queries for name in row.dropped}
     stages = zip(labels_of(tally.pipeline), tally.pipeline.stages, strict=True)
     return tuple(stage.title for name, stage in stages if stage.kind == "filter" and name not in busy)
-
-
-def _word(found: Comparison, p: float | None, questions: int, same: bool) -> str:
-    """One word by the joint rule: the interval and the corrected test must both say it."""
-    if same:
-        return SAME
-    if questions < FEWEST:
-        return TOO_FEW
-    if p is None or p > SURE or found.low is None or found.high is None:
-        return OPEN
-    return BETTER if found.low > 0 else WORSE if found.high < 0 else OPEN

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_core.compare.compare import Estimate, compared_words, estimate, resamples_for
+from rag_core.compare.compare import Estimate, compared_words, estimate
 from rag_core.compare.run_file import Run, RunPipeline
 from rag_core.files import read_text
 from rag_core.measure.significance import TIE, Comparison, compare, corrected
@@ -79,14 +79,13 @@ class Content:
 def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
     """The content of a run's report; the first pipeline is the baseline."""
     base, *others = run.pipelines
-    seed = int(run.document["seed"])
     measures = tuple(name for name in MEASURES if any(name in query["values"] for query in base.queries))
-    compared = corrected([_against(base, one, seed) for one in others])
+    compared = corrected([_against(base, one) for one in others])
     told = _contrasts(run)
     return Content(
         run,
         measures,
-        tuple(_row(one, measures, seed, found) for one, found in zip(run.pipelines, [None, *compared], strict=True)),
+        tuple(_row(one, measures, found) for one, found in zip(run.pipelines, [None, *compared], strict=True)),
         tuple((found, _differences(base, one)) for one, found in zip(others, compared, strict=True)),
         tuple(_fall(one) for one in run.pipelines),
         tuple(told[:MOST_QUERIES]),
@@ -97,17 +96,16 @@ def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
     )
 
 
-def _against(base: RunPipeline, other: RunPipeline, seed: int) -> Comparison:
-    count = resamples_for(len(base.queries))
+def _against(base: RunPipeline, other: RunPipeline) -> Comparison:
     names = (base.name, other.name)
-    return compare(base.values("SetF"), other.values("SetF"), names=names, measure="SetF", seed=seed, resamples=count)
+    return compare(base.values("SetF"), other.values("SetF"), names=names, measure="SetF")
 
 
-def _row(one: RunPipeline, measures: Sequence[str], seed: int, against: Comparison | None) -> ReportRow:
+def _row(one: RunPipeline, measures: Sequence[str], against: Comparison | None) -> ReportRow:
     economies = [query.get("economy") or {} for query in one.queries]
     tokens = sum(part.get(name, 0) for part in economies for name in ("relevant", "irrelevant", "unjudged"))
     judged = one.means.get("judged")
-    estimates = {name: estimate(one.values(name), seed) for name in measures}
+    estimates = {name: estimate(one.values(name)) for name in measures}
     return ReportRow(one.name, estimates, against, one.means, tokens, None if judged is None else 1 - judged)
 
 

@@ -13,7 +13,7 @@ from statistics import fmean
 import numpy as np
 
 from rag_core.errors import InputError
-from rag_core.measure.significance import bootstrap_interval
+from rag_core.measure.significance import mean_interval
 from rag_core.tune.arrays import Floats, Lists, lists_of
 from rag_core.types import SCORES, Candidates, Case
 
@@ -92,7 +92,7 @@ def means(found: Sequence[QueryHeadroom]) -> dict[str, float]:
 
 
 def gap_signal(
-    starts: Sequence[Candidates], cases: Sequence[Case], max_results: int = 15, min_grade: int = 1, seed: int = 0
+    starts: Sequence[Candidates], cases: Sequence[Case], max_results: int = 15, min_grade: int = 1
 ) -> Signal:
     """Does a larger gap stand where the list should end? AUC within each query, mean and interval over queries.
 
@@ -111,7 +111,7 @@ def gap_signal(
             found.append(auc(gaps[right].astype(np.float64), gaps[~right].astype(np.float64)))
     if not found:
         return Signal("gap size", 0, None, None, None)
-    low, high, _ = bootstrap_interval(np.array(found), seed=seed, resamples=_RESAMPLES)
+    low, high, _ = mean_interval(found)
     return Signal("gap size", len(found), fmean(found), low, high)
 
 
@@ -137,9 +137,7 @@ def top_distance_signal(
     return Signal("top distance", len(pairs), auc(scores[right], scores[~right]), low, high)
 
 
-def score_signals(
-    starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int = 1, seed: int = 0
-) -> list[Signal]:
+def score_signals(starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int = 1) -> list[Signal]:
     """Does a better score mean a relevant chunk? Per score AUC within each query, mean and interval over queries.
 
     Judged chunks only; queries whose judged chunks are all of one kind say nothing and are left out.
@@ -158,7 +156,7 @@ def score_signals(
             if 0 < right.sum() < len(right):
                 by_query.append(auc(values[right], values[~right]))
         if by_query:
-            low, high, _ = bootstrap_interval(np.array(by_query), seed=seed, resamples=_RESAMPLES)
+            low, high, _ = mean_interval(by_query)
             signals.append(Signal(kind, len(by_query), fmean(by_query), low, high))
     return signals
 

@@ -24,7 +24,7 @@ from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
 from rag_core.measure.experiment import kept_ids
-from rag_core.measure.significance import bootstrap_interval
+from rag_core.measure.significance import mean_interval
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.arrays import Floats, whole_units
 from rag_core.tune.variants import Captures
@@ -138,7 +138,7 @@ class Realised:
 
     queries: int  # those with something relevant in the list that came to the knob
     miss_share: float
-    interval: tuple[float, float] | None  # 95 % bootstrap over queries
+    interval: tuple[float, float] | None  # 95 % over queries
     kept_mean: float
     list_mean: float
 
@@ -182,9 +182,7 @@ def promises(
     return found
 
 
-def realised(
-    cases: Sequence[Case], front: Sequence[Stage], made: Promise, min_grade: int = 1, seed: int = 0
-) -> Realised:
+def realised(cases: Sequence[Case], front: Sequence[Stage], made: Promise, min_grade: int = 1) -> Realised:
     """The share of the relevant chunks in the list that the knob drops, mean over queries that hold any.
 
     InputError without a pipeline, or where no query's list holds a relevant chunk.
@@ -196,7 +194,7 @@ def realised(
     shares = [one for trio in zip(starts, ends, cases, strict=True) if (one := _missed(*trio, min_grade)) is not None]
     if not shares:
         raise InputError(f"none of {len(cases)} held-out lists holds a relevant chunk, expected at least one")
-    low, high, _ = bootstrap_interval(np.array(shares), seed=seed)
+    low, high, _ = mean_interval(shares)
     interval = None if low is None or high is None else (low, high)
     kept, whole = fmean(len(kept_ids(end)) for end in ends), fmean(len(start.hits) for start in starts)
     return Realised(len(shares), fmean(shares), interval, kept, whole)

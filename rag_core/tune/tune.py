@@ -2,7 +2,8 @@
 
 The baseline is what everybody could do without a filter: the same stages in front and the best k. Folds over the dev
 queries say what a choice is worth on others without touching the held-out ones. A judgement is a figure, an interval,
-the optimism and a test against the best fixed k; how often the held-out queries were used multiplies its p.
+the optimism and the word against the best fixed k; the ledger counts how often the held-out queries were used, and the
+word is one that holds however often (measure/sequential.py).
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ from rag_core.filters.cutoff import TopK
 from rag_core.measure.experiment import run, start_of
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.scores import score
-from rag_core.measure.significance import Comparison, against_first, bootstrap_interval
+from rag_core.measure.sequential import Ruling, decide
+from rag_core.measure.significance import (
+    BETTER,
+    OPEN,
+    SAME,
+    WORSE,
+    Comparison,
+    against_first,
+    mean_interval,
+    paired_differences,
+    shown_p,
+)
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.chain import best_of_plane, sweep
 from rag_core.tune.grid import Axis, pipeline_at
@@ -210,10 +222,6 @@ def mean_of(values: Values) -> float:
     return fmean(value for value in values if value is not None)
 
 
-SURE = 0.05
-"""A corrected p below this, with an interval on one side of zero, counts as a difference."""
-
-
 @dataclass(frozen=True)
 class ChoiceJudgement:
     """A choice judged on queries it was not made on. Values are means of the objective over the scored ones."""
@@ -222,23 +230,22 @@ class ChoiceJudgement:
     objective: str
     queries: int  # held-out queries scored
     value: float
-    interval: tuple[float, float] | None  # 95 % bootstrap
+    interval: tuple[float, float] | None  # 95 %
     baseline_value: float
-    against_baseline: Comparison  # chosen − best fixed k, p corrected for comparisons and looks
+    against_baseline: Comparison  # chosen − best fixed k
     given: Comparison | None  # the pipeline as it was given − best fixed k
+    ruling: Ruling
     looks: int
 
     @property
     def optimism(self) -> float:
-        """What the dev figure promised too much."""
-        return self.choice.value - self.value
+        """What the gain over the baseline promised too much on dev."""
+        return (self.choice.value - self.choice.baseline_value) - (self.value - self.baseline_value)
 
     @property
     def tells(self) -> bool:
-        """Whether the held-out queries show a difference from the baseline."""
-        found = self.against_baseline
-        one_sided = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
-        return bool(one_sided and found.p_corrected is not None and found.p_corrected < SURE)
+        """Whether the held-out queries show a difference from the baseline, or that there is none worth having."""
+        return self.ruling.word in (BETTER, WORSE, SAME)
 
 
 def judge(
@@ -248,40 +255,37 @@ def judge(
     *,
     given: Pipeline | None = None,
     looks: int = 1,
+    pair: int = 1,
+    first: bool = True,
     min_grade: int = 1,
-    seed: int = 0,
 ) -> ChoiceJudgement:
-    """The choice on held-out cases against its baseline, and `given` against the same; p is corrected for both.
+    """The choice on held-out cases against its baseline, and `given` against the same.
 
-    `looks` is how often these cases have been looked at, this time included: Holm's p times that number.
+    `looks` is how often these cases have been looked at, this time included; this is the `pair`-th pair that is judged
+    on them, for the `first` time or again.
     """
     pipelines = {"best fixed k": choice.baseline, "tuned": choice.pipeline}
     if given is not None:
         pipelines["given"] = given
     values = {name: values_of(cases, pipeline, objective, min_grade) for name, pipeline in pipelines.items()}
-    compared = [_for_looks(one, looks) for one in against_first(values, objective, seed=seed)]
+    families = [case.query.family for case in cases]
+    compared = against_first(values, objective, families)
+    scored = [value for value in values["tuned"] if value is not None]
+    named = [family for family, value in zip(families, values["tuned"], strict=True) if value is not None]
+    low, high, _ = mean_interval(scored, named)
+    row, of = paired_differences(values["best fixed k"], values["tuned"], families)
     return ChoiceJudgement(
         choice,
         objective,
-        len([value for value in values["tuned"] if value is not None]),
+        len(scored),
         mean_of(values["tuned"]),
-        _interval(values["tuned"], seed),
+        None if low is None or high is None else (low, high),
         mean_of(values["best fixed k"]),
         replace(compared[0], a=choice.baseline.label),
         compared[1] if given is not None else None,
+        decide(np.asarray(row), of, pair=pair, first=first),
         looks,
     )
-
-
-def _for_looks(found: Comparison, looks: int) -> Comparison:
-    if found.p_corrected is None:
-        return found
-    return replace(found, p_corrected=min(1.0, found.p_corrected * looks))
-
-
-def _interval(values: Values, seed: int) -> tuple[float, float] | None:
-    low, high, _ = bootstrap_interval(np.array([value for value in values if value is not None]), seed=seed)
-    return None if low is None or high is None else (low, high)
 
 
 def judgement_json(found: ChoiceJudgement) -> dict[str, Any]:
@@ -294,6 +298,9 @@ def judgement_json(found: ChoiceJudgement) -> dict[str, Any]:
         "optimism": found.optimism,
         "tells": found.tells,
         "looks": found.looks,
+        "verdict": found.ruling.word,
+        "bounds": [found.ruling.low, found.ruling.high],
+        "needed": found.ruling.needed,
         "comparison": [one.to_json() for one in (found.against_baseline, found.given) if one is not None],
         "sentence": sentence(found),
     }
@@ -301,28 +308,16 @@ def judgement_json(found: ChoiceJudgement) -> dict[str, Any]:
 
 def sentence(found: ChoiceJudgement) -> str:
     """The judgement in plain words, for people who read nothing else."""
-    compared = found.against_baseline
+    compared, word = found.against_baseline, found.ruling.word
     interval = "" if found.interval is None else f" [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
-    text = (
-        f"On {found.queries} held-out queries {found.objective} {found.value:.3f}{interval} "
-        f"vs {found.baseline_value:.3f} for {found.choice.baseline.label}: {_difference(compared)}. "
-        f"Dev was {found.choice.value:.3f} (optimism {found.optimism:+.3f}). "
-        f"Looked at the held-out set {found.looks} time{'s' if found.looks != 1 else ''}."
-    )
-    return text if found.tells else f"{text} {_cannot_tell(found)}"
-
-
-def _difference(compared: Comparison) -> str:
-    interval = "" if compared.low is None else f" [{compared.low:+.3f}, {compared.high:+.3f}]"
-    p = "" if compared.p_corrected is None else f", p {compared.p_corrected:.3f}"
-    return f"{compared.delta or 0.0:+.3f}{interval}{p}"
-
-
-def _cannot_tell(found: ChoiceJudgement) -> str:
-    seen = found.against_baseline.detectable
-    if not seen:
-        return "These queries cannot tell the two apart."
+    between = "" if compared.low is None else f" [{compared.low:+.3f}, {compared.high:+.3f}]"
+    p = "" if compared.p is None else f", {shown_p(compared.p)}"
+    needed = found.ruling.needed
+    more = "" if needed is None else f" About {needed:,} in all would tell, if they are like these."
+    times = "1 look" if found.looks == 1 else f"{found.looks} looks"
     return (
-        f"These queries cannot tell the two apart: with {found.queries} queries you can see differences of "
-        f"{seen:.3f} or more."
+        f"On {found.queries} held-out queries {found.objective} {found.value:.3f}{interval} "
+        f"vs {found.baseline_value:.3f} for {found.choice.baseline.label}: "
+        f"{compared.delta or 0.0:+.3f}{between}{p}: {word}{' which is better' if word == OPEN else ''}.{more} "
+        f"Dev was {found.choice.value:.3f} (optimism of the gain {found.optimism:+.3f}). After {times}."
     )

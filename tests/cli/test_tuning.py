@@ -149,7 +149,7 @@ def test_what_cannot_be_promised_is_said_and_looks_at_nothing(answered, lists, t
     found = answered("tune", lists, "--method", "conformal", "--alpha", "0.01", "--knob", "k")
     assert (found["value"], found["pipeline"], found["test"]) == (None, None, None)
     assert found["queries_needed"] == 99
-    assert not (tmp_path / "workspace" / "held-out-looks.jsonl").exists()
+    assert not (tmp_path / "workspace" / "looks.jsonl").exists()
 
 
 def test_method_learned_is_the_trained_stage(answered, lists):

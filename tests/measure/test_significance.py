@@ -1,7 +1,8 @@
+"""Differences with their interval, p and word: by hand, against scipy where that has the same, and their laws."""
+
 import json
 import subprocess
 import sys
-from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -11,14 +12,22 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rag_core.errors import InputError
-from rag_core.measure.resampling import intervals, permutation_tests
 from rag_core.measure.significance import (
+    BETTER,
+    FEWEST,
+    OPEN,
+    SAME,
+    TOO_FEW,
+    WORSE,
     against_first,
     all_pairs,
     compare,
     corrected,
+    difference_interval,
+    families_to_decide,
     holm,
-    minimum_detectable_effect,
+    mean_interval,
+    power_of,
 )
 
 
@@ -26,52 +35,6 @@ def pair(count, seed, shift=0.05):
     dice = np.random.default_rng(seed)
     a = dice.random(count)
     return a.tolist(), (a + dice.normal(shift, 0.2, count)).tolist()
-
-
-# ---------------------------------------------------------------- against scipy
-
-
-@pytest.mark.parametrize("count", [2, 3, 8, 24, 120])
-@pytest.mark.parametrize("seed", [0, 7])
-def test_interval_and_p_equal_direct_scipy_calls_with_the_same_seed(count, seed):
-    a, b = pair(count, seed)
-    ours = compare(a, b, seed=seed, resamples=1999)
-    differences = np.asarray(b) - np.asarray(a)
-    theirs = stats.bootstrap(
-        (differences,), np.mean, n_resamples=1999, rng=np.random.default_rng(seed)
-    ).confidence_interval
-    assert (ours.interval, ours.low, ours.high) == (
-        "BCa",
-        pytest.approx(theirs.low, abs=1e-9),
-        pytest.approx(theirs.high, abs=1e-9),
-    )
-    test = stats.permutation_test(
-        (np.asarray(a), np.asarray(b)),
-        lambda x, y, axis: np.mean(y - x, axis=axis),
-        permutation_type="samples",
-        n_resamples=1999,
-        vectorized=True,
-        rng=np.random.default_rng(seed),
-    )
-    # Beyond exact counting, swapping within pairs and flipping signs draw the same patterns.
-    assert ours.p == pytest.approx(test.pvalue, abs=1e-9)
-
-
-def test_the_interval_does_not_depend_on_how_many_resamples_are_held_at_once(monkeypatch):
-    differences = np.random.default_rng(3).normal(size=50)
-
-    def drawn():
-        return intervals([differences], resamples=500), permutation_tests([differences], resamples=500)
-
-    whole = drawn()
-    monkeypatch.setattr("rag_core.measure.resampling._BATCH_CELLS", 50 * 7)
-    assert drawn() == whole
-
-
-def test_the_same_seed_gives_the_same_figures_and_another_seed_others():
-    a, b = pair(40, 1)
-    assert compare(a, b, seed=1) == compare(a, b, seed=1)
-    assert compare(a, b, seed=1) != compare(a, b, seed=2)
 
 
 # ---------------------------------------------------------------- by hand
@@ -83,48 +46,68 @@ def test_delta_is_b_minus_a_and_wins_are_those_of_b():
     assert (one.wins, one.ties, one.losses, one.queries) == (2, 1, 1, 4)
 
 
-def test_with_few_queries_p_counts_every_sign_pattern():
-    differences = [0.4, 0.3, 0.2, -0.1, 0.5]
-    one = compare([0.0] * 5, differences)
-    reached = sum(
-        abs(sum(sign * value for sign, value in zip(signs, differences, strict=True))) >= sum(differences) - 1e-12
-        for signs in product([1, -1], repeat=5)
-    )
-    assert one.exact
-    assert one.p == pytest.approx(reached / 2**5)
+def test_the_interval_is_students_with_half_of_the_largest_added():
+    row = np.array([0.1, 0.0, 0.3, -0.1, 0.2, 0.2, 0.0, 0.4])
+    low, high, _ = difference_interval(row)
+    error = sqrt((np.sum((row - row.mean()) ** 2) + 0.4**2 / 2) / (7 * 8))
+    assert (low, high) == pytest.approx(tuple(stats.t.interval(0.95, 7, row.mean(), error)))
+    narrow = stats.t.interval(0.95, 7, row.mean(), stats.sem(row))
+    assert low < narrow[0] < narrow[1] < high
+    one = compare([0.0] * 8, row.tolist())
+    assert one.p == pytest.approx(max(2 * stats.t.sf(row.mean() / error, 7), 2.0 ** (1 - 6)))
 
 
-def test_p_is_sampled_where_there_are_too_many_patterns():
-    assert not compare(*pair(14, 0)).exact
+def test_a_level_has_one_family_added_at_either_end():
+    row = np.array([1.0, 1.0, 0.5, 1.0, 1.0, 0.75, 1.0])
+    added = np.append(row, [0.0, 1.0])
+    low, high, _ = mean_interval(row)
+    edge = stats.t.ppf(0.975, 6) * stats.sem(added)
+    assert (low, high) == pytest.approx((added.mean() - edge, min(1.0, added.mean() + edge)))
+
+
+def test_where_nothing_differs_the_bound_is_that_of_a_share():
+    one = compare([0.5] * 20, [0.5] * 20)
+    theirs = stats.binomtest(0, 20).proportion_ci(0.95, "exact").high
+    assert (one.low, one.high, one.p, one.interval) == (pytest.approx(-theirs), pytest.approx(theirs), 1.0, "exact")
+    assert one.word() == OPEN
+    assert compare([0.5] * 72, [0.5] * 72).word() == SAME
+
+
+def test_questions_of_one_family_say_no_more_than_its_mean():
+    a, b = pair(12, 3)
+    five = compare(a * 5, b * 5, families=[f"f{at}" for at in range(12)] * 5)
+    once = compare(a, b)
+    assert (five.delta, five.low, five.high) == pytest.approx((once.delta, once.low, once.high))
+    assert five.p == pytest.approx(once.p)
+    assert (five.queries, five.families) == (60, 12)
+
+
+def test_families_of_unequal_size_keep_the_mean_over_questions():
+    differences = [0.6, 0.6, 0.6, 0.6, 0.0, 0.0, 0.1, 0.1, -0.1, 0.0]
+    named = ["big"] * 4 + list("abcdef")
+    one = compare([0.0] * 10, differences, families=named)
+    assert one.delta == pytest.approx(np.mean(differences))
+    assert one.families == 7
+    assert one.low < 0  # one family carries it: ten questions alone would say otherwise
+    assert compare([0.0] * 10, differences).low > one.low
 
 
 def test_a_query_that_one_side_leaves_unscored_takes_no_part():
     assert compare([0.1, None, 0.3, 0.5], [0.2, 0.9, None, 0.4]) == compare([0.1, 0.5], [0.2, 0.4])
 
 
-# ---------------------------------------------------------------- degenerate
+# ---------------------------------------------------------------- few, equal, broken
 
 
-def test_no_query_gives_no_figure():
-    one = compare([None], [0.5])
-    assert (one.queries, one.delta, one.low, one.p, one.detectable) == (0, None, None, None, None)
+@given(st.lists(st.floats(0, 1), max_size=FEWEST - 1))
+def test_below_six_families_there_is_neither_interval_nor_word(values):
+    one = compare([0.0] * len(values), values)
+    assert (one.low, one.high, one.p, one.detectable, one.word()) == (None, None, None, None, TOO_FEW)
+    assert mean_interval(values) == (None, None, "")
 
 
-def test_one_query_gives_a_delta_and_neither_interval_nor_p():
-    one = compare([0.25], [0.5])
-    assert (one.delta, one.low, one.high, one.p, one.detectable, one.wins) == (0.25, None, None, None, None, 1)
-
-
-def test_equal_differences_give_a_constant_interval_said_to_be_one():
-    one = compare([0.0, 0.5, 0.25], [0.25, 0.75, 0.5])
-    assert (one.low, one.high, one.interval, one.detectable) == (0.25, 0.25, "constant", 0)
-    assert one.p == 2 / 2**3
-
-
-def test_a_pipeline_against_itself_ties_everywhere_with_p_1():
-    a, _ = pair(30, 5)
-    one = compare(a, a)
-    assert (one.delta, one.low, one.high, one.p, one.ties) == (0, 0, 0, 1, 30)
+def test_five_questions_that_differ_cannot_carry_a_word_among_ties():
+    assert compare([0.0] * 30, [0.9] * 5 + [0.0] * 25).word() == OPEN  # signs alone show it once in sixteen
 
 
 def test_differences_that_are_mere_rounding_are_ties_and_not_significant():
@@ -133,15 +116,22 @@ def test_differences_that_are_mere_rounding_are_ties_and_not_significant():
     assert (one.delta, one.p, one.ties) == (0, 1, 20)
 
 
-@given(st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 2), max_size=12))
-def test_any_two_vectors_give_finite_figures_in_range(pairs):
-    one = compare([a for a, _ in pairs], [b for _, b in pairs], resamples=99)
+rows = st.lists(st.tuples(*[st.none() | st.floats(0, 1)] * 2, st.sampled_from("abcdefghij")), max_size=24)
+
+
+@given(rows)
+def test_any_two_vectors_give_finite_figures_in_range_and_no_interval_of_no_width(triples):
+    a, b, families = ([row[at] for row in triples] for at in range(3))
+    one = compare(a, b, families=families)
     written = json.loads(json.dumps(one.to_json(), allow_nan=False))
     assert one.wins + one.ties + one.losses == one.queries == written["queries"]
     if one.p is not None:
         assert 0 < one.p <= 1
-    if written["ci"] is not None:
-        assert written["ci"][0] <= written["ci"][1]
+        assert one.low < one.delta < one.high
+    scored = [(value, family) for value, _, family in triples if value is not None]
+    level = mean_interval([value for value, _ in scored], [family for _, family in scored])
+    if level.low is not None:
+        assert 0 <= level.low < level.high <= 1
 
 
 def test_vectors_of_different_length_are_refused():
@@ -154,13 +144,31 @@ def test_a_value_that_is_not_finite_is_refused():
         compare([0.1, float("nan")], [0.1, 0.2])
 
 
-# ---------------------------------------------------------------- behaviour over many draws
+# ---------------------------------------------------------------- words
+
+
+def test_a_word_needs_interval_and_corrected_test():
+    a, b = pair(40, 2, shift=0.1)
+    one = compare(a, b)
+    assert one.word() == BETTER
+    assert compare(b, a).word() == WORSE
+    others = [compare(*pair(40, seed, shift=0.0)) for seed in range(3, 40)]
+    assert next(row for row in corrected([one, *others]) if row.delta == one.delta).p_corrected > one.p
+    assert one.word(margin=0.5) == SAME
+
+
+@given(st.floats(-0.3, 0.3), st.floats(0.05, 0.4), st.sampled_from([0.02, 0.05, 0.1]))
+def test_the_number_that_decides_is_the_first_that_does(delta, deviation, margin):
+    needed = families_to_decide(delta, deviation, deviation * 2, margin)
+    if needed is not None and needed > FEWEST:
+        assert power_of(needed, delta, deviation, deviation * 2, margin) >= 0.8
+        assert power_of(needed - 1, delta, deviation, deviation * 2, margin) < 0.8
 
 
 @pytest.mark.slow
-def test_under_no_difference_p_is_below_5_percent_in_about_5_percent_of_draws():
-    below = sum(compare(*pair(12, seed, shift=0.0), resamples=4999).p <= 0.05 for seed in range(400))
-    assert abs(below / 400 - 0.05) < 3 * sqrt(0.05 * 0.95 / 400)
+def test_under_no_difference_a_word_is_said_in_at_most_5_percent_of_draws():
+    said = sum(compare(*pair(12, seed, shift=0.0)).word() in (BETTER, WORSE) for seed in range(2000))
+    assert said / 2000 < 0.05 + 2 * sqrt(0.05 * 0.95 / 2000)
 
 
 # ---------------------------------------------------------------- many comparisons
@@ -199,9 +207,9 @@ def test_comparisons_without_a_p_do_not_count_in_the_correction():
 
 def test_in_a_table_each_pipeline_is_compared_with_the_first():
     values = {name: pair(8, seed)[1] for seed, name in enumerate(["base", "x", "y"])}
-    rows = against_first(values, "SetF")
-    assert [(row.a, row.b, row.measure) for row in rows] == [("base", "x", "SetF"), ("base", "y", "SetF")]
-    assert [row.p_corrected for row in rows] == holm([row.p for row in rows])
+    table = against_first(values, "SetF")
+    assert [(row.a, row.b, row.measure) for row in table] == [("base", "x", "SetF"), ("base", "y", "SetF")]
+    assert [row.p_corrected for row in table] == holm([row.p for row in table])
 
 
 def test_all_pairs_compares_every_two():
@@ -211,26 +219,6 @@ def test_all_pairs_compares_every_two():
 
 def test_a_single_pipeline_has_nothing_to_be_compared_with():
     assert against_first({"base": [0.5]}, "SetF") == []
-
-
-# ---------------------------------------------------------------- what could be seen at all
-
-
-def test_the_detectable_effect_by_hand():
-    t_alpha, t_power = stats.t.ppf(0.975, 23), stats.t.ppf(0.8, 23)
-    assert minimum_detectable_effect(24, 0.15) == pytest.approx((t_alpha + t_power) * 0.15 / sqrt(24))
-
-
-@pytest.mark.parametrize("queries", [10, 24, 100, 1000])
-def test_a_t_test_has_about_that_power_at_the_detectable_effect(queries):
-    effect = minimum_detectable_effect(queries, 0.2)
-    critical = stats.t.ppf(0.975, queries - 1)
-    power = stats.nct.sf(critical, queries - 1, effect / (0.2 / sqrt(queries)))
-    assert power == pytest.approx(0.8, abs=0.02)
-
-
-def test_below_two_queries_nothing_is_detectable():
-    assert minimum_detectable_effect(1, 0.2) is None
 
 
 # ---------------------------------------------------------------- start
@@ -246,4 +234,5 @@ def test_importing_the_module_does_not_load_scipy_or_numpy():
 def test_swapping_the_sides_turns_delta_wins_and_losses_and_keeps_p():
     a, b = pair(30, 8)
     there, back = compare(a, b), compare(b, a)
-    assert (there.delta, there.wins, there.losses, there.p) == (-back.delta, back.losses, back.wins, back.p)
+    assert (there.delta, there.wins, there.losses) == (-back.delta, back.losses, back.wins)
+    assert (there.p, there.low) == pytest.approx((back.p, -back.high))

@@ -162,8 +162,8 @@ def test_a_search_is_a_job_on_dev_and_its_winner_becomes_a(bench, workspace, wor
     assert "12 finished trials" in words(app)
     rows = table(app, "row", "F₁")
     assert rows["row"][0].startswith("best fixed k")
-    assert not looks(open_project("made", workspace))
-    assert not (workspace / "held-out-looks.jsonl").exists()
+    assert not looks(open_project("made", workspace).state)
+    assert not (workspace / "looks.jsonl").exists()
     press(app, "bench.search.take")
     taken = a_of(app, workspace)
     assert app.session_state[state.KEY].b == state.AUTO
@@ -227,12 +227,12 @@ def test_the_command_of_a_drawer_finds_the_same_and_counts_its_look(bench, works
     command = next(code.value for code in app.code if "--method best" in code.value)
     app = finish(press(app, "bench.tune"))
     press(app, "bench.tune.take")
-    assert not looks(open_project("made", workspace))
+    assert not looks(open_project("made", workspace).state)
     assert main([*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     taken = a_of(app, workspace)
     assert parse_pipeline(said["pipeline"]).stages == taken.stages
-    assert looks(open_project("made", workspace))
+    assert looks(open_project("made", workspace).state)
 
 
 def test_a_knob_that_moves_nothing_says_so(workspace):

@@ -146,7 +146,7 @@ def test_looks_are_counted_and_a_new_draw_keeps_the_old_ledger(questions_page, w
     app = questions_page(questions=questions)
     project = open_project("mine", workspace)
     before = Session(project).split
-    look(project, Look("p", "l", before.fingerprint, len(before.held_out), name="tuned", by="ann", place="bench"))
+    look(project.state, Look("p", "l", before.fingerprint, len(before.held_out), name="tuned", by="ann", place="bench"))
     app = part(app, "Held out")
     assert "**1** :gray[looks at held-out]" in words(app)
     assert "tuned" in app.dataframe[1].value.to_string()
@@ -154,7 +154,7 @@ def test_looks_are_counted_and_a_new_draw_keeps_the_old_ledger(questions_page, w
     app = press(sane(app.run()), "questions.reset")
     project = open_project("mine", workspace)
     assert set(Session(project).split.held_out) != set(before.held_out)
-    assert len(looks(project)) == 1
+    assert len(looks(project.state)) == 1
     assert "**0** :gray[looks at held-out]" in words(app)
     assert "1 at earlier ones" in words(app)
 

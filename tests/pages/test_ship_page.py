@@ -77,7 +77,7 @@ def test_a_kept_run_holds_the_figures_and_is_a_look(ship, workspace):
     assert round(found.pipeline("query-must").means["SetF"], 3) == 0.834
     held_out = table(app, "SetF")["SetF"]
     assert round(float(held_out[0]), 3) == 0.834
-    assert len(looks(open_project("recorded-combat", workspace))) <= 1
+    assert len(looks(open_project("recorded-combat", workspace).state)) <= 1
 
 
 def test_the_gate_judges_a_against_the_kept_run_and_says_how_a_build_asks_the_same(ship, workspace, words):

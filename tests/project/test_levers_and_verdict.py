@@ -9,7 +9,7 @@ from rag_core.project.ledger import looks
 from rag_core.project.levers import CUT, JUDGE, RULES, SEARCH, levers
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
-from rag_core.project.verdict import BETTER, OPEN, SAME, TOO_FEW, judge
+from rag_core.project.verdict import BETTER, IDENTICAL, OPEN, SAME, TOO_FEW, judge
 from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline
 
@@ -79,7 +79,7 @@ def first(k):
 
 def test_identical_lists_are_the_same_at_any_number_of_questions(project):
     session = project(a=("test", "+-"), b=("dev", "+-"))
-    assert judge(session, first(1), parse_pipeline([{"TopK": {"k": 1}}], name="twin")).word == SAME
+    assert judge(session, first(1), parse_pipeline([{"TopK": {"k": 1}}], name="twin")).word == IDENTICAL
 
 
 def test_five_questions_carry_no_verdict_however_clear(project):
@@ -88,31 +88,30 @@ def test_five_questions_carry_no_verdict_however_clear(project):
     assert (said.word, said.questions) == (TOO_FEW, 5)
 
 
-def test_a_clear_difference_is_better_and_every_other_pipeline_looked_at_costs(project):
+def test_a_clear_difference_is_better_and_every_other_pair_looked_at_costs(project):
     session = project(**{f"q{at}": ("test", "+----" if at % 4 else "++---") for at in range(16)})
     said = judge(session, first(1), first(5))
     assert said.word == BETTER
     assert said.worse == ()
-    raw = said.p
-    for k in (2, 3, 4):
-        judge(session, first(k), first(5))
+    fourth = [judge(session, first(k), first(5)) for k in (2, 3, 4)][-1]
+    assert fourth.ruling.level == pytest.approx(0.05 / (4 * 5))
     again = judge(session, first(1), first(5))
-    assert again.looks == 4
-    assert again.p == pytest.approx(min(1, 4 * raw))
-    assert len({look.key for look in looks(session.project)}) == 5
+    assert (again.looks, again.ruling) == (4, said.ruling)  # looking again at the same is free
+    assert [look.pipeline for look in looks(session.project.state)] != []
+    assert len({look.key for look in looks(session.project.state)}) == 4
 
 
 def test_noise_is_not_yet_known(project):
     session = project(**{f"q{at}": ("test", "+-" if at % 2 else "-+") for at in range(12)})
     said = judge(session, first(1), parse_pipeline([{"MinSimilarity": {"min_relevance": 0.95}}]))
-    assert said.word in (OPEN, SAME)
+    assert said.word in (OPEN, SAME, IDENTICAL)
 
 
 def test_without_a_held_out_label_it_is_one_sentence(project):
     session = project(a=("test", "??"), b=("dev", "+-"))
     with pytest.raises(InputError, match="held-out"):
         judge(session, first(1), first(2))
-    assert looks(session.project) == []
+    assert looks(session.project.state) == []
 
 
 def test_a_stage_that_dropped_nothing_takes_no_part_in_the_verdict(tmp_path):
@@ -121,6 +120,6 @@ def test_a_stage_that_dropped_nothing_takes_no_part_in_the_verdict(tmp_path):
     verdict = judge(without, without.pipeline("query-must"), without.pipeline("fixed-15"))
     assert verdict.idle == (stage_class("QueryMust").title,)
     assert "dropped nothing" in verdict.to_text()
-    assert verdict.word == SAME
+    assert verdict.word == IDENTICAL
     cut = parse_pipeline(["Dense", "QueryMust", {"TopK": {"k": 2}}])
     assert judge(without, cut, without.pipeline("fixed-15")).idle == verdict.idle

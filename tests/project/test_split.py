@@ -90,8 +90,8 @@ def test_examples_are_on_no_side(tmp_path):
 def test_looking_again_at_the_same_is_no_new_look(tmp_path):
     project = open_project("demo", tmp_path)
     seen = Look("p1", "labels", "split", 41, name="tuned", by="me", place="bench")
-    assert look(project, seen) == 1
-    assert look(project, replace(seen, place="evaluate", by="you")) == 1
-    assert look(project, replace(seen, labels="other")) == 2
-    assert look(project, replace(seen, pipeline="p2", split="another")) == 1
-    assert [one.pipeline for one in looks(project)] == ["p1", "p1", "p2"]
+    assert look(project.state, seen) == 1
+    assert look(project.state, replace(seen, place="evaluate", by="you")) == 1
+    assert look(project.state, replace(seen, labels="other")) == 2
+    assert look(project.state, replace(seen, pipeline="p2", split="another")) == 1
+    assert [one.pipeline for one in looks(project.state)] == ["p1", "p1", "p2"]

@@ -1,0 +1,293 @@
+"""Are the figures true that the app shows while people label, tune and look? Every rule in force, in simulation.
+
+Run: python -m benchmarks.honesty [PART ...] [--short] [--json]
+
+Each row is a promise, how often it was kept, and what it must be at least or at most; docs/honesty.md is its table. The
+parts: `intervals`, `words`, `watching`, `power`, `gate`, `random`. Seeds are fixed; `--short` runs a tenth, within a
+minute, and allows for the smaller sample. Shapes are choices, other ones give other figures:
+
+  ties        a difference that is 0 on 60 % of the questions, else normal about .1 (deviation .25)
+  level       a measure that is 0 on 30 %, else uniform from .2 to 1 (SetF-like)
+  near one    a measure that is 1 on 75 %, else uniform (recall-like)
+  rare        1 on 88 %, else 0 (rare misses)
+
+Questions of a family share the half of what moves them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from rag_core.compare.gate import bounds_of, queries_to_decide
+from rag_core.measure.sequential import STAKES, families_to_decide_watching, lasting_bounds
+from rag_core.measure.significance import (
+    BETTER,
+    LEVEL,
+    MARGIN,
+    SAME,
+    WORSE,
+    by_family,
+    compare,
+    corrected,
+    difference_interval,
+    families_to_decide,
+    mean_interval,
+)
+from rag_core.spec import parse_pipeline
+from rag_core.tune.grid import parse_grid
+from rag_core.tune.learned import choose_trained
+from rag_core.tune.tune import choose, dev_and_test, judge
+from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
+
+Row = NDArray[np.float64]
+SIZES = (10, 20, 40)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One row: what was promised, how often it held in so many runs, and the edge it must keep."""
+
+    part: str
+    promise: str
+    share: float
+    least: float | None
+    most: float | None
+    runs: int
+
+    @property
+    def kept(self) -> bool:
+        """Whether the share keeps its edge, less two standard errors of the simulation."""
+        slack = 2 * sqrt(0.05 * 0.95 / self.runs)
+        return (self.least is None or self.share >= self.least - slack) and (
+            self.most is None or self.share <= self.most + slack
+        )
+
+    def to_text(self) -> str:
+        """A line of the table."""
+        edge = f"≥ {self.least:.2f}" if self.least is not None else f"≤ {self.most:.2f}"
+        mark = "✓" if self.kept else "✕"
+        return f"| {self.part} | {self.promise} | {self.share:.3f} | {edge} | {self.runs:,} | {mark} |"
+
+
+def families(count: int, members: int) -> list[str]:
+    """The family of each of `count` × `members` questions."""
+    return [f"f{at // members}" for at in range(count * members)]
+
+
+def drawn(shape: str, count: int, members: int, dice: np.random.Generator) -> Row:
+    """The values of `count` families of a shape."""
+
+    def within(make: Callable[[int], Row]) -> Row:
+        """Half of the questions have what their family has, half their own."""
+        shared, own = np.repeat(make(count), members), make(count * members)
+        return np.where(dice.random(count * members) < 0.5, shared, own) if members > 1 else own
+
+    if shape == "ties":
+        return np.where(
+            dice.random(count * members) < 0.6, 0.0, np.clip(0.1 + 0.25 * within(dice.standard_normal), -1, 1)
+        )
+    place = within(dice.random)
+    if shape == "level":
+        return np.where(place < 0.3, 0.0, 0.2 + 0.8 * (place - 0.3) / 0.7)
+    if shape == "near one":
+        return np.where(place < 0.75, 1.0, (place - 0.75) / 0.25)
+    return (place < 0.88).astype(np.float64)
+
+
+MEANS = {"ties": 0.4 * 0.1, "level": 0.7 * 0.6, "near one": 0.875, "rare": 0.88}
+
+
+def intervals(part: str, share: float) -> Iterator[Promise]:
+    """Does a 95 % interval hold the mean of the shape?"""
+    runs = round(2000 * share)
+    for shape, mean in MEANS.items():
+        for members in (1, 5):
+            for count in SIZES:
+                dice = np.random.default_rng([count, members, len(shape)])
+                held = 0
+                for _ in range(runs):
+                    row, of = drawn(shape, count, members, dice), families(count, members)
+                    low, high, _ = difference_interval(row, of) if shape == "ties" else mean_interval(row, of)
+                    held += low is not None and high is not None and low <= mean <= high
+                what = f"95 % interval, *{shape}*, {count} families of {members}"
+                yield Promise(part, what, held / runs, 0.93, None, runs)
+
+
+def words(part: str, share: float) -> Iterator[Promise]:
+    """Is a word said where nothing differs, of one pair and in a table of three pipelines × three measures?"""
+    runs = round(2000 * share)
+    for members in (1, 5):
+        for count in SIZES:
+            dice, of = np.random.default_rng([count, members]), families(count, members)
+            single = table = 0
+            nothing = [0.0] * (count * members)
+            for _ in range(runs):
+                cells = []
+                for _ in range(3):
+                    base = (
+                        drawn("ties", count, members, dice) - MEANS["ties"] * (dice.random(count * members) < 0.4) / 0.4
+                    )
+                    sign = np.repeat(dice.choice([-1.0, 1.0], count), members)
+                    for noise in (0.0, 0.1, 0.1):
+                        row = np.where(
+                            base == 0, 0.0, np.clip(sign * base + noise * dice.normal(0, 1, len(base)), -1, 1)
+                        )
+                        cells.append(compare(nothing, row.tolist(), families=of))
+                single += cells[0].word() in (BETTER, WORSE)
+                table += any(cell.word() in (BETTER, WORSE) for cell in corrected(cells))
+            size = f"{count} families of {members}"
+            yield Promise(part, f"a word of one pair without any difference, {size}", single / runs, None, 0.06, runs)
+            yield Promise(part, f"any word in a table of nine, {size}", table / runs, None, 0.06, runs)
+
+
+def grown(row: Row) -> Row:
+    """The logarithm of the wealth after each outcome: what `wealth` gives for every beginning of the row."""
+    steps = np.cumsum(np.log1p(np.outer(row, STAKES)), axis=0)
+    return np.asarray(logsumexp(steps, axis=1) - log(len(STAKES)))
+
+
+def watching(part: str, share: float) -> Iterator[Promise]:
+    """What looking after every question costs: false alarms, and how soon a true difference is known."""
+    runs = round(1000 * share)
+    for spread in (0.15, 0.25):
+        dice = np.random.default_rng(int(spread * 100))
+        for mean in (0.0, 0.1):
+            first = []
+            for _ in range(runs):
+                row = np.where(dice.random(400) < 0.3, 0.0, dice.normal(0, spread / sqrt(0.7), 400))
+                row = np.clip(row + mean, -1, 1)
+                over = np.maximum(grown(row), grown(-row)) >= log(2 / LEVEL)
+                first.append(int(over.argmax()) + 1 if over.any() else 401)
+            called = float(np.mean(np.array(first) <= 400))
+            what = (
+                f"{'false alarm' if not mean else 'a true .10 is known'}, looking after each of 400, deviation {spread}"
+            )
+            yield Promise(part, what, called, 0.95 if mean else None, None if mean else 0.05, runs)
+            if mean and spread == 0.25:  # at .15 it takes twice as many: stakes are bounded by what might be lost
+                fixed = families_to_decide(mean, spread, 3 * spread) or 400
+                ratio = float(np.median(first)) / fixed
+                told = f"median questions {np.median(first):.0f}, as a multiple of the fixed size's {fixed}, {spread}"
+                yield Promise(part, told, ratio, None, 1.5, runs)
+
+
+def power(part: str, share: float) -> Iterator[Promise]:
+    """Does the number of questions that is said to decide do so four times in five?"""
+    runs = round(1000 * share)
+    dice = np.random.default_rng(8)
+    for mean, spread in ((0.1, 0.2), (0.06, 0.15), (0.0, 0.12)):
+        population = np.clip(dice.normal(mean, spread, 4000), -1, 1)
+        population += mean - population.mean()
+        sums = by_family(population)
+        typical = float(np.mean([abs(dice.choice(population, 60)).max() for _ in range(200)]))
+        fixed = families_to_decide(mean, sums.deviation, typical)
+        lasting = families_to_decide_watching(population)
+        said = "same" if not mean else f"{mean:g}"
+        if fixed:
+            rows = (compare([0.0] * fixed, dice.choice(population, fixed).tolist()) for _ in range(runs))
+            done = sum(row.word() in (BETTER, WORSE, SAME) for row in rows) / runs
+            for least, most in ((0.75, None), (None, 0.85)):
+                yield Promise(part, f"{fixed} questions decide ({said}, deviation {spread})", done, least, most, runs)
+        if lasting:
+            bounds = (lasting_bounds(dice.choice(population, lasting)) for _ in range(runs))
+            done = sum(low > 0 or high < 0 or (low > -MARGIN and high < MARGIN) for low, high in bounds) / runs
+            for least, most in ((0.75, None), (None, 0.85)):
+                what = f"{lasting} questions decide while watching ({said}, deviation {spread})"
+                yield Promise(part, what, done, least, most, runs)
+    for count in SIZES:
+        found = 0
+        for _ in range(runs):
+            seen = compare([0.0] * count, np.clip(dice.normal(0, 0.2, count), -1, 1).tolist()).detectable or 0.0
+            row = np.clip(dice.normal(seen, 0.2, count), -1, 1)
+            found += compare([0.0] * count, row.tolist()).word(margin=0.0) == BETTER
+        for least, most in ((0.75, None), (None, 0.85)):
+            yield Promise(
+                part, f"the detectable difference is found at {count} questions", found / runs, least, most, runs
+            )
+
+
+def gate(part: str, share: float) -> Iterator[Promise]:
+    """Does a gate pass a true drop of the margin; fail where nothing changed; and pass with the number it asked for?"""
+    runs, dice = round(2000 * share), np.random.default_rng(9)
+
+    def changed(mean: float, size: int) -> Row:
+        return np.where(dice.random(size) < 0.6, 0.0, np.clip(dice.normal(mean / 0.4, 0.25, size), -1, 1))
+
+    for count in SIZES:
+        dropped = sum(bounds_of(changed(-MARGIN, count), LEVEL)[0] > -MARGIN for _ in range(runs)) / runs
+        yield Promise(part, f"a true drop of the margin passes, {count} questions", dropped, None, 0.06, runs)
+        failed = sum(bounds_of(changed(0.0, count), LEVEL)[1] < -MARGIN for _ in range(runs)) / runs
+        yield Promise(part, f"no change fails, {count} questions", failed, None, 0.02, runs)
+    population = changed(0.0, 5000)
+    population -= population.mean() * (population != 0) / (population != 0).mean()
+    seen = compare([0.0] * len(population), population.tolist())
+    needed = queries_to_decide(seen, MARGIN, LEVEL) or 0
+    passed = sum(bounds_of(dice.choice(population, needed), LEVEL)[0] > -MARGIN for _ in range(runs)) / runs
+    yield Promise(part, f"no change passes with the {needed} questions that it asks for", passed, 0.8, None, runs)
+
+
+def random_cases(dice: np.random.Generator, count: int = 60, length: int = 15) -> list[Case]:
+    """Lists whose labels have nothing to do with their distances; at least one chunk of each is relevant."""
+    cases = []
+    for number in range(count):
+        query = Query(f"q{number}", f"topic{number} thing{number} matter{number}")
+        distances = np.sort(dice.uniform(0.2, 0.8, length))
+        flags = dice.random(length) < 0.3
+        flags[dice.integers(length)] = True
+        hits = tuple(Hit(Chunk(f"c{at}"), at + 1, {"distance": float(one)}) for at, one in enumerate(distances))
+        grades = {f"c{at}": int(flag) for at, flag in enumerate(flags)}
+        cases.append(Case(query, grades, Candidates(query, hits, metric=Metric.COSINE, recorded=True)))
+    return cases
+
+
+def random(part: str, share: float) -> Iterator[Promise]:
+    """Is what was tuned on random labels called better than the best fixed k on held-out ones?"""
+    runs = round(200 * share)
+    plane = parse_grid("gap_threshold=0.01:0.3:30,distance_offset=0.05:0.6:20", "AdaptiveGap")
+    methods = {
+        "the plane of the adaptive cut": lambda dev: choose(dev, parse_pipeline(["AdaptiveGap"]), plane),
+        "the learned cut": lambda dev: choose_trained(dev, parse_pipeline(["LearnedCut"])),
+    }
+    for name, method in methods.items():
+        better = 0
+        for seed in range(runs):
+            dev, test = dev_and_test(random_cases(np.random.default_rng(seed)))
+            better += judge(test, method(dev)).ruling.word == BETTER
+        yield Promise(part, f"*better* on random labels, {name}", better / runs, None, 0.025, runs)
+
+
+PARTS: dict[str, Callable[[str, float], Iterator[Promise]]] = {
+    "intervals": intervals,
+    "words": words,
+    "watching": watching,
+    "power": power,
+    "gate": gate,
+    "random": random,
+}
+
+
+def main() -> None:
+    """Print the table, or JSON; exit 1 where a promise is not kept."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("part", nargs="*", choices=[[], *PARTS], metavar="PART")
+    options.add_argument("--short", action="store_true")
+    options.add_argument("--json", action="store_true")
+    chosen = options.parse_args()
+    rows = [row for name in chosen.part or PARTS for row in PARTS[name](name, 0.1 if chosen.short else 1.0)]
+    if chosen.json:
+        print(json.dumps([asdict(row) | {"kept": row.kept} for row in rows]))
+    else:
+        print("| part | promise | share | edge | runs | kept |\n| --- | --- | --- | --- | --- | --- |")
+        print("\n".join(row.to_text() for row in rows))
+    raise SystemExit(not all(row.kept for row in rows))
+
+
+if __name__ == "__main__":
+    main()
