@@ -146,7 +146,7 @@ def test_looks_are_counted_and_a_new_draw_keeps_the_old_ledger(questions_page, w
     app = questions_page(questions=questions)
     project = open_project("mine", workspace)
     before = Session(project).split
-    look(project.state, Look("p", "l", before.fingerprint, len(before.held_out), name="tuned", by="ann", place="bench"))
+    look(project.state, Look("p", "l", before.name, len(before.held_out), name="tuned", by="ann", place="bench"))
     app = part(app, "Held out")
     assert "**1** :gray[looks at held-out]" in words(app)
     assert "tuned" in app.dataframe[1].value.to_string()
