@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -20,7 +21,11 @@ from rag_core.corpus.openapi import read_openapi
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter, reach
 from rag_core.index.embed import BundledEmbedder
+from rag_core.judged.bench import Bench, open_bench
+from rag_core.judged.entrants import answer_simulated, entrants_of, simulated_judge, stages_of
 from rag_core.judged.figures import classifier, irrelevant_removed, spent
+from rag_core.judged.floor import propose_floor
+from rag_core.judged.trials import compare
 from rag_core.llm.prompt import estimate_tokens
 from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import PipelineReport, run
@@ -102,6 +107,31 @@ def spotify_table() -> None:
     print(f"EXPAND_1 brings {len(brought)} chunks over all queries, {schemas} of them schemas")
 
 
+def floor_table(name: str, bench: Bench) -> None:
+    """A judge that never errs: what the filter loses all the same, by step, at the usual floor and at the proposed one.
+
+    The floor is proposed from every second question and counted on all, on those it was made of and on the others.
+    """
+    (usual,) = stages_of(["terse"], {})
+    dev = replace(bench, cases=bench.cases[::2])
+    proposal = propose_floor(dev, usual)
+    print(f"\n{name}: {len(bench.cases)} questions, {proposal.to_text()}")
+    sides = {"all": bench, "dev": dev, "held out": replace(bench, cases=bench.cases[1::2])}
+    for floor in (usual.min_relevance_threshold, proposal.proposed.floor):
+        for side, part in sides.items():
+            stage = replace(usual, min_relevance_threshold=floor)
+            rivals = entrants_of([stage], [simulated_judge(part, 0.0)])
+            answer_simulated(part, rivals)
+            trial = compare(part, rivals)
+            (row,) = trial.variants
+            relevant = row["relevant"]
+            lost = ", ".join(f"{cause} {count}" for cause, count in relevant["lost"].items() if count)
+            print(
+                f"  floor {floor:.3f}, {side:<8}  SetR {row['SetR']:.3f}  SetP {row['SetP']:.3f}  listed "
+                f"{relevant['listed']}  kept {relevant['kept']}  lost to: {lost or 'nothing'}  calls {row['prompts']}"
+            )
+
+
 def amazon_table() -> None:
     found = api_chunks(DATA / "amazon-ads-openapi")
     chunks = {chunk.id: chunk for chunk in found}
@@ -131,6 +161,10 @@ def main() -> None:
         print(f"no data at {DATA}: set WINNOW_SHARED")
         return
     spotify_table()
+    cases, chunks = spotify()
+    floor_table("restbench-spotify", Bench("restbench-spotify", tuple(cases), chunks, 1))
+    with TemporaryDirectory() as folder:
+        floor_table("api-docs", open_bench("api-docs", None, None, Path(folder), None, None, None, 200))
     amazon_table()
 
 

@@ -22,6 +22,7 @@ from rag_core.errors import InputError, WinnowError
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged.bench import Bench
 from rag_core.judged.entrants import Entrant, calls_of, endpoint_judge, limits_of
+from rag_core.judged.floor import FloorProposal, propose_floor
 from rag_core.llm.client import check_connection
 from rag_core.llm.endpoint import endpoint_of, endpoints
 from rag_core.llm.judge import judge_of
@@ -44,6 +45,7 @@ NO_ENDPOINT = (
     "start again."
 )
 SIMULATED_HELP = "It is no model: it says how good a judge would have to be, before one is paid."
+FLOOR_HELP = "Under the floor no candidate is judged: it saves calls, and what it loses no model sees. Chosen on dev."
 THIS, DEV, HELD_OUT = "this question", "dev", "held-out"
 
 
@@ -155,6 +157,7 @@ def drawer(entry: SeenList, session: Session) -> None:
     pipeline, place = placed
     if case is not None:
         _said(pipeline, place, case, session)
+    _floor(pipeline, place, session)
     if settings is not None:
         _ask(pipeline, place, case, session)
     jobs.show(KIND)
@@ -254,6 +257,45 @@ def facts(step: Step, paid: bool) -> list[str]:
 def cost_of(cost: float | None, about: str = "") -> str:
     """A cost in words; an unknown one is never nothing."""
     return "cost unknown, no price is set" if cost is None else f"cost {about}{cost:.6f} {CURRENCY}"
+
+
+# The floor
+
+
+def _floor(pipeline: Pipeline, place: int, session: Session) -> None:
+    """On a press the floor that the dev questions' own distances propose, beside the one that is set; taken or left."""
+    stage = pipeline.stages[place]
+    assert isinstance(stage, LLMFilter)
+    if not session.dev or not st.toggle("Floor from your distances", key="judge.floor", help=FLOOR_HELP):
+        return
+
+    def made() -> FloorProposal | str:
+        try:
+            return propose_floor(bench_of(session, pipeline, place, session.dev), stage)
+        except InputError as error:
+            return str(error)
+
+    proposal: FloorProposal | str = session.remembered(f"floor {place}", pipeline, made)
+    if isinstance(proposal, str):
+        say.problem("No floor can be proposed.", proposal)
+        return
+    st.text(proposal.to_text())
+    if proposal.proposed.floor != stage.min_relevance_threshold:
+        taken = replace(stage, min_relevance_threshold=proposal.proposed.floor)
+        stages = (*pipeline.stages[:place], taken, *pipeline.stages[place + 1 :])
+        st.button(
+            f"Take {proposal.proposed.floor:.3f}",
+            key="judge.floor.take",
+            on_click=_take,
+            args=(replace(pipeline, stages=stages), session),
+        )
+
+
+def _take(pipeline: Pipeline, session: Session) -> None:
+    try:
+        state.change(a=state.encode(pipeline, session))
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
 
 
 # Asking

@@ -30,6 +30,11 @@ class FloorEffect:
     relevant_lost: int
     spared: float  # share of the candidates that would be judged without a floor and are not
 
+    def to_text(self) -> str:
+        """What it does, as the rest of a sentence."""
+        kept = f"keeps {self.relevant_kept:.1%} of them, loses {self.relevant_lost}"
+        return f"floor {self.floor:.3f}: {kept}, spares {self.spared:.0%} of the candidates"
+
 
 @dataclass(frozen=True, slots=True)
 class FloorProposal:
@@ -46,11 +51,8 @@ class FloorProposal:
 
     def to_text(self) -> str:
         """Both floors, a line each."""
-        lines = [f"{self.relevant} relevant chunks in the lists of {self.questions} questions"]
-        for name, one in (("proposed", self.proposed), ("set", self.present)):
-            kept = f"keeps {one.relevant_kept:.1%} of them, loses {one.relevant_lost}"
-            lines.append(f"  {name:<8}  floor {one.floor:.3f}: {kept}, spares {one.spared:.0%} of the candidates")
-        return "\n".join(lines)
+        listed = f"{self.relevant} relevant chunks in the lists of {self.questions} questions"
+        return f"{listed}\nproposed: {self.proposed.to_text()}\nset: {self.present.to_text()}"
 
 
 def propose_floor(bench: Bench, stage: LLMFilter, keep: float = KEEP) -> FloorProposal:

@@ -3,6 +3,7 @@ and judges on trial; against a scripted server, no model.
 """
 
 import json
+import re
 import time
 
 import pytest
@@ -143,6 +144,24 @@ def test_a_question_without_labels_refuses_the_simulated_judge_and_says_what_it_
     app = bench(UNLABELLED)
     assert "This question has no label" in words(app)
     assert "label some of its chunks" in words(app)
+
+
+def test_a_floor_is_proposed_from_the_dev_questions_and_taken(bench, words):
+    app = bench()
+    app.toggle(key="judge.floor").set_value(True).run()
+    said = re.search(r"proposed: floor (\S+): keeps ([\d.]+)%", words(sane(app)))
+    assert float(said[2]) >= 98
+    taken = press(app, "judge.floor.take")
+    assert f"set: floor {said[1]}" in words(sane(taken.run()))
+
+
+def test_relevant_chunks_are_counted_by_what_took_them(bench):
+    app, took = bench(), {}
+    for rate in (0, 100):
+        app.number_input(key="judge.rate").set_value(rate).run()
+        took[rate] = frame(trial(app, "Decisions"), "step").set_index("step")["relevant chunks"]
+    assert (took[0]["lost to the model"], took[100]["kept"]) == (0, 0)
+    assert took[0]["kept"] == took[100]["lost to the model"] > 0
 
 
 def test_no_verdict_stands_on_a_simulated_judge(bench, words):
