@@ -309,6 +309,10 @@ _BREAK = re.compile(r"\s+[-–—|·>/]\s+|[:;]\s+|\.\s+|\s*›\s*")
 """Where a title has a joint: a dash, colon or arrow between its parts."""
 
 
+_FITS = 40
+"""Letters of a title that a row shows whole."""
+
+
 def split_titles(titles: Sequence[str]) -> list[tuple[str, str]]:
     """(head, rest) of each title: the head is what tells it from the others, and stands first on the screen.
 
@@ -332,7 +336,7 @@ def _split(title: str, same: int) -> tuple[str, str]:
         return title[joints[-1].end() :], title[: joints[-1].start()]
     words = [word.start() for word in re.finditer(r"\S+", title)]
     before = [start for start in words if start <= same]
-    if len(before) <= 5:
+    if len(before) <= 5 or len(title) <= _FITS:
         return title, ""
     start = before[-4]
     return title[start:], title[:start].rstrip()
