@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.corpus.finding import SUFFIXES
-from rag_core.corpus.load import load
 from rag_core.errors import InputError
 from rag_core.index.collection import folder_of, open_collection
 from rag_core.index.embed import Embedder, Progress
-from rag_core.index.ingest import IngestReport, ingest
+from rag_core.index.ingest import IngestReport, ingest, read_documents
 from rag_core.index.store import opened
 from rag_core.store.events import Event
 from rag_core.store.keys import text_hash
@@ -57,10 +56,13 @@ class Recut:
         return f"{chunks}\nlabels: " + ", ".join(f"{count} {outcome}" for outcome, count in self.outcomes.items())
 
 
-def look(workspace: Path, collection: str, header_level: int, labels: Iterable[Event] = ()) -> Recut:
+def look(
+    workspace: Path, collection: str, header_level: int, embedder: Embedder, labels: Iterable[Event] = ()
+) -> Recut:
     """What cutting at that level would do; nothing is written. An InputError where the documents are no Markdown."""
     roots = roots_of(workspace, collection)
-    chunks = {chunk.id: chunk.text for chunk in load(roots, "markdown", header_level).chunks}
+    corpus = read_documents(roots, embedder, format="markdown", header_level=header_level)
+    chunks = {chunk.id: chunk.text for chunk in corpus.chunks}
     return _compared(_texts(workspace, collection), chunks, collection, header_level, labels)
 
 

@@ -49,7 +49,7 @@ def titles(workspace):
 
 def test_looking_says_what_would_happen_and_writes_nothing(book):
     before = titles(book)
-    found = look(book, "book", 2, labels_of(book))
+    found = look(book, "book", 2, BundledEmbedder(), labels_of(book))
     assert (found.before, found.after, found.unchanged) == (3, 2, 1)
     assert found.outcomes == {"same": 1, "moved": 0, "split": 2, "lost": 0}
     assert titles(book) == before
@@ -58,7 +58,7 @@ def test_looking_says_what_would_happen_and_writes_nothing(book):
 
 def test_cutting_does_what_looking_said_and_embeds_only_what_changed(book):
     labels = labels_of(book)
-    looked = look(book, "book", 2, labels)
+    looked = look(book, "book", 2, BundledEmbedder(), labels)
     done = recut(book, "book", 2, BundledEmbedder(), labels)
     assert (done.labels, done.after, done.unchanged) == (looked.labels, looked.after, looked.unchanged)
     assert done.report.embedded == 1
@@ -76,17 +76,17 @@ def test_ids_keep_the_folder_they_were_ingested_from(book, tmp_path):
 
 
 def test_labels_of_other_corpora_are_not_reported(book):
-    assert look(book, "book", 2, [event(1, "elsewhere", text_hash("another text"))]).labels == ()
+    assert look(book, "book", 2, BundledEmbedder(), [event(1, "elsewhere", text_hash("another text"))]).labels == ()
 
 
 def test_what_is_no_markdown_or_gone_is_refused(book, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": "a", "text": "b"}\n')
     ingest([tmp_path / "a.jsonl"], "lines", book, BundledEmbedder())
     with pytest.raises(InputError, match=r"holds 'a\.jsonl', expected Markdown files alone"):
-        look(book, "lines", 2)
+        look(book, "lines", 2, BundledEmbedder())
     (tmp_path / "docs" / "part" / "book.md").unlink()
     with pytest.raises(InputError, match=r"book\.md is not there any more"):
-        look(book, "book", 2)
+        look(book, "book", 2, BundledEmbedder())
 
 
 def test_the_command_looks_and_cuts(book, capsysbinary):

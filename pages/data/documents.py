@@ -163,7 +163,8 @@ def _look(project: Project, level: int) -> None:
     st.session_state.pop(RECUT_LOOKED, None)
     try:
         who.check(INGEST, project.source.name)
-        st.session_state[RECUT_LOOKED] = look(project.workspace, project.source.name, level, _labels())
+        workspace, name = project.workspace, project.source.name
+        st.session_state[RECUT_LOOKED] = look(workspace, name, level, ingest_embedder(workspace, name), _labels())
     except WinnowError as error:
         st.session_state[RECUT_PROBLEM] = str(error)
 

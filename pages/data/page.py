@@ -136,7 +136,7 @@ def draw_outcome(session: Session) -> None:
                     f"**{len(report.too_long):,}**; what stands behind is not embedded. *Chunks*, ordered by length, "
                     "shows them."
                 )
-            source.remarks(report.warnings, report.passed_over_files)
+            source.remarks(report.warnings, report.passed_over_files, report.skipped)
         elif isinstance(report, Connected):
             st.markdown(
                 f":material/check: **Chunks in the mirror: {report.chunks:,}**; {report.with_text:,} with text, "

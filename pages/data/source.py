@@ -14,13 +14,14 @@ import streamlit as st
 from pages import state
 from pages.components import jobs, resources, say, who
 from rag_core.corpus.columns import FIELDS, guess_columns
-from rag_core.corpus.load import Corpus, columns_of, load
+from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
-from rag_core.index.embed import BundledEmbedder
+from rag_core.index.embed import BundledEmbedder, WordsOnly
 from rag_core.index.foreign import list_foreign
 from rag_core.index.foreign_place import IN_PLACE_WARNING
 from rag_core.index.foreign_records import FIELDS as RECORD_FIELDS
 from rag_core.index.foreign_records import Foreign
+from rag_core.index.ingest import IngestLook
 from rag_core.index.remote import KNOWN
 from rag_core.project import intake
 from rag_core.project.deeds import CHANGE_PROJECT, CONNECT, INGEST, READ_FILES
@@ -38,12 +39,18 @@ FIELD_NAMES = {"title": "title", "type": "type", "file": "file", "ref_ids": "ref
 """A field of a record → how it is called here."""
 
 MODEL_HELP = (
-    "Empty: the bundled model, or the one that built the collection. Another one is asked of the endpoint in the "
-    "environment, or of the one in endpoints.yaml that names it."
+    "Empty: the bundled model, or the one that built the collection; none: words alone. Another one is asked of the "
+    "endpoint in the environment, or of the one in endpoints.yaml that names it."
 )
 LEVEL_HELP = "Markdown: the deepest header that begins a chunk of its own."
+SPLITS = {"Markdown": None, "everything": True, "nothing": False}
 SPLIT_HELP = (
-    "A longer chunk is taken apart at paragraphs; otherwise what stands behind the model’s window is not embedded."
+    "A longer chunk is taken apart at headers, bold lines, paragraphs and rows; otherwise what stands behind the "
+    "model’s window is not embedded. Chunks of tables and JSON lines keep their ids unless everything is split."
+)
+SKIP_HELP = (
+    "A record whose text is empty, missing or over a million characters is named and left out; otherwise it refuses "
+    "its file."
 )
 CLOUD_HELP = "With the key, tenant and database of CHROMA_API_KEY, CHROMA_TENANT and CHROMA_DATABASE."
 STORE_MODEL_HELP = "What embeds the queries. Leave it empty where the store says which model it was built with."
@@ -117,9 +124,13 @@ def _documents(project: Project | None) -> None:
         level = st.segmented_control(
             "Header level", (2, 3, 4), default=3, required=True, key="data.level", help=LEVEL_HELP
         )
-        split = st.toggle("Split chunks longer than the model reads", key="data.split", help=SPLIT_HELP)
+        split = st.segmented_control(
+            "Split what is longer than the model reads", list(SPLITS), default="Markdown", required=True,
+            key="data.split", help=SPLIT_HELP,
+        )  # fmt: skip
+        skip = st.toggle("Leave out records without a text", key="data.skip_bad", help=SKIP_HELP)
         model, dimension = _model()
-    order = Documents(paths, int(level or 3), split, columns, model, dimension)
+    order = Documents(paths, int(level or 3), SPLITS[split or "Markdown"], columns, model, dimension, skip)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = _name(project, proposed)
         bring = st.button(
@@ -128,12 +139,12 @@ def _documents(project: Project | None) -> None:
         look = st.button("Preview", icon=":material/visibility:", key="data.look", help="Reads and writes nothing.")
     # Acted on here and not in a callback: what was typed right before the press is in the order of this run only.
     if look:
-        _look(order)
+        _look(order, name or "preview")
     if bring:
         _begin(project, name, order)
-    looked_at, corpus = st.session_state.get(LOOKED, (None, None))
-    if looked_at == order and corpus is not None:
-        _show_look(corpus)
+    looked_at, seen = st.session_state.get(LOOKED, (None, None))
+    if looked_at == order and seen is not None:
+        _show_look(seen)
 
 
 def _staged() -> str:
@@ -176,8 +187,8 @@ def _mapping(
 def _model() -> tuple[str, int | None]:
     """What embeds, where it is not the bundled model, and the width of its vectors where nobody knows it."""
     model = st.text_input("Embedding model", key="data.model", placeholder="the bundled one", help=MODEL_HELP).strip()
-    if model in ("", BundledEmbedder.name):
-        return "", None
+    if model in ("", BundledEmbedder.name, WordsOnly.name):
+        return model, None
     st.caption("The texts go to the endpoint that serves this model.")
     if model in KNOWN:
         return model, None
@@ -185,21 +196,22 @@ def _model() -> tuple[str, int | None]:
     return model, width
 
 
-def _look(order: Documents) -> None:
+def _look(order: Documents, collection: str) -> None:
     """Read and check the documents as an ingest would, and write nothing."""
     st.session_state[PROBLEM] = ""
     st.session_state.pop(LOOKED, None)
     try:
         with who.doing(READ_FILES, " ".join(order.paths)):  # a path names any file the server can read
-            corpus = load(order.paths, "auto", order.header_level, dict(order.columns))
-        st.session_state[LOOKED] = (order, corpus)
+            seen = intake.seen(resources.workspace(), collection, order)
+        st.session_state[LOOKED] = (order, seen)
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
 
 
-def _show_look(corpus: Corpus) -> None:
-    documents, chunks = corpus.documents, corpus.chunks
+def _show_look(seen: IngestLook) -> None:
+    documents, chunks = seen.corpus.documents, seen.corpus.chunks
     st.markdown(f"**Chunks: {len(chunks):,}, documents: {len(documents):,}**; nothing is written yet")
+    st.text("\n".join(seen.figures))
     left, right = st.columns([1, 2], gap="medium")
     left.dataframe(
         {"document": [one.name for one in documents[:SHOWN]], "chunks": [len(one.chunks) for one in documents[:SHOWN]]},
@@ -211,12 +223,13 @@ def _show_look(corpus: Corpus) -> None:
             "title": [one.title for one in chunks[:SHOWN]],
             "type": [one.type for one in chunks[:SHOWN]],
             "characters": [len(one.text) for one in chunks[:SHOWN]],
+            "tokens": list(seen.tokens[:SHOWN]),
             "id": [one.id for one in chunks[:SHOWN]],
         },
         hide_index=True,
         alt=f"The first {len(chunks[:SHOWN])} chunks",
     )
-    remarks(corpus.warnings, [str(path) for path in corpus.others])
+    remarks(seen.corpus.warnings, [str(path) for path in seen.corpus.others], seen.corpus.skipped)
 
 
 # Chroma
@@ -365,9 +378,10 @@ def start(project: Project, order: Intake) -> None:
     jobs.start(title, lambda progress: intake.take_in(project, order, progress), deed, kind=job_of(project), **words)
 
 
-def remarks(warnings: Sequence[str], others: Sequence[str]) -> None:
-    """What was doubtful in the documents, and the files that are none."""
+def remarks(warnings: Sequence[str], others: Sequence[str], skipped: Sequence[str] = ()) -> None:
+    """What was doubtful in the documents, the files that are none, and the records that were left out."""
     most = 100
-    for title, lines in ((f"Warnings: {len(warnings):,}", warnings), (f"Files passed over: {len(others):,}", others)):
+    parts = {"Warnings": warnings, "Files passed over": others, "Records left out": skipped}
+    for title, lines in ((f"{name}: {len(lines):,}", lines) for name, lines in parts.items()):
         if lines:
             say.remarks(title, [*lines[:most], *([f"… and {len(lines) - most:,} more"] if len(lines) > most else [])])

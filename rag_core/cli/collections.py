@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -16,7 +15,6 @@ from rag_core.cli.options import Commands, Engine, Json, Workspace
 from rag_core.cli.output import ProgressBar, say
 from rag_core.compare.compare import table, verdict_words
 from rag_core.compare.rewrites import MEASURES
-from rag_core.corpus.load import load
 from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
 from rag_core.files import read_text
@@ -25,10 +23,13 @@ from rag_core.index.embed import BundledEmbedder, Embedder
 from rag_core.index.foreign import connect as mirror
 from rag_core.index.foreign import list_foreign
 from rag_core.index.foreign_place import IN_PLACE_WARNING, ForeignPlace, named_place
+from rag_core.index.foreign_records import FIELDS as RECORD_FIELDS
 from rag_core.index.handles import ingest_embedder
 from rag_core.index.ingest import ingest as bring_in
+from rag_core.index.ingest import look
 from rag_core.measure.experiment import shown
 from rag_core.project import deeds
+from rag_core.project.intake import Documents
 from rag_core.retrieve.rewrite import rewritten
 from rag_core.retrieve.word_lists import LARGEST
 from rag_core.settings import chroma_settings
@@ -46,20 +47,48 @@ collections.add_typer(words, name="words")
 Collection = typer.Option(..., "--collection", help="The collection's name.")
 
 
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How documents become chunks."""
+
+    column: list[str] = typer.Option(
+        None, "--column", help="FIELD=COLUMN for tables and JSONL, such as text=body; may be repeated."
+    )
+    header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits.")
+    split_long: bool = typer.Option(
+        None,
+        "--split-long/--keep-long",
+        help="Take apart what is longer than the model reads, whatever it is, or nothing; default: Markdown alone.",
+    )
+    skip_bad: bool = typer.Option(
+        False, "--skip-bad", help="Leave out records without a text, or with too long a one, and say which."
+    )
+
+    def order(self, paths: Sequence[Path], model: str = "", dimension: int | None = None) -> Documents:
+        """The documents of these paths, to be read so."""
+        columns = tuple(named_pairs(self.column or (), "--column", "COLUMN").items())
+        listed = tuple(map(str, paths))
+        return Documents(listed, self.header_level, self.split_long, columns, model, dimension, self.skip_bad)
+
+
+FieldOption = typer.Option(
+    None,
+    "--field",
+    help="FIELD=KEY: which metadata is title, type, file, ref_ids or query_must; may be repeated, replaces what is "
+    "proposed and is kept.",
+)
+
+
 @app.command("ingest", journal=True)
 def ingest(
+    options: ReadingOptions,
     paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
     collection: str = Collection,
     format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl, csv, parquet, beir or openapi."),
-    column: list[str] = typer.Option(
-        None, "--column", help="FIELD=COLUMN for tables and JSONL, such as text=body; may be repeated."
-    ),
-    header_level: int = typer.Option(3, "--header-level", min=2, max=4, help="Markdown: deepest header that splits."),
-    split_long: bool = typer.Option(
-        False, "--split-long", help="Take chunks apart that are longer than the model reads."
-    ),
     model: str = typer.Option(
-        "", "--model", help="What embeds: the bundled model, or one that a configured endpoint serves."
+        "",
+        "--model",
+        help="What embeds: the bundled model, one that a configured endpoint serves, or none (words alone).",
     ),
     dimension: int | None = typer.Option(
         None, "--dimension", min=1, max=65536, help="The width of that model's vectors."
@@ -71,16 +100,16 @@ def ingest(
     json: bool = Json,
 ) -> None:
     """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
-    reading: dict[str, Any] = {"format": format, "header_level": header_level, "columns": _columns(column or [])}
+    place, order = resolve_workspace(workspace), options.order(paths, model, dimension)
+    reading = {"format": format, **order.reading}
     if dry_run:
-        say(load(paths, **reading), json)
+        say(look(paths, collection, place, ingest_embedder(place, collection, model, dimension), **reading), json)
         return
-    place, options = resolve_workspace(workspace), {"split_long": split_long, "force": force, **reading}
     with (
         deeds.command(deeds.INGEST, collection, place),
         _embedder(engine, place, collection, model, dimension) as embedder,
     ):
-        report = bring_in(paths, collection, place, embedder, progress=ProgressBar("embedded"), **options)
+        report = bring_in(paths, collection, place, embedder, force=force, progress=ProgressBar("embedded"), **reading)
     say(report, json)
 
 
@@ -99,15 +128,24 @@ def _embedder(
         yield jobs.SpreadEmbedder(workers)
 
 
-def _columns(pairs: list[str]) -> dict[str, str]:
-    """FIELD=COLUMN options as a mapping."""
-    columns: dict[str, str] = {}
+def named_pairs(pairs: Sequence[str], option: str, what: str) -> dict[str, str]:
+    """FIELD=NAME options as a mapping."""
+    found: dict[str, str] = {}
     for pair in pairs:
-        field, sign, name = pair.partition("=")
-        if not (field and sign and name) or field in columns:
-            raise InputError(f"--column is {pair[:80]!r}, expected FIELD=COLUMN, each field once")
-        columns[field] = name
-    return columns
+        field, _, name = pair.partition("=")
+        if not (field and name) or field in found:
+            raise InputError(f"{option} is {pair[:80]!r}, expected FIELD={what}, each field once")
+        found[field] = name
+    return found
+
+
+def record_fields(pairs: Sequence[str] | None) -> dict[str, str] | None:
+    """What --field says of a store's metadata; None where it says nothing, so that what is proposed holds."""
+    fields = named_pairs(pairs or (), "--field", "KEY")
+    unknown = next((one for one in fields if one not in RECORD_FIELDS), None)
+    if unknown is not None:
+        raise InputError(f"--field names {unknown[:40]!r}, expected one of {', '.join(RECORD_FIELDS)}")
+    return fields or None
 
 
 @collections.callback()
@@ -160,13 +198,15 @@ def connect(
     collection: str = typer.Option(..., "--collection", help="The collection's name in the Chroma store."),
     name: str = typer.Option("", "--as", help="Its name here; default: the same."),
     model: str = typer.Option("", "--model", help="What embeds the queries; needed where the store does not say."),
+    field: list[str] = FieldOption,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
     """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
     place, folder = chroma.place(), resolve_workspace(workspace)
+    fields = record_fields(field)
     with deeds.command(deeds.CONNECT, name or collection, folder):
-        done = mirror(place, collection, name or collection, folder, model, ProgressBar("read"))
+        done = mirror(place, collection, name or collection, folder, model, ProgressBar("read"), fields=fields)
     say(asdict(done), json, done.to_text())
 
 
@@ -190,7 +230,7 @@ def delete(
 def recut(
     collection: str = Collection,
     header_level: int = typer.Option(..., "--header-level", min=2, max=4, help="The deepest header that splits."),
-    look: bool = typer.Option(False, "--look", help="Only say what would happen."),
+    only_look: bool = typer.Option(False, "--look", help="Only say what would happen."),
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -200,11 +240,11 @@ def recut(
         with open_store(place) as store:
             kept = LabelStore(store)
             labels = [label for name in kept.eval_sets() for label in kept.labels(name)]
-    if look:
-        say(rechunk.look(place, collection, header_level, labels), json)
+    embedder = ingest_embedder(place, collection)
+    if only_look:
+        say(rechunk.look(place, collection, header_level, embedder, labels), json)
         return
     with deeds.command(deeds.INGEST, collection, place):
-        embedder = ingest_embedder(place, collection)
         done = rechunk.recut(place, collection, header_level, embedder, labels, ProgressBar("embedded"))
     say(done, json)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,20 @@ from uuid import uuid4
 
 import typer
 
-from rag_core.cli.collections import ChromaOptions
+from rag_core.cli.collections import FieldOption, ReadingOptions, record_fields
 from rag_core.cli.options import Commands, Json, Workspace
 from rag_core.cli.output import ProgressBar, say
 from rag_core.cli.sessions import PROJECT_HELP, Calling, WorksOn, open_session, project_named, stands_on
 from rag_core.compare.why_not import why_not
-from rag_core.errors import InputError
+from rag_core.errors import InputError, StoreError
 from rag_core.eval_sets.queries import form_of, read_query_list
 from rag_core.files import lines, read_text, write_whole
 from rag_core.given import unmet
 from rag_core.index.collection import list_collections
-from rag_core.index.foreign import connect
-from rag_core.index.handles import ingest_embedder
-from rag_core.index.ingest import ingest
 from rag_core.measure.experiment import start_of
 from rag_core.project import deeds, verdict
 from rag_core.project.ceilings import ceilings, moving_knobs
+from rag_core.project.intake import Chroma, Documents, check_intake, take_in
 from rag_core.project.ledger import looks
 from rag_core.project.levers import levers
 from rag_core.project.project import (
@@ -47,6 +46,7 @@ from rag_core.records import load_lists, parse_json_line
 from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.formats import format_of, read_labels
+from rag_core.store.exchange.line import parse_grades
 from rag_core.store.exchange.planning import apply_import, plan_import
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
@@ -71,12 +71,15 @@ SHOWN = 200  # characters of a reason
 @app.command()
 def init(
     calling: Calling,
+    reading: ReadingOptions,
     name: str = typer.Argument(..., help="The project's name."),
     source: str | None = typer.Option(None, "--from", help=FROM_HELP),
     questions: Path | None = typer.Option(None, "--questions", help="Questions: lines, CSV or JSONL."),
     labels: Path | None = typer.Option(None, "--labels", help="Labels in any format that `labels import` reads."),
+    grades: str = typer.Option("", "--grades", help="What other grades than 0 to 3 mean in them, such as 4=3,-2=0."),
     title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
-    model: str = typer.Option("", "--model", help="What embeds, where it is not the bundled model."),
+    model: str = typer.Option("", "--model", help="What embeds, where it is not the bundled model; none: words alone."),
+    field: list[str] = FieldOption,
     workspace: Path | None = Workspace,
     json: bool = Json,
 ) -> None:
@@ -91,16 +94,23 @@ def init(
     if questions is not None:
         text = read_text(questions)
         asked = read_query_list(text, form_of(text, questions.name), questions.name)
-    judged = [] if labels is None else read_labels(read_text(labels), format_of(labels.name), labels.name)
+    judged: list[Any] = []
+    if labels is not None:
+        meant = parse_grades(grades)
+        judged = read_labels(read_text(labels), format_of(labels.name), labels.name, grades=meant)
+    fields = record_fields(field)
+    order: Documents | Chroma | None = None
+    made = ProjectSource()
+    if source is not None:
+        order = _order(folder, name, source, model, reading, fields)
+        if order is None:
+            made = _asked_as_it_is(folder, source, bool(asked), calling.options)
     with deeds.command(deeds.CHANGE_PROJECT, name, folder):
-        made = (
-            ProjectSource()
-            if source is None
-            else _brought_in(folder, name, source, model, bool(asked), calling.options)
-        )
         project = init_project(folder, name, made, title, asked)
         if made.kind == LISTS:
             write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
+        if order is not None:
+            _take_in(project, order)
     stray = _labelled(project, judged) if judged else ""
     if made.call is not None:
         stray = f"scores are {load_callable(made.name, made.call).scores}" + (f"; {stray}" if stray else "")
@@ -108,44 +118,66 @@ def init(
     say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
 
-def _brought_in(
-    workspace: Path, name: str, source: str, model: str, has_questions: bool, call: CallOptions
-) -> ProjectSource:
-    """The source that --from names, ready to be asked."""
-    there = {one.name for one in list_collections(workspace)}
+def _order(
+    workspace: Path,
+    name: str,
+    source: str,
+    model: str,
+    reading: ReadingOptions,
+    fields: Mapping[str, str] | None,
+) -> Documents | Chroma | None:
+    """The documents or the Chroma collection that --from names, checked; None where it is asked as it is."""
     kind, _, rest = source.partition(":")
-    if kind == "collection":
-        if rest not in there:
-            listed = ", ".join(sorted(there)) or "none"
-            raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
-        return ProjectSource(COLLECTION, rest)
-    if kind != "chroma" and not Path(source).exists() and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source):
-        return ProjectSource(CALLABLE, source, call)
-    if kind != "chroma" and _is_lists(Path(source)):
-        if has_questions:
-            raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
-        load_lists(Path(source))
-        return ProjectSource(LISTS)
-    if name in there:
+    is_path = kind not in ("chroma", "collection")
+    if kind == "collection" or (is_path and (_is_function(source) or _is_lists(Path(source)))):
+        return None
+    if name in {one.name for one in list_collections(workspace)}:
         raise InputError(f"there is a collection {name} already, expected another name or --from collection:{name}")
+    order: Documents | Chroma = reading.order([Path(source)], model)
     if kind == "chroma":
         where, _, collection = rest.rpartition("#")
         if not where or not collection:
             raise InputError(f"--from is {source[:80]!r}, expected chroma:DIR#COLLECTION or chroma:http://…#COLLECTION")
         is_url = where.startswith(("http://", "https://"))
-        place = ChromaOptions(None if is_url else Path(where), where if is_url else "", False, False).place()
-        with deeds.command(deeds.CONNECT, name, workspace):
-            connect(place, collection, name, workspace, model, ProgressBar("read"))
-    else:
-        with deeds.command(deeds.INGEST, name, workspace):
-            ingest(
-                [Path(source)],
-                name,
-                workspace,
-                ingest_embedder(workspace, name, model),
-                progress=ProgressBar("embedded"),
-            )
-    return ProjectSource(COLLECTION, name)
+        order = Chroma(collection, "" if is_url else where, where if is_url else "", model=model)
+        order = replace(order, fields=None if fields is None else tuple(fields.items()))
+    check_intake(workspace, name, order)
+    return order
+
+
+def _take_in(project: Project, order: Documents | Chroma) -> None:
+    """Bring the source in; where it cannot be read there is no project either. One that was interrupted stays: the
+    place Data resumes it.
+    """
+    foreign = isinstance(order, Chroma)
+    try:
+        with deeds.command(deeds.CONNECT if foreign else deeds.INGEST, project.name, project.workspace):
+            take_in(project, order, ProgressBar("read" if foreign else "embedded"))
+    except (InputError, StoreError):
+        shutil.rmtree(project.folder)
+        raise
+
+
+def _asked_as_it_is(workspace: Path, source: str, has_questions: bool, call: CallOptions) -> ProjectSource:
+    """A source that is there already: a collection of the workspace, a function, recorded lists."""
+    kind, _, rest = source.partition(":")
+    if kind == "collection":
+        there = {one.name for one in list_collections(workspace)}
+        if rest not in there:
+            listed = ", ".join(sorted(there)) or "none"
+            raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
+        return ProjectSource(COLLECTION, rest)
+    if _is_function(source):
+        return ProjectSource(CALLABLE, source, call)
+    if has_questions:
+        raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
+    load_lists(Path(source))
+    return ProjectSource(LISTS)
+
+
+def _is_function(source: str) -> bool:
+    """Whether --from names a function and no file."""
+    return not Path(source).exists() and bool(re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source))
 
 
 def _is_lists(path: Path) -> bool:

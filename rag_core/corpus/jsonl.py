@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rag_core.corpus.columns import Columns, mapped
 from rag_core.corpus.names import Names, document_name
-from rag_core.errors import RecordError
+from rag_core.errors import InputError, RecordError, RuleError
 from rag_core.files import lines, parse_json
 from rag_core.rules.parsing import parse_rule, parse_text
 from rag_core.types import Chunk
@@ -23,35 +23,42 @@ MAX_ID = 500
 OWN = ("id", "_id", "title", "text", "type", "ref_ids", "query_must", "metadata")
 
 
-def read_jsonl(text: str, source: str, columns: Columns | None = None) -> list[Chunk]:
+def read_jsonl(text: str, source: str, columns: Columns | None = None, skipped: list[str] | None = None) -> list[Chunk]:
     """The chunks of a JSONL file, or a RecordError or RuleError naming the line; ids are unique in the file.
 
     A line without an id gets one from the file's name and its own content, the same on every run. Only the newline
     ends a line. Unknown keys become metadata; `columns` says which keys hold our fields where they have other names.
+    With `skipped`, what is wrong with a line is put there and the line left out.
     """
-    return chunks_of(_lines(text, source), source, columns)
+    return chunks_of(((f"{source} line {number}", line) for number, line in lines(text)), source, columns, skipped)
 
 
-def _lines(text: str, source: str) -> Iterator[tuple[str, Any]]:
-    for number, line in lines(text):
-        where = f"{source} line {number}"
-        try:
-            yield where, parse_json(line, where)
-        except RecursionError:
-            raise RecordError(f"{where} is nested too deeply") from None
+def chunks_of(
+    records: Iterable[tuple[str, Any]],
+    source: str,
+    columns: Columns | None = None,
+    skipped: list[str] | None = None,
+) -> list[Chunk]:
+    """The chunks of records, (where it stands, its fields or their JSON), or an error naming the first wrong place.
 
-
-def chunks_of(records: Iterable[tuple[str, Any]], source: str, columns: Columns | None = None) -> list[Chunk]:
-    """The chunks of records, (where it stands, its fields), or an error naming the place of the first that is wrong."""
+    With `skipped`, what is wrong with a record is put there and the record left out; a wrong rule is an error still,
+    since its chunk would be lost with it.
+    """
     names = Names()
     seen: dict[str, str] = {}
     found: list[Chunk] = []
     for where, value in records:
-        record = mapped(value, columns) if columns and isinstance(value, dict) else value
         try:
+            record = parse_json(value, where) if isinstance(value, str) else value
+            record = mapped(record, columns) if columns and isinstance(record, dict) else record
             chunk = _chunk(record, where, source, names, len(found) + 1)
         except RecursionError:
             raise RecordError(f"{where} is nested too deeply") from None
+        except InputError as error:
+            if skipped is None or isinstance(error, RuleError):
+                raise
+            skipped.append(str(error))
+            continue
         if chunk.id in seen:
             place = seen[chunk.id].removeprefix(f"{source} ")
             raise RecordError(f"{where} has the id {chunk.id[:80]!r} of {place}, expected each id once")

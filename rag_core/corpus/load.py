@@ -7,12 +7,13 @@ the index.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rag_core.corpus.columns import Columns, check_columns
 from rag_core.corpus.finding import API_LIMIT, FORMATS, FoundFiles, find
+from rag_core.corpus.html_tables import plain_tables
 from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
 from rag_core.corpus.markdown import split_markdown
 from rag_core.corpus.openapi import read_openapi
@@ -42,11 +43,14 @@ class Document:
     name: str
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = ()
+    kind: str = ""  # how it was read: markdown, jsonl, csv, parquet or openapi
+    skipped: tuple[str, ...] = ()  # what is wrong with each record that was left out
 
 
-def remarks_on(passed_over: Sequence[str], warnings: Sequence[str]) -> list[str]:
-    """Files that are no documents, by one of their names, and every warning."""
+def remarks_on(passed_over: Sequence[str], warnings: Sequence[str], skipped: Sequence[str] = ()) -> list[str]:
+    """Files that are no documents, by one of their names, every warning, and the records that were left out."""
     lines = [f"warning: {warning}" for warning in warnings]
+    lines += [f"{len(skipped)} records were left out, the first: {skipped[0]}"] if skipped else []
     if not passed_over:
         return lines
     example = Path(passed_over[0]).name
@@ -76,6 +80,11 @@ class Corpus:
         """What is doubtful in any document."""
         return tuple(warning for document in self.documents for warning in document.warnings)
 
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What is wrong with each record that was left out."""
+        return tuple(problem for document in self.documents for problem in document.skipped)
+
     def to_json(self) -> dict[str, Any]:
         """Documents, chunks without their texts, and what was passed over or is doubtful."""
         return {
@@ -86,23 +95,29 @@ class Corpus:
             ],
             "passed_over_files": [str(path) for path in self.others],
             "warnings": self.warnings,
+            "skipped": self.skipped,
         }
 
     def to_text(self) -> str:
         """A line a document, and what was passed over or is doubtful."""
         lines = [f"{len(document.chunks):>7} chunks  {document.name}" for document in self.documents]
         total = f"{len(self.chunks)} chunks in {len(self.documents)} documents; nothing is written"
-        return "\n".join([*lines, total, *remarks_on([str(path) for path in self.others], self.warnings)])
+        return "\n".join([*lines, total, *remarks_on([str(path) for path in self.others], self.warnings, self.skipped)])
 
 
 def load(
-    paths: Sequence[str | Path], format: str = "auto", header_level: int = 3, columns: Columns | None = None
+    paths: Sequence[str | Path],
+    format: str = "auto",
+    header_level: int = 3,
+    columns: Columns | None = None,
+    skip_bad: bool = False,
 ) -> Corpus:
     """Read all documents under the paths, or raise an InputError about the first thing that is wrong.
 
     `format` auto goes by the file's ending; a .yaml, .yml or .json that says it is OpenAPI is read as that; a folder
     with corpus.jsonl and queries.jsonl is read as BEIR, its corpus only. `columns` maps chunk fields to the columns of
-    tables and JSON lines. Ids are unique over all documents.
+    tables and JSON lines. Ids are unique over all documents. `skip_bad` leaves out records that hold no text, too long
+    a one or no record at all, and says of each why; without it the first refuses its file.
     """
     if format not in FORMATS:
         raise InputError(f"the format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
@@ -113,7 +128,8 @@ def load(
     found, others = find(roots, format)
     apis = _apis([file for file in found if file.kind == "openapi"])
     documents = tuple(
-        apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns) for file in found
+        apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns, skip_bad)
+        for file in found
     )
     _check_ids(documents)
     if not any(document.chunks for document in documents):
@@ -138,25 +154,24 @@ def _text(file: FoundFiles) -> str:
     return str(cleaned(read_text(file.path, limit=LIMITS[file.kind])))
 
 
-def _document(file: FoundFiles, header_level: int, columns: Columns | None) -> Document:
-    return Document(file.path, file.name, tuple(_chunks(file, header_level, columns)))
-
-
-def _chunks(file: FoundFiles, header_level: int, columns: Columns | None) -> list[Chunk]:
-    """The chunks of one file that stands for itself."""
+def _document(file: FoundFiles, header_level: int, columns: Columns | None, skip_bad: bool) -> Document:
+    """A file that stands for itself."""
+    skipped: list[str] | None = [] if skip_bad else None
     if file.kind == "parquet":
         size = file.path.stat().st_size
         if size > LIMITS["parquet"]:
             raise InputError(f"{file.path} has {size:,} bytes, expected at most {LIMITS['parquet']:,}")
-        return chunks_of(read_parquet(file.path, file.name, columns), file.name, columns)
-    text = _text(file)
-    if file.kind == "csv":
-        return chunks_of(read_csv(text, file.name, columns), file.name, columns)
-    return (
-        split_markdown(text, file.name, header_level)
-        if file.kind == "markdown"
-        else read_jsonl(text, file.name, columns)
-    )
+        chunks = chunks_of(read_parquet(file.path, file.name, columns), file.name, columns, skipped)
+    else:
+        text = _text(file)
+        if file.kind == "csv":
+            chunks = chunks_of(read_csv(text, file.name, columns), file.name, columns, skipped)
+        elif file.kind == "markdown":
+            sections = split_markdown(text, file.name, header_level)
+            chunks = [replace(chunk, text=plain_tables(chunk.text)) for chunk in sections]
+        else:
+            chunks = read_jsonl(text, file.name, columns, skipped)
+    return Document(file.path, file.name, tuple(chunks), kind=file.kind, skipped=tuple(skipped or ()))
 
 
 def _apis(files: Sequence[FoundFiles]) -> dict[Path, Document]:
@@ -168,7 +183,7 @@ def _apis(files: Sequence[FoundFiles]) -> dict[Path, Document]:
         for file in together:
             chunks = tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name)
             warnings = tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference "))
-            documents[file.path] = Document(file.path, file.name, chunks, warnings)
+            documents[file.path] = Document(file.path, file.name, chunks, warnings, "openapi")
     return documents
 
 

@@ -1,13 +1,14 @@
 """Markdown → chunks at header levels 2…n, by the parser's token tree: a `#` in a fence or a table is no header.
 
-Every character of the document is in exactly one chunk, in order. What a chunk's text means is nobody's business here.
+Every character of the document is in exactly one chunk, in order. What a chunk's text means is nobody's business here:
+HTML tables are read in html_tables.py, chunks that are too long are taken apart in split.py.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,11 +18,15 @@ from rag_core.types import Chunk
 
 LEVELS = (2, 3, 4)
 FIRST_LEVEL = 2
+BOLD = 7  # the level of a line that is a header by being bold: below all written ones
+LONGEST_BOLD = 120  # characters of such a line; a longer one is a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header at the top of the document's tree: its lines (0-based, `stop` excluded), level and plain text."""
+    """A header at the top of the document's tree: its lines (0-based, `stop` excluded), level (1 to 6, or BOLD) and
+    plain text.
+    """
 
     line: int
     stop: int
@@ -33,13 +38,17 @@ def split_markdown(text: str, source: str, level: int = 3) -> list[Chunk]:
     """Chunks of a document: one per header of level 2…`level`, with its text up to the next such header.
 
     What stands before the first one is a chunk of its own, unless it is only the document's title: that goes with the
-    first. A title (level 1) further down begins a part, so it cuts as well. A document without such a header is one
-    chunk, a blank one none. The texts joined are the document. `source` is the document's path inside its folder;
-    ids are `source#header/sub-header`.
+    first. A title (level 1) further down begins a part, so it cuts as well. In a document without such a header bold
+    lines are headers (level 2); without those it is one chunk, a blank one none. The texts joined are the document.
+    `source` is the document's path inside its folder; ids are `source#header/sub-header`.
     """
     if level not in LEVELS:
         raise InputError(f"the header level is {level}, expected one of 2, 3, 4")
-    lines, headers, names = _lines(text), find_headers(text), Names()
+    lines, names = lines_of(text), Names()
+    found = find_headers(text)
+    headers = [header for header in found if header.level != BOLD]
+    if not any(FIRST_LEVEL <= header.level <= level for header in headers):
+        headers = [replace(header, level=FIRST_LEVEL) if header.level == BOLD else header for header in found]
     starts = _starts(lines, headers, level) if text.strip() else []
     stops = [*starts[1:], len(lines)]
     return [
@@ -49,15 +58,43 @@ def split_markdown(text: str, source: str, level: int = 3) -> list[Chunk]:
 
 
 def find_headers(text: str) -> list[Header]:
-    """The headers at the top of the tree, in order; those inside quotes, lists, fences and front matter are none."""
+    """The headers at the top of the tree, in order, bold lines of their own among them.
+
+    Those inside quotes, lists, fences and front matter are none.
+    """
     skipped = _front_matter(text)
-    body = "".join(_lines(text)[skipped:])
-    tokens = _parser().parse(body)
+    tokens = _parser().parse("".join(lines_of(text)[skipped:]))
+    found = []
+    for position, token in enumerate(tokens):
+        if token.level or token.map is None:
+            continue
+        line = token.map[0] + skipped
+        if token.type == "heading_open":
+            found.append(Header(line, token.map[1] + skipped, int(token.tag[1:]), _plain(tokens[position + 1])))
+        elif token.type == "paragraph_open" and (words := _bold_line(tokens[position + 1])):
+            found.append(Header(line, line + 1, BOLD, words))
+    return found
+
+
+def code_lines(text: str) -> list[tuple[int, int]]:
+    """(first line, line behind the last) of every fence and block of code, 0-based."""
+    skipped = _front_matter(text)
+    tokens = _parser().parse("".join(lines_of(text)[skipped:]))
     return [
-        Header(token.map[0] + skipped, token.map[1] + skipped, int(token.tag[1:]), _plain(tokens[position + 1]))
-        for position, token in enumerate(tokens)
-        if token.type == "heading_open" and token.level == 0 and token.map is not None
+        (token.map[0] + skipped, token.map[1] + skipped) for token in tokens if token.type in ("fence", "code_block")
     ]
+
+
+def _bold_line(inline: Any) -> str:
+    """The words of a paragraph's first line where it is bold as a whole and no sentence, else nothing."""
+    line = list(itertools.takewhile(lambda child: not child.type.endswith("break"), inline.children or ()))
+    line = [child for child in line if child.type != "text" or child.content.strip()]
+    if len(line) < 3 or (line[0].type, line[-1].type) != ("strong_open", "strong_close"):
+        return ""
+    if any(child.type.startswith("strong_") for child in line[1:-1]):
+        return ""
+    words = " ".join("".join(child.content for child in line).split())
+    return words.rstrip(" :") if len(words) <= LONGEST_BOLD and not words.endswith((".", "!", "?", ",", ";")) else ""
 
 
 @lru_cache(maxsize=1)
@@ -75,14 +112,14 @@ def _plain(inline: Any) -> str:
 
 def _front_matter(text: str) -> int:
     """How many lines a leading `---` … `---` block takes; Markdown itself would read its end as a header."""
-    lines = _lines(text)
+    lines = lines_of(text)
     if not lines or lines[0].rstrip() != "---":
         return 0
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
     return 0 if end is None or not re.match(r"[\w\-]+\s*:|#", lines[1]) else end + 1
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """The lines with their ends, broken where the parser breaks them: CR LF, CR or LF and nothing else."""
     return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class Connected:
     with_rule: int = 0  # chunks with a rule that can be read
     unreadable: int = 0
     rule_problem: str = ""  # what is wrong with the first rule that cannot
+    fields: Mapping[str, str] = field(default_factory=dict)  # which metadata is what, as it is kept
 
     def to_text(self) -> str:
         """What came, its rules, and what there is to note."""
@@ -57,6 +58,8 @@ class Connected:
         ]
         if self.with_rule or self.unreadable:
             lines.append(rules_said(self.with_rule, self.unreadable, self.rule_problem))
+        if self.fields:
+            lines.append("metadata read as " + ", ".join(f"{one}={key}" for one, key in self.fields.items()))
         return "\n".join([*lines, self.notice] if self.notice else lines)
 
 
@@ -114,6 +117,7 @@ def connect(
         with_rule=rules.readable,
         unreadable=rules.unreadable,
         rule_problem=rules.problem,
+        fields=dict(fields),
     )
 
 

@@ -46,7 +46,8 @@ class Foreign:
     def to_text(self) -> str:
         """One line."""
         model = self.model or "a model it does not say"
-        return f"{self.name}: {self.count} records, {self.metric}, {self.dimension or '?'} dimensions, {model}"
+        fields = "".join(f", {one}={key}" for one, key in self.fields.items())
+        return f"{self.name}: {self.count} records, {self.metric}, {self.dimension or '?'} dimensions, {model}{fields}"
 
 
 def collection_named(client: Any, foreign: str, place: ForeignPlace) -> Any:

@@ -12,10 +12,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rag_core.corpus import load
 from rag_core.corpus.columns import Columns
 from rag_core.corpus.keywords import header_keywords
-from rag_core.corpus.load import remarks_on
+from rag_core.corpus.load import Corpus, Document, load, remarks_on
 from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import KEYWORDS, fingerprints, folder_of
@@ -24,6 +23,7 @@ from rag_core.index.lexical import kept_counts
 from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, CollectionFile, StoredChunk, embedded_text, opened, text_hash
+from rag_core.text import counted
 from rag_core.types import Chunk
 
 
@@ -83,6 +83,7 @@ class IngestReport:
     passed_over: int = 0  # files that are no documents
     passed_over_files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # what is doubtful in the documents, a sentence each
+    skipped: tuple[str, ...] = ()  # what is wrong with each record that was left out
     seconds_embedding: float = 0.0  # what the embedder took: counting tokens and making vectors
     seconds_storing: float = 0.0  # everything else
 
@@ -102,7 +103,121 @@ class IngestReport:
                 f"{len(self.too_long)} chunks are longer than the {self.window} tokens the model reads; "
                 "what stands behind is not embedded (--split-long takes them apart)"
             )
-        return "\n".join([*lines, *remarks_on(self.passed_over_files, self.warnings)])
+        return "\n".join([*lines, *remarks_on(self.passed_over_files, self.warnings, self.skipped)])
+
+
+def read_documents(
+    paths: Sequence[str | Path],
+    embedder: Embedder,
+    *,
+    format: str = "auto",
+    header_level: int = 3,
+    columns: Columns | None = None,
+    split_long: bool | None = None,
+    skip_bad: bool = False,
+) -> Corpus:
+    """The documents of these paths as an ingest takes them: chunks over the model's window taken apart, and that said.
+
+    `split_long` None splits Markdown, whose sections are nobody's ids; True whatever is too long; False nothing.
+    """
+    corpus = load(paths, format, header_level, columns, skip_bad)
+    if split_long is False:
+        return corpus
+    documents = [
+        _split(document, embedder) if split_long or document.kind == "markdown" else document
+        for document in corpus.documents
+    ]
+    return replace(corpus, documents=tuple(documents))
+
+
+def _split(document: Document, embedder: Embedder) -> Document:
+    """A document without chunks over the window."""
+    tokens = embedder.count_tokens([embedded_text(chunk) for chunk in document.chunks])
+    pairs = list(zip(document.chunks, tokens, strict=True))
+    parts = [
+        split_chunk(chunk, embedder.window, embedder.count_tokens) if count > embedder.window else [chunk]
+        for chunk, count in pairs
+    ]
+    apart = sum(len(some) > 1 for some in parts)
+    if not apart:
+        return document
+    number = sum(len(some) for some in parts if len(some) > 1)
+    warning = (
+        f"{document.name} has {counted(apart, 'chunk', 'chunks')} of more than the {embedder.window} tokens the model "
+        f"reads, the longest of {max(tokens):,}: taken apart into {number:,} (--keep-long leaves them whole)"
+    )
+    chunks = tuple(part for some in parts for part in some)
+    return replace(document, chunks=chunks, warnings=(*document.warnings, warning))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestLook:
+    """What an ingest would do: the chunks there would be with their tokens, and what embedding them takes."""
+
+    corpus: Corpus
+    tokens: tuple[int, ...]  # of each chunk with its title
+    window: int  # tokens the model reads
+    model: str
+    texts_to_embed: int
+    tokens_to_embed: int  # as far as the model reads them
+
+    @property
+    def share(self) -> float:
+        """The share of all tokens that stand within the window: what is embedded."""
+        return sum(min(one, self.window) for one in self.tokens) / (sum(self.tokens) or 1)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Tokens of the shortest, the median, the 95th percentile and the longest chunk, and how many are too long."""
+        ordered = sorted(self.tokens) or [0]
+        places = {"shortest": 0, "median": (len(ordered) - 1) // 2, "p95": 19 * (len(ordered) - 1) // 20, "longest": -1}
+        too_long = sum(one > self.window for one in self.tokens)
+        return {name: ordered[place] for name, place in places.items()} | {"over_window": too_long}
+
+    def to_json(self) -> dict[str, Any]:
+        """The corpus, lengths in tokens, the embedded share, and what embedding takes."""
+        return {
+            **self.corpus.to_json(),
+            "lengths": self.lengths,
+            "window": self.window,
+            "model": self.model,
+            "embedded_share": self.share,
+            "texts_to_embed": self.texts_to_embed,
+            "tokens_to_embed": self.tokens_to_embed,
+        }
+
+    def to_text(self) -> str:
+        """The documents, then lengths, share and work, a line each."""
+        return "\n".join([self.corpus.to_text(), *self.figures])
+
+    @property
+    def figures(self) -> list[str]:
+        """Lengths, embedded share and work, in words."""
+        found = self.lengths
+        return [
+            f"tokens a chunk: {found['shortest']:,} to {found['longest']:,}, median {found['median']:,}, 95 % at most "
+            f"{found['p95']:,}; {found['over_window']:,} of {len(self.tokens):,} have more than the {self.window} that "
+            f"{self.model} reads",
+            f"embedded share: {self.share:.1%} of all tokens",
+            f"to embed now: {counted(self.texts_to_embed, 'text', 'texts')}, {self.tokens_to_embed:,} tokens",
+        ]
+
+
+def look(
+    paths: Sequence[str | Path], collection: str, workspace: Path, embedder: Embedder, **reading: Any
+) -> IngestLook:
+    """What `ingest` would make of the documents, with nothing embedded or written; `reading` as in read_documents."""
+    corpus, folder = read_documents(paths, embedder, **reading), folder_of(workspace, collection)
+    texts = [embedded_text(chunk) for chunk in corpus.chunks]
+    tokens = embedder.count_tokens(texts)
+    by_hash = dict(zip(map(text_hash, texts), tokens, strict=True))
+    known: set[str] = set()
+    if (folder / FILE).is_file():
+        with opened(folder) as file:
+            known = file.known_hashes(embedder.name)
+    missing = [count for hashed, count in by_hash.items() if hashed not in known]
+    work = sum(min(count, embedder.window) for count in missing)
+    return IngestLook(corpus, tuple(tokens), embedder.window, embedder.name, len(missing), work)
 
 
 def ingest(
@@ -114,7 +229,8 @@ def ingest(
     format: str = "auto",
     header_level: int = 3,
     columns: Columns | None = None,
-    split_long: bool = False,
+    split_long: bool | None = None,
+    skip_bad: bool = False,
     force: bool = False,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
@@ -122,17 +238,29 @@ def ingest(
     """Bring the collection's chunks of these paths to what the documents say now.
 
     Chunks of the paths that are no longer in them are deleted; those of other paths stay. `force` embeds everything
-    anew and leaves nothing else in the collection; `split_long` takes chunks over the model's window apart. All
-    documents are read and checked before anything is written.
+    anew and leaves nothing else in the collection; how documents are read is in read_documents. All are read and
+    checked before anything is written.
     """
     folder = folder_of(workspace, collection)
-    corpus = load(paths, format, header_level, columns)
+    corpus = read_documents(
+        paths,
+        embedder,
+        format=format,
+        header_level=header_level,
+        columns=columns,
+        split_long=split_long,
+        skip_bad=skip_bad,
+    )
     chunks: dict[str, Sequence[Chunk]] = {str(document.path): document.chunks for document in corpus.documents}
-    if split_long:
-        chunks = {document: _split(some, embedder) for document, some in chunks.items()}
     report = _store(folder, chunks, None if force else corpus.roots, embedder, force, progress, cancel)
     others = tuple(map(str, corpus.others))
-    return replace(report, passed_over=len(others), passed_over_files=others, warnings=corpus.warnings)
+    return replace(
+        report,
+        passed_over=len(others),
+        passed_over_files=others,
+        warnings=corpus.warnings,
+        skipped=corpus.skipped,
+    )
 
 
 def ingest_chunks(
@@ -150,10 +278,6 @@ def ingest_chunks(
     if len({chunk.id for chunk in listed}) < len(listed):
         raise InputError("two chunks have one id, expected each id once")
     return _store(folder_of(workspace, collection), {"": listed}, None, embedder, force, progress, cancel)
-
-
-def _split(chunks: Sequence[Chunk], embedder: Embedder) -> list[Chunk]:
-    return [part for chunk in chunks for part in split_chunk(chunk, embedder.window, embedder.count_tokens)]
 
 
 def _store(

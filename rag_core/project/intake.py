@@ -20,7 +20,7 @@ from rag_core.index.collection import folder_of
 from rag_core.index.foreign import Connected, connect
 from rag_core.index.foreign_place import ForeignPlace, named_place
 from rag_core.index.handles import ingest_embedder
-from rag_core.index.ingest import IngestReport, ingest
+from rag_core.index.ingest import IngestLook, IngestReport, ingest, look
 from rag_core.project.project import (
     ALIASES,
     COLLECTION,
@@ -42,14 +42,27 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Documents to ingest and how they are read; `model` '' is the collection's, else the bundled one."""
+    """Documents to ingest and how they are read (index.ingest.read_documents); `model` '' is the collection's, else the
+    bundled one.
+    """
 
     paths: tuple[str, ...] = ()
     header_level: int = 3
-    split_long: bool = False
+    split_long: bool | None = None
     columns: tuple[tuple[str, str], ...] = ()  # (field of a chunk, column)
     model: str = ""
     dimension: int | None = None
+    skip_bad: bool = False
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the documents are read, as read_documents takes it."""
+        return {
+            "header_level": self.header_level,
+            "columns": dict(self.columns),
+            "split_long": self.split_long,
+            "skip_bad": self.skip_bad,
+        }
 
     def with_more(self, more: Documents) -> Documents:
         """Further documents, read as `more` says, beside those that came in before."""
@@ -143,11 +156,15 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
         name,
         project.workspace,
         ingest_embedder(project.workspace, name, intake.model, intake.dimension),
-        header_level=intake.header_level,
-        columns=dict(intake.columns),
-        split_long=intake.split_long,
         progress=progress,
+        **intake.reading,
     )
+
+
+def seen(workspace: Path, name: str, intake: Documents) -> IngestLook:
+    """What taking the documents in would do to a collection, with nothing embedded or written."""
+    embedder = ingest_embedder(workspace, name, intake.model, intake.dimension)
+    return look(intake.paths, name, workspace, embedder, **intake.reading)
 
 
 def take_lists(project: Project, content: bytes, name: str) -> Project:

@@ -55,9 +55,9 @@ LONG = "# Rules\n\n" + "\n\n".join(
 )
 
 
-def test_a_long_chunk_is_reported_and_split_where_that_is_asked_for(ingest):
-    assert "1 chunks are longer than the 256 tokens the model reads" in ingest("a.md", LONG)[1].out
-    code, said = ingest("a.md", LONG, "--split-long", "--json")
+def test_a_long_section_is_split_unless_it_is_to_be_kept(ingest):
+    assert "1 chunks are longer than the 256 tokens the model reads" in ingest("a.md", LONG, "--keep-long")[1].out
+    code, said = ingest("a.md", LONG, "--json")
     report = json.loads(said.out)
     assert (code, report["too_long"]) == (0, [])
     assert report["chunks"] > 2
@@ -69,6 +69,7 @@ def test_a_dry_run_says_what_would_be_read_and_writes_nothing(ingest, tmp_path):
     look = json.loads(said.out)
     assert code == 0
     assert look["documents"] == [{"name": "a.jsonl", "chunks": 1}]
+    assert (look["lengths"]["longest"], look["embedded_share"], look["texts_to_embed"]) == (7, 1.0, 1)
     assert look["chunks"] == [{"id": "c1", "title": "Falls", "type": "", "characters": 13}]
     assert "1 chunks in 1 documents; nothing is written" in ingest("a.md", "## A\n\ntext\n", "--dry-run")[1].out
     assert not (tmp_path / "w").exists()

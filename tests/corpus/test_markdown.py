@@ -83,6 +83,15 @@ def test_a_document_without_such_a_header_is_one_chunk():
     assert split_markdown("just words", "plain.md")[0].title == "plain"
 
 
+def test_bold_lines_are_headers_where_a_document_has_no_others():
+    text = "**Ogre**\nBig.\n\n**Armor:** 15\n\n**Goblin:**\n\nSmall. **Mean.**\n\n**This is a whole sentence.**\n"
+    assert [(chunk.title, chunk.id) for chunk in split_markdown(text, "m.md")] == [
+        ("Ogre", "m.md#ogre"),
+        ("Goblin", "m.md#goblin"),
+    ]
+    assert titles("## Monsters\n\n" + text) == ["Monsters"]
+
+
 def test_a_blank_document_has_no_chunk():
     assert split_markdown("", "a.md") == split_markdown(" \n\n", "a.md") == []
 

@@ -45,6 +45,30 @@ def test_parts_are_numbered_and_carry_what_the_chunk_has():
     assert dict(parts[0].metadata) == {"source": "f", "part": 1, "parts": len(parts)}
 
 
+def test_parts_begin_at_headers_and_bold_lines_and_carry_them_in_their_titles():
+    text = "## Ogre\nBig.\n\n#### Habits\n" + "It sleeps. " * 6 + "\n\n**Treasure**\n" + "Gold. " * 12
+    parts = split_chunk(Chunk("o", "Ogre", text), 24, words)
+    assert [part.title for part in parts] == ["Ogre", "Ogre: Habits", "Ogre: Treasure"]
+    assert "".join(part.text for part in parts) == text
+
+
+def test_every_part_of_a_table_has_its_head():
+    rows = "".join(f"| {level} | {level * 2} |\n" for level in range(1, 30))
+    parts = texts(Chunk("a", "", f"| level | hp |\n|---|---|\n{rows}"), 30)
+    assert len(parts) > 5
+    assert all(part.startswith("| level | hp |\n|---|---|\n|") for part in parts)
+    assert "".join(part.removeprefix("| level | hp |\n|---|---|\n") for part in parts) == rows
+
+
+@given(st.text(), st.text(), st.integers(40, 60))
+def test_no_part_is_over_the_window_whatever_the_text_and_title(title, text, window):
+    def letters(some):
+        return [len(one) + 2 for one in some]
+
+    for part in split_chunk(Chunk("a", title[:10], text * 5), window, letters):
+        assert letters([part.text])[0] + letters([part.title])[0] <= window + letters([""])[0] or part.text == text * 5
+
+
 @given(
     st.lists(st.sampled_from(["word", "w" * 9, " ", "\n", "\n\n", "\t", "\r\n", "\u2028"])).map("".join),
     st.integers(8, 20),

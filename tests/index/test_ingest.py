@@ -1,6 +1,7 @@
 """Ingest: incremental by content, resumable, switched whole, one writer."""
 
 import json
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 from fakes import HashEmbedder
 
-from rag_core.errors import Cancelled, EndpointError, InputError, StoreError
+from rag_core.errors import Cancelled, EndpointError, InputError, RecordError, StoreError
 from rag_core.index.collection import open_collection
-from rag_core.index.ingest import ingest, ingest_chunks
+from rag_core.index.embed import BundledEmbedder
+from rag_core.index.ingest import ingest, ingest_chunks, look
 from rag_core.index.lock import writing
 from rag_core.index.store import FILE, opened
 from rag_core.types import Chunk
@@ -149,17 +151,63 @@ def test_another_model_is_refused_naming_both_and_force_replaces_it(run, snapsho
 
 def test_a_chunk_over_the_window_is_reported_with_its_tokens(run, docs):
     (docs / "a.md").write_text("## Long\n" + "word " * 60)
-    report = run()
+    report = run(split_long=False)
     assert report.too_long == (("a.md#long", 62),)
     assert report.window == 50
 
 
-def test_a_long_chunk_is_taken_apart_where_that_is_asked_for(run, docs, snapshot):
+def test_a_long_section_is_taken_apart_and_that_is_said(run, docs, snapshot):
     (docs / "a.md").write_text("## Long\n" + "word " * 60)
-    report = run(split_long=True)
+    report = run()
     assert report.too_long == ()
+    assert "a.md has 1 chunk of more than the 50 tokens" in report.warnings[0]
     assert [chunk.id for chunk in snapshot().chunks[:2]] == ["a.md#long@1", "a.md#long@2"]
-    assert run(split_long=True).embedded == 0
+    assert run().embedded == 0
+
+
+def test_a_long_line_of_a_table_keeps_its_id_unless_everything_is_split(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"id": "c", "text": "word " * 60}))
+    embedder = HashEmbedder()
+    assert ingest([path], "lines", tmp_path, embedder).too_long == (("c", 60),)
+    assert ingest([path], "lines", tmp_path, embedder, split_long=True).too_long == ()
+
+
+def test_bad_records_are_left_out_and_named_where_that_is_wanted(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"id": "a", "text": "one"}, {"id": "b", "text": ""}, {"id": "c", "text": "x" * 1_000_001}, "no object"]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\nno JSON\n")
+    with pytest.raises(RecordError, match="line 2 has an empty text"):
+        ingest([path], "lines", tmp_path, HashEmbedder())
+    report = ingest([path], "lines", tmp_path, HashEmbedder(), skip_bad=True)
+    assert (report.chunks, len(report.skipped)) == (1, 4)
+    assert "4 records were left out, the first: a.jsonl line 2 has an empty text" in report.to_text()
+
+
+def test_a_look_says_lengths_share_and_work_and_writes_nothing(docs, tmp_path):
+    (docs / "a.md").write_text("## Long\n" + "word " * 60)
+    seen = look([docs / "a.md"], "book", tmp_path / "new", HashEmbedder(), split_long=False)
+    assert seen.tokens == (62,)
+    assert seen.share == pytest.approx(50 / 62)
+    assert seen.lengths == {"shortest": 62, "median": 62, "p95": 62, "longest": 62, "over_window": 1}
+    assert (seen.texts_to_embed, seen.tokens_to_embed) == (1, 50)
+    assert not (tmp_path / "new").exists()
+    ingest([docs / "a.md"], "book", tmp_path / "new", HashEmbedder())
+    assert look([docs / "a.md"], "book", tmp_path / "new", HashEmbedder()).texts_to_embed == 0
+
+
+@pytest.mark.slow
+def test_ten_thousand_sections_with_tables_fit_the_window_in_bounded_memory(tmp_path):
+    rows = "".join(f"<tr><td>{level}</td><td>{level * 2_000}</td><td>{level}d6</td></tr>" for level in range(1, 40))
+    table = f"<table><tr><th>Level</th><th>Experience</th><th>Hit dice</th></tr>{rows}</table>"
+    for part in range(20):
+        sections = (f"## Class {part}-{number}\n\nIt climbs.\n\n{table}\n\n" for number in range(500))
+        (tmp_path / f"{part:02}.md").write_text("".join(sections))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seen = look([tmp_path], "book", tmp_path / "w", BundledEmbedder())
+    assert (seen.lengths["over_window"], seen.share) == (0, 1.0)
+    assert len(seen.corpus.chunks) > 20_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
 
 @pytest.mark.parametrize(
