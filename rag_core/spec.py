@@ -40,6 +40,7 @@ STAGES: dict[str, str] = {
     "MinSimilarity": "rag_core.filters.cutoff",
     "TopK": "rag_core.filters.cutoff",
     "LearnedCut": "rag_core.filters.learned",
+    "LearnedFilter": "rag_core.filters.learned_filter",
     "Diversity": "rag_core.filters.variety",
     "Deduplicate": "rag_core.filters.variety",
     "Coverage": "rag_core.filters.coverage",

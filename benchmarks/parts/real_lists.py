@@ -1,7 +1,8 @@
 """Real corpora as lists of nearest chunks with labels, for the benchmarks that tune on them. Nothing is measured here.
 
-Reads Cranfield, ADI, a cut of BEIR's DBpedia, questions on code, HotpotQA and the lists of another tool from the folder
-WINNOW_SHARED (else ../shared), embeds with the bundled model and keeps the vectors in the system's temporary folder.
+Reads Cranfield, ADI, a cut of BEIR's DBpedia, questions on code, HotpotQA, questions with excerpts on five texts, the
+operations of an API and the lists of another tool from the folder WINNOW_SHARED (else ../shared), embeds with the
+bundled model and keeps the vectors in the system's temporary folder.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ class Corpus:
     documents: Mapping[str, str]
     queries: Mapping[str, str]
     grades: Mapping[str, Mapping[str, int]]
+    titles: Mapping[str, str] = field(default_factory=dict)  # by id, where texts have one of their own
 
 
 def cranfield(titles: bool = False) -> Corpus:
@@ -53,7 +55,8 @@ def cranfield(titles: bool = False) -> Corpus:
     for line in (folder / "cranqrel").read_text().splitlines():
         query, document, grade = line.split()[:3]
         grades.setdefault(query, {})[document] = int(int(grade) > 0)
-    return Corpus("Cranfield", documents, queries, grades)
+    headed = {number: " ".join(parts["T"].split()) for number, parts in smart(folder / "cran.all.1400")}
+    return Corpus("Cranfield", documents, queries, grades, headed)
 
 
 def smart(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -71,7 +74,8 @@ def adi() -> Corpus:
     grades: dict[str, dict[str, int]] = {}
     for query, document, *_ in map(str.split, filter(str.strip, (folder / "ADI.REL").read_text().splitlines())):
         grades.setdefault(query, {})[document] = 1
-    return Corpus("ADI", documents, {number: parts["W"] for number, parts in smart(folder / "ADI.QRY")}, grades)
+    headed = {number: " ".join(parts["T"].split()) for number, parts in smart(folder / "ADI.ALL")}
+    return Corpus("ADI", documents, {number: parts["W"] for number, parts in smart(folder / "ADI.QRY")}, grades, headed)
 
 
 def hotpotqa() -> Corpus:
@@ -83,7 +87,8 @@ def hotpotqa() -> Corpus:
         for title, sentences in zip(row["context"]["title"], row["context"]["sentences"], strict=True)
     }
     grades = {str(at): dict.fromkeys(row["supporting_facts"]["title"], 1) for at, row in enumerate(rows)}
-    return Corpus("HotpotQA", documents, {str(at): row["question"] for at, row in enumerate(rows)}, grades)
+    headed = {title: title for title in documents}
+    return Corpus("HotpotQA", documents, {str(at): row["question"] for at, row in enumerate(rows)}, grades, headed)
 
 
 def dbpedia() -> Corpus:
@@ -96,7 +101,8 @@ def dbpedia() -> Corpus:
         for row in csv.DictReader(file, delimiter="\t"):
             grades.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
     documents = {row["_id"]: f"{row['title']}\n{row['text']}" for row in rows}
-    return Corpus("DBpedia 5k", documents, {row["_id"]: row["text"] for row in asked}, grades)
+    headed = {row["_id"]: row["title"] for row in rows}
+    return Corpus("DBpedia 5k", documents, {row["_id"]: row["text"] for row in asked}, grades, headed)
 
 
 def code_chunks() -> Corpus:
@@ -127,7 +133,46 @@ def spotify() -> Corpus:
     rows = json.loads((folder / "spotify.json").read_text(encoding="utf-8"))
     grades = {str(at): {by_call.get(call, call): 1 for call in row["solution"]} for at, row in enumerate(rows)}
     documents = {chunk.id: f"{chunk.title}\n{chunk.text}" for chunk in chunks}
-    return Corpus("Spotify", documents, {str(at): row["query"] for at, row in enumerate(rows)}, grades)
+    headed = {chunk.id: chunk.title for chunk in chunks}
+    return Corpus("Spotify", documents, {str(at): row["query"] for at, row in enumerate(rows)}, grades, headed)
+
+
+PIECE = 900
+"""Characters of a piece that the five texts are cut to, at the ends of lines or sentences."""
+
+
+def excerpts() -> Corpus:
+    """Five texts cut to pieces, 472 questions; a piece is relevant where it overlaps one of a question's excerpts."""
+    folder = DATA / "chunking-evaluation"
+    pieces: dict[str, list[tuple[int, int]]] = {}
+    documents = {}
+    for path in sorted((folder / "corpora").glob("*.md")):
+        text = path.read_text()
+        ends = [match.end() for match in re.finditer(r"\n+|(?<=[.!?])\s+", text)] + [len(text)]
+        start, before = 0, 0
+        for end in ends:
+            if end - start > PIECE and before > start:
+                pieces.setdefault(path.stem, []).append((start, before))
+                start = before
+            before = end
+        pieces.setdefault(path.stem, []).append((start, len(text)))
+        documents |= {f"{path.stem}#{at}": text[one:two] for at, (one, two) in enumerate(pieces[path.stem])}
+    with (folder / "questions_df.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    grades = {
+        str(at): {
+            f"{row['corpus_id']}#{place}": 1
+            for excerpt in json.loads(row["references"])
+            for place, (start, end) in enumerate(pieces[row["corpus_id"]])
+            if excerpt["start_index"] < end and start < excerpt["end_index"]
+        }
+        for at, row in enumerate(rows)
+    }
+    return Corpus("chunking-evaluation", documents, {str(at): row["question"] for at, row in enumerate(rows)}, grades)
+
+
+LABELLED = (adi, spotify, hotpotqa, code_chunks, cranfield, excerpts, dbpedia)
+"""The labelled corpora, the smallest first."""
 
 
 def vectors(texts: Sequence[str]) -> np.ndarray:
@@ -144,15 +189,16 @@ def vectors(texts: Sequence[str]) -> np.ndarray:
     return np.load(path)
 
 
-def captured(corpus: Corpus) -> list[Case]:
-    """The nearest chunks of every labelled question, exact, as recorded lists."""
+def captured(corpus: Corpus, depth: int = DEPTH) -> list[Case]:
+    """The nearest chunks of every labelled question, exact, as recorded lists with title and text."""
     ids, texts = list(corpus.documents), list(corpus.documents.values())
     asked = [(id_, text) for id_, text in corpus.queries.items() if corpus.grades.get(id_)]
     distances = 1.0 - vectors([text for _, text in asked]).astype(np.float64) @ vectors(texts).T.astype(np.float64)
+    chunks = [Chunk(id_, corpus.titles.get(id_, ""), text) for id_, text in zip(ids, texts, strict=True)]
     cases = []
     for (id_, text), row in zip(asked, distances, strict=True):
-        nearest = np.argsort(row, kind="stable")[:DEPTH]
-        hits = tuple(Hit(Chunk(ids[at]), rank, {"distance": float(row[at])}) for rank, at in enumerate(nearest, 1))
+        nearest = np.argsort(row, kind="stable")[:depth]
+        hits = tuple(Hit(chunks[at], rank, {"distance": float(row[at])}) for rank, at in enumerate(nearest, 1))
         query = Query(id_, " ".join(text.split()))
         cases.append(Case(query, corpus.grades[id_], Candidates(query, hits, metric=Metric.COSINE, recorded=True)))
     return cases

@@ -22,12 +22,13 @@ from rag_core.records import read_case
 from rag_core.spec import STAGES, dump_pipeline, dump_stages, fingerprint, stage_class
 from rag_core.stage import Pipeline
 
-PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "running")
+PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "chances", "learning", "running")
 ADAPTERS = {"langchain": "langchain", "llamaindex": "llamaindex"}
 """What an exported file may hold a function for → the part that does it."""
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors.jsonl"
-_OWN = "rag_core.export.carried"
+SHARED = {"chances": HERE.parent / "filters" / "chances.py"}
+"""Parts that the workbench itself runs: what is exported is that very text."""
 
 
 def export_filter(pipeline: Pipeline, adapter: str = "") -> str:
@@ -178,7 +179,7 @@ def _joined(constants: dict[str, str], parts: Iterable[str]) -> tuple[list[str],
     imports: set[str] = set()
     bodies = []
     for part in parts:
-        source = read_text(HERE / "carried" / f"{part}.py")
+        source = read_text(SHARED.get(part, HERE / "carried" / f"{part}.py"))
         tree = ast.parse(source)
         imports |= set(_imports(tree))
         bodies.append(_body(source, tree, constants))
@@ -191,7 +192,7 @@ def _imports(tree: ast.Module) -> Iterable[str]:
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (f"import {alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith(("__future__", _OWN)):
+        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith(("__future__", "rag_core")):
             yield f"from {node.module} import {', '.join(alias.name for alias in node.names)}"
 
 

@@ -111,7 +111,7 @@ def best_on_dev(
     cases = [case for case in captured if any(grade >= least for grade in case.grades.values())]
     if len(cases) < 2:
         raise InputError(f"{len(cases)} dev questions have a relevant label, expected at least two to choose on")
-    chooser = partial(_chosen, pipeline=ready, place=place, objective=objective, floor=floor, min_grade=least)
+    chooser = partial(best_of_family, pipeline=ready, place=place, objective=objective, floor=floor, min_grade=least)
     folds = min(FOLDS, len(near_duplicates([case.query for case in cases]))) if crossed else 0
     steps = 1 + (folds if folds > 1 else 0)
     done = 0
@@ -245,8 +245,13 @@ def _bare(stage: Stage, like: Stage) -> Stage:
     return replace(like, **stage.settings())
 
 
-def _chosen(
-    cases: Sequence[Case], *, pipeline: Pipeline, place: int, objective: str, floor: Floor | None, min_grade: int
+def best_of_family(
+    cases: Sequence[Case],
+    pipeline: Pipeline,
+    place: int,
+    objective: str = "SetF",
+    floor: Floor | None = None,
+    min_grade: int = 1,
 ) -> Choice:
     """The best of the cut's family on these cases, with the best fixed k at the same place as its baseline."""
     stage, front = pipeline.stages[place], pipeline.stages[:place]

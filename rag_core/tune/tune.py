@@ -54,6 +54,11 @@ class Choice:
     baseline_k: int
     baseline_value: float
 
+    @property
+    def taken(self) -> Pipeline:
+        """What to take: the best fixed k where the choice is no better than it."""
+        return self.pipeline if self.value > self.baseline_value + 1e-9 else self.baseline
+
 
 @dataclass(frozen=True)
 class CrossValidated:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rag_core.export.carried.cutting import how_many
+from rag_core.export.carried.learning import unlikely
 from rag_core.export.carried.refilling import by_rule, refilled
 
 STAGES: list[Any] = []  # (stage, the part of this file that does its work, its settings)
@@ -89,6 +90,8 @@ def _stage(
         return refilled(settings, query, given, [distance for distance, _ in scored], left, order)
     if part == "floor":
         return left, _below(settings["min_relevance"], scored, left, metric)
+    if part == "learned":
+        return left, unlikely(settings, query, given, [distance for distance, _ in scored], left)
     return _cut(settings, query, given, scored, left, metric, order)
 
 
