@@ -6,8 +6,8 @@ The labelled sets of the shared data, searched once 200 deep with the bundled mo
 are split in half: everything is chosen and learned on one half, and every figure is of the other. Contenders: the
 adaptive cut tuned with every limit and policy (or the fixed k where that wins), the learned cut, a logistic regression
 on distance alone, the learned filter trained, and with a prior learned on the other sets alone: without a label, and
-moved by the first ten of each list of 25, 50, 100, 200 or 400 labels. `way` is (SetF − best fixed k) / (perfect filter −
-best fixed k); pooled is the mean over sets, its interval a bootstrap over the questions of every set (first seed).
+moved by 25 to 400 labels, the first ten of a list each. `way` is (SetF − best fixed k) / (perfect filter − best fixed
+k); pooled is the mean over sets, its interval a bootstrap over the questions of every set (first seed).
 `--quick` takes two sets, one seed, 40 questions each. Skips where the data is not there (WINNOW_SHARED, else
 ../shared).
 """
@@ -55,12 +55,6 @@ def labelled(cases: Sequence[Case], labels: int, seed: int) -> list[Case]:
     return drawn
 
 
-def shown(cases: Sequence[Case]) -> tuple[np.ndarray, np.ndarray]:
-    """What labels of the first places teach: only those places, relevant or not."""
-    parts = [taught([case], Pipeline(), len(case.grades), 1) for case in cases]
-    return tuple(np.concatenate([part[at] for part in parts]) for at in (0, 1))
-
-
 def plain(prior: dict[str, Any], dev: Sequence[Case]) -> dict[str, Any]:
     """A logistic regression on the distance behind the first alone: every other weight stays 0."""
     rows, flags = taught(dev, Pipeline(), LearnedFilter().max_results, 1)
@@ -84,8 +78,9 @@ def contenders(dev: Sequence[Case], prior: dict[str, Any], seed: int) -> dict[st
         "learned filter": kept_by(whole),
     }
     for labels in LABELS:
-        model = moved(prior, *shown(labelled(dev, labels, seed))) if labels else prior
-        pipelines[f"prior + {labels}"] = kept_by(model)
+        known = labelled(dev, labels, seed)
+        model = moved(prior, *taught(known, Pipeline(), LearnedFilter().max_results, 1)) if known else prior
+        pipelines[f"prior + {labels} labels"] = kept_by(model)
     return pipelines
 
 

@@ -199,16 +199,17 @@ def _range(meta: Mapping[str, Any]) -> str:
 def dump_stages(pipeline: Stage) -> list[dict[str, Any]]:
     """The stages with all settings filled in, as plain JSON values."""
     stages = pipeline.stages if isinstance(pipeline, Pipeline) else (pipeline,)
-    return [{stage.name: _plain(stage.settings())} for stage in stages]
+    return [{stage.name: plain(stage.settings())} for stage in stages]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A setting's value as plain JSON values: stages as their settings, tuples as lists."""
     if isinstance(value, Stage):
-        return _plain(value.settings())
+        return plain(value.settings())
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 

@@ -174,6 +174,10 @@ class Stage(ABC):
         """All settings with their values, defaults filled in."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("setting")}
 
+    def carried_settings(self) -> dict[str, Any]:
+        """The settings as an exported file needs them."""
+        return self.settings()
+
     @classmethod
     def declared(cls) -> tuple[Setting, ...]:
         """Its settings: those that matter first in front, then the rest, each in the order they are written."""

@@ -60,7 +60,7 @@ MAY = {
         "workbench",
     },
     "report": BASE | {"measure", "compare"},
-    "export": BASE | {"stage", "records", "spec"},
+    "export": BASE | {"stage", "records", "spec", "filters"},
     "project": BASE
     | {"stage", "filters", "retrieve", "spec", "records", "index", "store", "sources", "settings"}
     | {

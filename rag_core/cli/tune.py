@@ -345,15 +345,15 @@ def plane(asked: TuneOptions) -> Answer:
     choice = chooser(dev)
     crossed = _crossed(dev, chooser, asked)
     found = _judged(asked, test, choice, asked.objective, given)
-    asked.write(choice.pipeline)
+    asked.write(choice.taken)
     document = tune_json(choice, found, crossed, dev, test, asked.seed)
     document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
     return document, list(tune_text(document))
 
 
 def learned(asked: TuneOptions) -> Answer:
-    """LearnedCut trained on the dev queries; its parameters are plain numbers of the pipeline."""
-    return plane(replace(asked, stage=LearnedCut.__name__))
+    """A stage trained on the dev queries, LearnedCut unless another is named; plain numbers of the pipeline."""
+    return plane(asked if stage_class(asked.stage).trained else replace(asked, stage=LearnedCut.__name__))
 
 
 def best(asked: TuneOptions) -> Answer:
@@ -485,7 +485,8 @@ OWN = {
 METHOD_HELP = (
     "plane: the best point of a grid or plane. best: all settings of the pipeline's last cut, or the best fixed k. "
     "conformal: a recall that is promised (--alpha, --knob). "
-    "learned: a cut trained from the labels. search: Optuna over any settings (--sampler, --trials, --study)."
+    "learned: a cut, or with --stage LearnedFilter a filter, trained from the labels. "
+    "search: Optuna over any settings (--sampler, --trials, --study)."
 )
 OBJECTIVE_HELP = (
     "SetF, SetP or SetR: the mean to make greatest; with --method search one to three of these, kept_mean, "

@@ -19,7 +19,7 @@ from typing import Any
 from rag_core.errors import InputError, SpecError
 from rag_core.files import lines, read_text
 from rag_core.records import read_case
-from rag_core.spec import STAGES, dump_pipeline, dump_stages, fingerprint, stage_class
+from rag_core.spec import STAGES, dump_pipeline, dump_stages, fingerprint, plain, stage_class
 from rag_core.stage import Pipeline
 
 PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "chances", "learning", "running")
@@ -42,11 +42,7 @@ def export_filter(pipeline: Pipeline, adapter: str = "") -> str:
     if adapter and adapter not in ADAPTERS:
         raise InputError(f"the adapter is {adapter[:40]!r}, expected one of {', '.join(ADAPTERS)}")
     filters = replace(pipeline, stages=tuple(stage for stage in pipeline.stages if stage.kind != "source"))
-    stages = [
-        (stage.name, stage.carried, settings)
-        for stage, entry in zip(filters.stages, dump_stages(filters), strict=True)
-        for settings in entry.values()
-    ]
+    stages = [(stage.name, stage.carried, plain(stage.carried_settings())) for stage in filters.stages]
     constants = {"STAGES": _literal(stages), "SELF_TEST": _literal(self_test_of(filters))}
     imports, bodies = _joined(constants, [*PARTS[:-1], *([ADAPTERS[adapter]] if adapter else []), PARTS[-1]])
     return "\n".join([_header(pipeline), *imports, "", *bodies])

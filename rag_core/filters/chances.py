@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -192,7 +193,9 @@ def shares(row: Sequence[float], model: Mapping[str, Sequence[float]]) -> dict[s
 
 def chances_of(rows: Sequence[Sequence[float]], model: Mapping[str, Sequence[float]], intercept: float) -> list[float]:
     """The chance of each chunk to be relevant."""
-    logits = [intercept + math.fsum(shares(row, model).values()) for row in rows]
+    slopes = [weight / scale for _, scale, weight in model.values()]
+    level = intercept - math.fsum(mean * weight / scale for mean, scale, weight in model.values())
+    logits = [level + math.fsum(map(operator.mul, row, slopes)) for row in rows]
     return [1 / (1 + math.exp(-max(-700.0, min(700.0, logit)))) for logit in logits]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -52,7 +52,15 @@ class LearnedFilter(Filter):
     )
     min_results: int = setting(1, "never keep fewer", low=0, high=1000, priority=2, unit="chunks", step=1, usual=(1, 5))
     max_results: int = setting(
-        100, "look at no more than this many", low=1, high=1000, priority=3, unit="chunks", step=1, usual=(15, 200)
+        100,
+        "look at no more than this many",
+        low=1,
+        high=1000,
+        priority=3,
+        unit="chunks",
+        step=1,
+        usual=(15, 200),
+        cheap=False,  # every signal is of the list that is looked at: a hundred positions are a hundred times the work
     )
 
     title: ClassVar[str] = "learned filter"
@@ -62,10 +70,18 @@ class LearnedFilter(Filter):
     lens: ClassVar[str] = "differences"
 
     def __post_init__(self) -> None:
-        if self.parameters is None:
-            object.__setattr__(self, "parameters", prior())
         super().__post_init__()
-        _check(self.parameters)
+        if self.parameters is not None:
+            _check(self.parameters)
+
+    @property
+    def model(self) -> Mapping[str, Any]:
+        """What it decides by: its own parameters, else the shipped prior."""
+        return self.parameters or prior()
+
+    def carried_settings(self) -> dict[str, Any]:
+        """With the numbers of the model, which an exported file cannot look up."""
+        return {**self.settings(), "parameters": self.model}
 
     @classmethod
     def said(cls, step: Step) -> str:
@@ -79,7 +95,7 @@ class LearnedFilter(Filter):
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Drop what is not among the likeliest; chunks that expansion or hops added pass."""
-        model = self.parameters or {}
+        model = self.model
         judged = [hit for hit in candidates.hits if not hit.origin]
         looked = judged[: self.max_results]
         rows = signals_of(candidates.query.text, looked)
@@ -105,7 +121,7 @@ class LearnedFilter(Filter):
         at = next((at for at, hit in enumerate(looked) if hit.key == drop.hit.key), None)
         if at is None:
             return (Counterfactual("min_results", None, f"it stands behind the first {self.max_results}"),)
-        model = self.parameters or {}
+        model = self.model
         chances = chances_of(signals_of(before.query.text, looked), model["signals"], model["intercept"])
         place = sorted(range(len(chances)), key=lambda other: (-chances[other], other)).index(at) + 1
         return (Counterfactual("min_results", place, f"min_results {place} would have kept it"),)
@@ -121,8 +137,14 @@ def signals_of(question: str, hits: Sequence[Hit]) -> list[list[float]]:
         )
         known = [-hit.scores[kind] if kind in hit.scores else None for hit in hits]
     last = max((value for value in known if value is not None), default=0.0)
-    falls = [last if value is None else value for value in known]
-    return signals(question, [(hit.chunk.title, hit.chunk.text) for hit in hits], falls)
+    falls = tuple(last if value is None else value for value in known)
+    return _signals(question, tuple((hit.chunk.title, hit.chunk.text) for hit in hits), falls)
+
+
+@lru_cache(maxsize=256)
+def _signals(question: str, chunks: tuple[tuple[str, str], ...], falls: tuple[float, ...]) -> list[list[float]]:
+    """The signals of a list, remembered: while a setting is dragged, the same lists are judged again and again."""
+    return signals(question, chunks, falls)
 
 
 def _reason(row: Sequence[float], model: Mapping[str, Sequence[float]], chance: float, lowest: float) -> Reason:

@@ -132,7 +132,10 @@ def best_on_dev(
             validated = None
     front, back = pipeline.stages[:place], pipeline.stages[place + 1 :]
     fixed = Pipeline((*front, TopK(k=choice.baseline_k), *back), label=f"best fixed k = {choice.baseline_k}")
-    wins = choice.value <= choice.baseline_value + SAME
+    # what was trained is worth what it gave on questions left out; on its own it is always good
+    own = pipeline.stages[place].trained and validated is not None
+    gain = validated.gain if own and validated is not None else choice.value - choice.baseline_value
+    wins = gain <= SAME
     tuned = _bare(choice.pipeline.stages[place], pipeline.stages[place])
     taken = fixed if wins else Pipeline((*front, tuned, *back), label="tuned")
     return Best(

@@ -24,7 +24,7 @@ from rag_core.types import Case, Metric
 
 FEWEST_LABELS = 100
 """With fewer labelled chunks LearnedFilter is not trained: the shipped prior stands in."""
-STRENGTH = 10.0
+STRENGTH = 5.0
 """How strongly the prior holds against labels: the ridge penalty on a weight's way from it."""
 
 
@@ -108,8 +108,8 @@ def train_filter(
 def taught(cases: Sequence[Case], front: Pipeline, max_results: int, min_grade: int) -> tuple[Floats, Floats]:
     """Signals (n, s) and labels (n,) of the chunks that teach, list after list; unjudged ones count as irrelevant.
 
-    Where a question's labels name at least as many irrelevant chunks as relevant ones, its list teaches down to the
-    deepest labelled chunk; else its labels are a list of what is relevant, and all of it teaches.
+    Where a third or more of a question's labels are of irrelevant chunks, its list teaches down to the deepest labelled
+    one; else its labels are a list of what is relevant, and all of it teaches.
     """
     rows: list[list[float]] = []
     flags: list[bool] = []
@@ -117,7 +117,7 @@ def taught(cases: Sequence[Case], front: Pipeline, max_results: int, min_grade: 
         looked = [hit for hit in front(start_of(case)).hits if not hit.origin][:max_results]
         relevant = {id_ for id_, grade in case.grades.items() if grade >= min_grade}
         labelled = [place for place, hit in enumerate(looked, 1) if hit.chunk.id in case.grades]
-        deep = max(labelled, default=0) if 2 * len(relevant) <= len(case.grades) else len(looked)
+        deep = max(labelled, default=0) if 3 * len(relevant) <= 2 * len(case.grades) else len(looked)
         rows += signals_of(case.query.text, looked)[:deep]
         flags += [hit.chunk.id in relevant for hit in looked[:deep]]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(SIGNALS)), np.array(flags, dtype=np.float64)

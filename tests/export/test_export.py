@@ -25,6 +25,7 @@ STANDARD = {
     "itertools",
     "json",
     "math",
+    "operator",
     "re",
     "sys",
     "typing",
@@ -42,6 +43,8 @@ SPECS = [
     [{"MinSimilarity": {"min_relevance": 0.55}}, {"TopK": {"k": 3}}, "QueryMust"],
     [{"TopK": {"k": 20}}, "AdaptiveGap", {"AdaptiveGap": {"min_results": 0, "gap_threshold": 0.01}}],
     [{"Requery": {"k": 4, "max_iterations": 2}}, "AdaptiveGap"],
+    [{"LearnedFilter": {"max_results": 12}}],
+    ["QueryMust", {"LearnedFilter": {"recall": 0.8, "min_results": 2}}],
     [{"Requery": {"k": 3, "strategy": "prefilter", "rules": {"mode": "substring"}}}, {"TopK": {"k": 2}}],
     [],
 ]

@@ -6,7 +6,7 @@ import pytest
 from rag_core.errors import InputError
 from rag_core.spec import dump_pipeline, parse_pipeline
 from rag_core.stage import Pipeline
-from rag_core.tune.learned import choose_trained, train
+from rag_core.tune.learned import choose_trained, moved, taught, train, train_filter
 from rag_core.tune.tune import cross_validate, values_of
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 from tests import planted
@@ -70,3 +70,58 @@ def test_training_writes_the_metric_of_its_lists_and_refuses_two():
     assert train([case("a", Metric.L2), case("b", Metric.UNKNOWN)]).parameters["metric"] == "l2"
     with pytest.raises(InputError, match="cosine and l2 distances, expected one metric"):
         train([case("a", Metric.L2), case("b", Metric.COSINE)])
+
+
+def worded(seed, count=12, longest=15):
+    """Lists in which the chunks that hold the question's word are the relevant ones, wherever they stand."""
+    import random
+
+    dice, cases = random.Random(seed), []
+    for at in range(count):
+        word = dice.choice(["burrs", "boiler", "filter", "pump"])
+        hits = []
+        for rank in range(1, longest + 1):
+            body = " ".join(dice.choice(["clean", "the", "tank", word, "valve", "hose", "handle"]) for _ in range(4))
+            hits.append(Hit(Chunk(f"q{at}c{rank}", "", body), rank, {"distance": rank / 50}))
+        grades = {hit.chunk.id: int(word in hit.chunk.text) for hit in hits}
+        query = Query(f"q{at}", f"where is the {word}")
+        cases.append(Case(query, grades, Candidates(query, tuple(hits), metric=Metric.COSINE, recorded=True)))
+    return cases
+
+
+def test_labels_move_the_filter_to_what_they_say_and_it_holds_on_other_questions():
+    stage = train_filter(worded(1))
+    assert stage.parameters["labels"] == 180
+    assert fmean(values_of(worded(2), Pipeline((stage,)), "SetF")) > 0.95
+
+
+def test_with_few_labels_the_prior_stands_in():
+    with pytest.raises(InputError, match="30 labelled chunks, expected at least 100: until then the shipped prior"):
+        train_filter(worded(1, 2))
+
+
+def test_the_stronger_the_prior_the_less_labels_move_it():
+    rows, flags = taught(worded(3), Pipeline(), 100, 1)
+    from rag_core.filters.learned_filter import prior
+
+    def way(strength):
+        after = moved(prior(), rows, flags, strength=strength)["signals"]
+        return sum((after[name][2] - weight) ** 2 for name, (_, _, weight) in prior()["signals"].items())
+
+    assert way(1) > way(100) > way(1e9)
+    assert way(1e9) < 1e-9
+
+
+def test_a_list_teaches_as_deep_as_it_is_labelled():
+    (case,) = worded(4, 1)
+    first = {hit.chunk.id: case.grades[hit.chunk.id] for hit in case.candidates.hits[:5]}
+    assert len(taught([Case(case.query, {**first, "q0c1": 0, "q0c2": 0}, case.candidates)], Pipeline(), 100, 1)[1]) == 5
+    only_relevant = {id_: 1 for id_, grade in case.grades.items() if grade}
+    assert len(taught([Case(case.query, only_relevant, case.candidates)], Pipeline(), 100, 1)[1]) == 15
+
+
+def test_a_pipeline_with_the_filter_is_trained_behind_what_stands_in_front():
+    cases = worded(5)
+    choice = choose_trained(cases, parse_pipeline([{"TopK": {"k": 12}}, "LearnedFilter", {"TopK": {"k": 9}}]))
+    assert [stage.name for stage in choice.pipeline.stages] == ["TopK", "LearnedFilter", "TopK"]
+    assert choice.value > choice.baseline_value
