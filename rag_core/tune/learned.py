@@ -18,8 +18,8 @@ from rag_core.filters.learned import FEATURES, LearnedCut, features, query_lengt
 from rag_core.filters.learned_filter import LearnedFilter, prior, signals_of
 from rag_core.measure.experiment import start_of
 from rag_core.stage import Pipeline
+from rag_core.tune.arrays import Floats
 from rag_core.tune.tune import Choice, fixed_k, mean_of, values_of
-from rag_core.tune.view import Floats
 from rag_core.types import Case, Metric
 
 FEWEST_LABELS = 100
