@@ -254,6 +254,8 @@ class ReportFile:
             f"  macro mean over {means.queries_scored} of {means.queries_total} queries: {figures}",
             f"  judged {judged} of kept chunks · empty {means.queries_empty} · fallback {means.queries_fallback}",
         ]
+        if not means.queries_scored:
+            lines.append(f"  no question has a chunk of grade ≥ {self.min_grade} yet: label some, or `labels import`")
         if self._total_is_labelled:
             lines.append("  recall: the labelled relevant chunks are taken as all there are")
         return "\n".join(lines)
