@@ -6,7 +6,6 @@ workspace's own structure where there is one, else the demo structure; the endpo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,10 @@ from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.entities import TeamFilter
+    from rag_core.entities.filter import StructurePart
     from rag_core.llm.judge import Judge
+
+STRUCTURE_BUDGET = 3_000  # tokens of a structure that a model is told before a hop
 
 STRUCTURE_FILES = ("structure.yaml", "structure.yml", "structure.json")
 """Names under which a workspace may keep a structure of its own; the first that is there counts."""
@@ -71,13 +73,9 @@ def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Jud
     return build(pipeline, {"hop_judge": judge or environment_judge(folder), "structure": told})
 
 
-def _structure_of(finder: TeamFilter) -> Callable[[Query], str]:
-    """What a model is told of a structure: its entities that the query names, all of them where it names none."""
-
-    def told(query: Query) -> str:
-        return json.dumps(finder.filter_structure(finder.extract_relevant_teams(query.text)), ensure_ascii=False)
-
-    return told
+def _structure_of(finder: TeamFilter) -> Callable[[Query], StructurePart]:
+    """What a model is told of a structure: the entities that the query names, or any; whole ones within the budget."""
+    return lambda query: finder.part(finder.extract_relevant_teams(query.text), STRUCTURE_BUDGET)
 
 
 def structure_path(workspace: Path) -> Path | None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from rag_core.entities.alias import all_aliases
 from rag_core.entities.match import EntitySettings
+from rag_core.entities.names import all_aliases, own_names
 from rag_core.entities.reading import StructureReading, key, read
 from rag_core.entities.structure import Structure
 from rag_core.entities.vocabulary import Vocabulary, VocabularyItem, vocabulary
@@ -35,14 +35,14 @@ class PlainScan:
         self._words: Vocabulary = vocabulary(structure, self._settings)
         self._aliases = list(all_aliases(structure))
         self._alias_readings = [read(alias.phrase) for alias in self._aliases]
-        self._teams = [(entity.name, read(entity.name)) for entity in structure.entities]
+        self._teams = [(team, read(phrase)) for phrase, team in own_names(structure, self._words, self._settings)]
 
     def matches(self, query: str) -> set[PlainMatch]:
         """Every match of every strategy."""
         reading = read(fold(query))
         present = set(map(key, self._words.without_stop_words(reading.words)))
         found: set[PlainMatch] = set()
-        for item in self._words.members:
+        for item in (*self._words.members, *self._words.by_role):
             if _member(item, present, reading.keys):
                 found |= {PlainMatch(team, "operative", item.name, 100.0) for team in item.teams}
         for item in self._words.abilities:
@@ -58,8 +58,12 @@ class PlainScan:
         return found
 
     def _team_matches(self, reading: StructureReading) -> set[PlainMatch]:
-        scores = ((team, self._phrase_score(phrase, reading, fuzzy=True)) for team, phrase in self._teams)
-        return {PlainMatch(team, "team_name", team, score) for team, score in scores if score is not None}
+        best: dict[str, float] = {}
+        for team, phrase in self._teams:
+            score = self._phrase_score(phrase, reading, fuzzy=True)
+            if score is not None:
+                best[team] = max(score, best.get(team, 0.0))
+        return {PlainMatch(team, "team_name", team, score) for team, score in best.items()}
 
     def _phrase_score(self, phrase: StructureReading, reading: StructureReading, fuzzy: bool) -> float | None:
         """The best score of a phrase in the query: 100 for the same words, else of its misspellings, else None."""

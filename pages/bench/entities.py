@@ -30,12 +30,11 @@ from rag_core.entities.agreement import (
     read_labelled,
     threshold_curve,
 )
-from rag_core.entities.document import structure_text
+from rag_core.entities.filter import CHARACTERS_PER_TOKEN
 from rag_core.entities.lint import lint_structure
 from rag_core.entities.match import TEAM_MATCH_THRESHOLD
 from rag_core.entities.reading import read
-from rag_core.entities.structure import structure_from_text
-from rag_core.entities.tokens import CHARACTERS_PER_TOKEN
+from rag_core.entities.structure import structure_from_text, structure_text
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import SHIPPED
 from rag_core.files import decode, write_whole
@@ -208,7 +207,7 @@ def _show_query(explained: Explanation, key: str) -> None:
 
 def _show_figures(finder: TeamFilter, explained: Explanation) -> None:
     """Entities, strategies and tokens as one line of figures."""
-    saving = finder.saving(explained.teams)
+    saving = finder.part(explained.teams)
     with st.container(horizontal=True, key="entities.figures"):
         st.metric(
             "entities meant",
@@ -224,7 +223,7 @@ def _show_figures(finder: TeamFilter, explained: Explanation) -> None:
         )
         st.metric(
             "tokens sent",
-            f"{saving.filtered:,} of {saving.full:,}",
+            f"{saving.tokens:,} of {saving.full:,}",
             width=250,
             help=f"Estimated tokens of the part that is sent, of the whole structure’s; {CHARACTERS_PER_TOKEN} "
             "characters of JSON are one token. Lower costs less.",

@@ -11,9 +11,8 @@ import typer
 from rag_core.cli.options import Commands, Json
 from rag_core.cli.output import emit
 from rag_core.entities import EntitySettings, TeamFilter, load_structure
-from rag_core.entities.agreement import agreement, read_labelled, threshold_curve
+from rag_core.entities.agreement import agreement, read_labelled, suggest_aliases, threshold_curve
 from rag_core.entities.lint import lint_structure
-from rag_core.entities.suggest import suggest_aliases
 from rag_core.errors import InputError
 
 app = Commands()
@@ -24,6 +23,7 @@ THRESHOLDS = (70.0, 75.0, 80.0, 85.0, 90.0, 95.0)
 def entities(
     query: str | None = typer.Argument(None, help="The query; may be left out with --lint."),
     structure: Path | None = typer.Option(None, help="Structure file, YAML or JSON; the demo structure without one."),
+    budget: int | None = typer.Option(None, min=1, help="Most tokens to send, in whole entities; default: no limit."),
     threshold: float = typer.Option(80.0, help="Least likeness of a misspelt name, 0 to 100."),
     lint: bool = typer.Option(False, "--lint", help="Check the structure for names that tell nothing."),
     labelled: Path | None = typer.Option(None, "--labelled", help="JSONL with query and teams: measure on it."),
@@ -41,7 +41,7 @@ def entities(
         document = labelled_document(TeamFilter(loaded, EntitySettings(threshold=threshold)), labelled)
         lines = _measured_text(document)
     else:
-        document = entities_document(TeamFilter(loaded, EntitySettings(threshold=threshold)), query or "")
+        document = entities_document(TeamFilter(loaded, EntitySettings(threshold=threshold)), query or "", budget)
         lines = _as_text(document)
     if json:
         emit(document)
@@ -49,17 +49,21 @@ def entities(
         typer.echo("\n".join(lines))
 
 
-def entities_document(team_filter: TeamFilter, query: str) -> dict[str, Any]:
-    """The answer as plain JSON values: teams, matches, and tokens of the full and of the filtered structure."""
+def entities_document(team_filter: TeamFilter, query: str, budget: int | None = None) -> dict[str, Any]:
+    """The answer as plain JSON values: teams, matches, and tokens of the full structure and of what is sent."""
     found = team_filter.explain(query)
-    saving = team_filter.saving(found.teams)
+    part = team_filter.part(found.teams, budget)
     return {
         "query": query,
         "words": list(found.words),
         "teams": list(found.teams),
         "matches": [{**asdict(match), "words": list(match.words)} for match in found.matches],
-        "tokens_full": saving.full,
-        "tokens_filtered": saving.filtered,
+        "inside": [{**asdict(match), "words": list(match.words)} for match in found.inside],
+        "sent": list(part.entities),
+        "entities": part.of,
+        "tokens_full": part.full,
+        "tokens_filtered": part.tokens,
+        "said": part.to_text(),
     }
 
 
@@ -95,8 +99,10 @@ def _measured_text(document: dict[str, Any]) -> list[str]:
 def _as_text(document: dict[str, Any]) -> list[str]:
     """The answer for a person: teams, then a line per match, then the tokens."""
     full, filtered = document["tokens_full"], document["tokens_filtered"]
-    lines = [", ".join(document["teams"]) or "no entity is named: the whole structure is kept"]
+    lines = [", ".join(document["teams"]) or "no entity is named"]
     for match in document["matches"]:
         words = " ".join(match["words"])
         lines.append(f"  {match['team']}: {match['strategy']} {match['item']!r} by {words!r}, {match['reason']}")
-    return [*lines, f"tokens: {filtered:,} of {full:,} ({1 - filtered / full:.1%} saved)"]
+    for match in document["inside"]:
+        lines.append(f"  not {match['team']}: {' '.join(match['words'])!r} stands inside a longer name")
+    return [*lines, f"tokens: {filtered:,} of {full:,} ({document['said']})"]

@@ -7,14 +7,17 @@ weighs eight times in micro, once in macro.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 from rag_core.entities.filter import TeamFilter
+from rag_core.entities.reading import read
 from rag_core.errors import InputError, RecordError
 from rag_core.files import lines, parse_json, read_text
+from rag_core.text import fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +127,39 @@ def _found(team_filter: TeamFilter, query: str, strategy: str | None = None) -> 
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An alias to consider: in `count` queries, and in `share` of all that held the word these teams were meant."""
+
+    alias: str
+    teams: tuple[str, ...]
+    count: int
+    share: float  # 0 to 1
+
+
+def suggest_aliases(
+    team_filter: TeamFilter,
+    past: Iterable[tuple[str, Collection[str]]],
+    least_count: int = 2,
+    least_share: float = 0.8,
+) -> list[Suggestion]:
+    """Words that are neither ordinary nor known and went with one set of teams, the most frequent first.
+
+    `past`: (query, teams meant). A query whose teams the filter finds already still counts: its word may be a nickname.
+    """
+    seen: Counter[str] = Counter()
+    together: dict[str, Counter[tuple[str, ...]]] = {}
+    for query, teams in past:
+        for word in {word for word in read(fold(query)).words if team_filter.is_misspelt(word)}:
+            seen[word] += 1
+            if teams:
+                together.setdefault(word, Counter())[tuple(sorted(teams))] += 1
+    found = [
+        Suggestion(word, teams, count, count / seen[word])
+        for word, counted in together.items()
+        for teams, count in counted.most_common(1)
+        if count >= least_count and count / seen[word] >= least_share
+    ]
+    return sorted(found, key=lambda suggestion: (-suggestion.count, suggestion.alias))

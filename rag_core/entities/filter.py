@@ -8,6 +8,7 @@ it is built but the memory of past queries.
 from __future__ import annotations
 
 import copy
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,63 +16,85 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
-from rag_core.entities.alias import AliasStrategy
-from rag_core.entities.found import FoundEntities, ItemIndex, item_matches
+from rag_core.entities.items import AbilityStrategy, OperativeStrategy
 from rag_core.entities.match import EntityMatch, EntitySettings, Strategy, Tunable
-from rag_core.entities.operative import OperativeStrategy
-from rag_core.entities.reading import key, read
+from rag_core.entities.names import AliasStrategy, TeamNameStrategy
+from rag_core.entities.reading import read
 from rag_core.entities.structure import Structure, parse_structure
-from rag_core.entities.team_name import TeamNameStrategy
-from rag_core.entities.tokens import Saving, structure_tokens
-from rag_core.entities.vocabulary import VocabularyItem, vocabulary
+from rag_core.entities.vocabulary import vocabulary
 from rag_core.errors import InputError
 from rag_core.text import fold
-
-ENOUGH = 2  # words of a longer name
-
-
-class AbilityStrategy:
-    """Finds abilities by name; it looks only at those that share a word with the query."""
-
-    name = "ability"
-
-    def __init__(self, abilities: Sequence[VocabularyItem]) -> None:
-        self._index = ItemIndex([item for item in abilities if item.kept], lambda item: (item.kept, _needed(item)))
-
-    def match(self, query_lower: str, query_words: Sequence[str]) -> list[EntityMatch]:
-        """The abilities the query names, each with every team that owns it."""
-        reading, present = read(query_lower), frozenset(map(key, query_words))
-        found = ((item, judge_ability(item, present)) for item in self._index.candidates(present))
-        return [match for item, why in found if why for match in item_matches(self.name, item, why, reading)]
-
-
-def _needed(item: VocabularyItem) -> int:
-    return min(ENOUGH, len(set(item.kept)))
-
-
-def judge_ability(item: VocabularyItem, present: frozenset[str]) -> FoundEntities | None:
-    """What of the ability's name is in the query, or None where that is not enough."""
-    kept = frozenset(item.kept)
-    shared = kept & present
-    if len(shared) < _needed(item):
-        return None
-    left_out = f" (left out as stop words: {', '.join(item.stopped)})" if item.stopped else ""
-    return FoundEntities(shared, f"{len(shared)} of {len(kept)} words{left_out}")
-
 
 REMEMBERED = 512  # queries
 THRESHOLDS = 64
 _log = logging.getLogger(__name__)
 
 
+CHARACTERS_PER_TOKEN = 4
+"""The rule of thumb for English text in the common byte-pair encodings; names of an invented language cost more.
+Shares hardly depend on it, since both sides are counted alike."""
+
+
+def structure_tokens(entities: Mapping[str, Any]) -> int:
+    """Tokens of entities as they stand in a prompt, one line of JSON: characters / 4, rounded up."""
+    return -(-len(json.dumps(entities, ensure_ascii=False)) // CHARACTERS_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class StructurePart:
+    """The entities that are sent, of how many that were named (0: the query names none) and that there are; tokens."""
+
+    entities: Mapping[str, Any]
+    named: int
+    of: int
+    tokens: int
+    full: int
+
+    @property
+    def share(self) -> float:
+        """The part of the tokens that is saved, 0 to 1."""
+        return 1 - self.tokens / self.full if self.full else 0.0
+
+    def to_text(self) -> str:
+        """One line: "2 of 48 entities sent, 95.8% of the tokens saved", and what is not sent or not named."""
+        left = (self.named or self.of) - len(self.entities)
+        return (
+            f"{len(self.entities)} of {self.of} entities sent, {self.share:.1%} of the tokens saved"
+            + ("" if self.named else "; the query names none")
+            + (f"; {left} more do not fit the budget" if left else "")
+        )
+
+
+def _inside(matches: Sequence[EntityMatch], words: Sequence[str]) -> tuple[EntityMatch, ...]:
+    """The matches whose words stand in the query only inside a longer match of other teams, itself word by word."""
+    runs: dict[tuple[str, ...], set[str]] = {}
+    for match in matches:
+        if len(match.words) > 1 and match.score == match.confidence * 100 == 100:
+            runs.setdefault(match.words, set()).add(match.team)
+    lost = []
+    for match in matches:
+        covered: set[int] = set()
+        for run, teams in runs.items():
+            if match.team not in teams and len(run) > len(match.words) and set(match.words) <= set(run):
+                starts = (at for at in range(len(words)) if tuple(words[at : at + len(run)]) == run)
+                covered |= {at for start in starts for at in range(start, start + len(run))}
+        if covered and all(at in covered for at, word in enumerate(words) if word in match.words):
+            lost.append(match)
+    return tuple(lost)
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a query was read as, every match in the order of the strategies, and the teams they lead to, sorted."""
+    """What a query was read as, every match in the order of the strategies, and the teams they lead to, sorted.
+
+    `inside` are matches that do not count: their words stand only inside a longer name of another team.
+    """
 
     query: str
     words: tuple[str, ...]  # the query's words without stop words
     matches: tuple[EntityMatch, ...]
     teams: tuple[str, ...]
+    inside: tuple[EntityMatch, ...] = ()
 
     def by_strategy(self) -> dict[str, tuple[str, ...]]:
         """Per strategy that matched, the teams it found on its own, sorted."""
@@ -106,7 +129,7 @@ class TeamFilter:
     def _four_strategies(self) -> tuple[Strategy, ...]:
         words = self._vocabulary
         return (
-            OperativeStrategy(words.members),
+            OperativeStrategy((*words.members, *words.by_role)),
             AbilityStrategy(words.abilities),
             AliasStrategy(self.structure, words, self.settings),
             TeamNameStrategy(self.structure, words, self.settings),
@@ -129,8 +152,10 @@ class TeamFilter:
     def _explain(self, query: str) -> Explanation:
         query_lower = fold(query)
         query_words = self._vocabulary.without_stop_words(read(query_lower).words)
-        matches = tuple(match for strategy in self.strategies for match in strategy.match(query_lower, query_words))
-        return Explanation(query, query_words, matches, tuple(sorted({match.team for match in matches})))
+        every = tuple(match for strategy in self.strategies for match in strategy.match(query_lower, query_words))
+        inside = _inside(every, read(query_lower).words)
+        matches = tuple(match for match in every if match not in inside)
+        return Explanation(query, query_words, matches, tuple(sorted({match.team for match in matches})), inside)
 
     def at(self, threshold: float) -> TeamFilter:
         """The same filter with another threshold for misspelt names (0 to 100)."""
@@ -156,11 +181,21 @@ class TeamFilter:
                 raise InputError(f"there is no entity {str(team)[:80]!r} in the structure, expected one of its names")
         return {name: copy.deepcopy(dict(self._data[name])) for name in self.teams if not wanted or name in wanted}
 
-    def saving(self, teams: Iterable[str]) -> Saving:
-        """Tokens of the full structure and of the part for those teams (tokens.py says how they are counted)."""
-        wanted = list(teams)
-        filtered = structure_tokens(self.filter_structure(wanted)) if wanted else self._full_tokens
-        return Saving(self._full_tokens, filtered)
+    def part(self, teams: Sequence[str], budget: int | None = None) -> StructurePart:
+        """What of the structure is sent for those teams (all for none): whole entities, as many as fit the budget.
+
+        `budget` is in tokens. An entity that does not fit is passed over for the next; a team is never cut in two.
+        """
+        entities, tokens = self.filter_structure(teams), 0
+        if budget is None:
+            tokens = structure_tokens(entities) if teams else self._full_tokens
+            return StructurePart(entities, len(teams), len(self.teams), tokens, self._full_tokens)
+        sent: dict[str, Any] = {}
+        for name, data in entities.items():
+            size = structure_tokens({name: data})
+            if tokens + size <= budget:
+                sent[name], tokens = data, tokens + size
+        return StructurePart(sent, len(teams), len(self.teams), tokens, self._full_tokens)
 
     def is_misspelt(self, word: str) -> bool:
         """Whether a folded word counts as one that may be a misspelt or a new name: neither ordinary nor known."""

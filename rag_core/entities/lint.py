@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_core.entities.alias import Alias, all_aliases
+from rag_core.entities.items import SHORT_NAME
 from rag_core.entities.match import EntitySettings
+from rag_core.entities.names import Alias, all_aliases
 from rag_core.entities.near import NearStrings
-from rag_core.entities.operative import SHORT_NAME
 from rag_core.entities.reading import ordinary_words, read
 from rag_core.entities.structure import Structure
 from rag_core.entities.vocabulary import Vocabulary, vocabulary
 
 TOO_MANY_SHARE = 0.2  # an item of more than this share of the entities tells little
 TOO_MANY_LEAST = 4  # and of at least this many
+FEW = 3  # findings of ordinary words that are listed one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,18 @@ def lint_structure(structure: Structure, settings: EntitySettings | None = None)
         *_too_many(structure, words),
         *_untellable(structure, words),
         *_too_short(structure, settings),
-        *_ordinary(words),
+        *_together(list(_ordinary(words))),
     ]
+
+
+def _together(findings: list[EntityFinding]) -> list[EntityFinding]:
+    """Findings of ordinary words as one where they are many: they would hide what matters."""
+    if len(findings) <= FEW:
+        return findings
+    some = "; ".join(one.text for one in findings[:3])
+    text = f"{len(findings)} names are found by one ordinary English word alone: {some} …"
+    teams = tuple(sorted({team for one in findings for team in one.teams}))
+    return [EntityFinding("ordinary_word", findings[0].name, teams, text)]
 
 
 def _collisions(structure: Structure, aliases: Sequence[Alias], words: Vocabulary) -> Iterator[EntityFinding]:

@@ -6,6 +6,7 @@ InputError that names the place. What a query means is left to the strategies; d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -40,7 +41,10 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """All entities and the shared words. `aliases`: alias → entity names; `synonyms`: word → alias, entity or item."""
+    """All entities and the shared words.
+
+    `aliases`: alias → entity names; `synonyms`: word → alias, entity, item or role word.
+    """
 
     entities: tuple[Entity, ...]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -74,6 +78,8 @@ def structure_from_text(text: str, where: str = "the structure") -> Structure:
 
 def parse_structure(value: Any, where: str = "the structure") -> Structure:
     """The structure of parsed data, or an InputError that names the place in it."""
+    if _is_bare(value):
+        value = {"entities": value}
     top = _mapping(value, where, _TOP)
     if top.get("version", VERSION) != VERSION:
         raise _wrong(f"{where}: version", top["version"], str(VERSION))
@@ -86,13 +92,26 @@ def parse_structure(value: Any, where: str = "the structure") -> Structure:
         name=_text(top.get("name") or "structure", f"{where}: name"),
     )
     structure = replace(structure, aliases=dict(_aliases(top.get("aliases", {}), structure, f"{where}: aliases")))
-    return replace(structure, synonyms=dict(_synonyms(top.get("synonyms", {}), structure, f"{where}: synonyms")))
+    synonyms = {} if "role_words" in top else dict(_defaults()["role_synonyms"])
+    synonyms |= dict(_synonyms(top.get("synonyms", {}), structure, f"{where}: synonyms"))
+    return replace(structure, synonyms=synonyms)
+
+
+def default_words(name: str) -> frozenset[str]:
+    """The role_words or stop_words of a structure that names none of its own."""
+    return frozenset(_defaults()[name])
 
 
 @cache
-def default_words(name: str) -> frozenset[str]:
-    """The role_words or stop_words of a structure that names none of its own."""
-    return frozenset(parse_yaml(read_text(DEFAULTS), DEFAULTS.name)[name])
+def _defaults() -> Mapping[str, Any]:
+    return _mapping(parse_yaml(read_text(DEFAULTS), DEFAULTS.name), DEFAULTS.name)
+
+
+def _is_bare(value: Any) -> bool:
+    """Whether this is the original design's form, `{team: {operatives: …, …}}`, with nothing around it."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    return all(isinstance(entity, Mapping) and "operatives" in entity for entity in value.values())
 
 
 def _wrong(place: str, got: Any, expected: str) -> InputError:
@@ -144,6 +163,8 @@ def _entities(value: Any, place: str) -> Iterator[Entity]:
 
 
 def _entity(name: str, data: Any, place: str) -> Entity:
+    if isinstance(data, Mapping) and "operatives" in data:
+        return _with_operatives(name, data, place)
     known = _mapping(data, place, _ENTITY)
     _plain(known, place)
     if "members" not in known:
@@ -156,6 +177,23 @@ def _entity(name: str, data: Any, place: str) -> Entity:
     initials = tuple(_names(known.get("initials", []), f"{place} → initials"))
     _text(known.get("text", ""), f"{place} → text")
     return Entity(name, members, abilities, aliases, initials, known)
+
+
+def _with_operatives(name: str, data: Mapping[str, Any], place: str) -> Entity:
+    """An entity in the original design's form: what holds names beside `operatives` are abilities, the rest is data."""
+    _plain(data, place)
+    listed = {key: list(value) if isinstance(value, Mapping) else value for key, value in data.items()}
+    members = tuple(_items(listed.pop("operatives"), f"{place} → operatives"))
+    if not members:
+        raise InputError(f"{place} → operatives is empty, expected at least one")
+    aliases = tuple(_names(listed.pop("aliases", []), f"{place} → aliases"))
+    named = {key: value for key, value in listed.items() if isinstance(value, list) and all(map(_has_name, value))}
+    return Entity(name, members, tuple(_abilities(named, place)), aliases, (), data)
+
+
+def _has_name(value: Any) -> bool:
+    name = value.get("name") if isinstance(value, Mapping) else value
+    return isinstance(name, str) and bool(read(name).words) and len(name) <= MAX_NAME
 
 
 def _names(value: Any, place: str) -> Iterator[str]:
@@ -198,13 +236,15 @@ def _aliases(value: Any, structure: Structure, place: str) -> Iterator[tuple[str
 
 
 def _synonyms(value: Any, structure: Structure, place: str) -> Iterator[tuple[str, str]]:
-    known = {*structure.aliases}
+    known = {*structure.aliases, *structure.role_words}
     for entity in structure.entities:
         known |= {entity.name, *entity.aliases, *entity.members, *entity.abilities}
     for word, target in _mapping(value, place).items():
         here = f"{place} → {_name(word, place + ', a synonym')}"
         if _text(target, here) not in known:
-            raise _wrong(here, target, "an alias, an entity or an item, spelt as there")
+            raise _wrong(here, target, "an alias, an entity, an item or a role word, spelt as there")
+        if target in structure.role_words and len(read(word).words) != 1:
+            raise _wrong(here, word, "one word, as a synonym of a role word is")
         yield word, target
 
 
@@ -233,3 +273,21 @@ def _plain(value: Any, place: str, depth: int = 0) -> None:
             _plain(item, f"{place}[{position}]", depth + 1)
     elif value is not None and not isinstance(value, str | bool | int | float):
         raise _wrong(place, value, "text, a number, true, false, a list or a mapping")
+
+
+def structure_document(structure: Structure) -> dict[str, Any]:
+    """Plain data that `parse_structure` reads back as an equal structure."""
+    return {
+        "name": structure.name,
+        "version": VERSION,
+        "role_words": sorted(structure.role_words),
+        "stop_words": sorted(structure.stop_words),
+        "aliases": {alias: list(teams) for alias, teams in structure.aliases.items()},
+        "synonyms": dict(structure.synonyms),
+        "entities": {entity.name: dict(entity.data) for entity in structure.entities},
+    }
+
+
+def structure_text(structure: Structure) -> str:
+    """The structure as a JSON file, ready to be edited by hand."""
+    return json.dumps(structure_document(structure), ensure_ascii=False, indent=1) + "\n"

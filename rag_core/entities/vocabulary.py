@@ -28,11 +28,13 @@ class VocabularyItem:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Items, stop words with their keys, and the keys of every word the structure holds."""
+    """Items, stop words with their keys, keys of role words, and the keys of every word the structure holds."""
 
     members: tuple[VocabularyItem, ...]
+    by_role: tuple[VocabularyItem, ...]  # members again, called by a synonym of their role word
     abilities: tuple[VocabularyItem, ...]
     stop: frozenset[str]
+    roles: frozenset[str]
     known: frozenset[str]
 
     def without_stop_words(self, words: Iterable[str]) -> tuple[str, ...]:
@@ -53,32 +55,57 @@ class Vocabulary:
 def vocabulary(structure: Structure, settings: EntitySettings) -> Vocabulary:
     """Everything the strategies look up, computed once per structure."""
     stop = structure.stop_words | {key(word) for word in structure.stop_words}
-    roles = frozenset(map(key, structure.role_words))
-    members = [(name, entity.name) for entity in structure.entities for name in entity.members]
-    abilities = [(name, entity.name) for entity in structure.entities for name in entity.abilities]
+    others = (synonym for synonym, target in structure.synonyms.items() if target in structure.role_words)
+    roles = frozenset(map(key, (*structure.role_words, *others)))
+    members = [(name, name, entity.name) for entity in structure.entities for name in entity.members]
+    abilities = [(name, name, entity.name) for entity in structure.entities for name in entity.abilities]
     return Vocabulary(
         members=_items(members, stop, roles, settings),
+        by_role=_items(_by_role(members, structure), stop, roles, settings),
         abilities=_items(abilities, stop, roles, settings),
         stop=frozenset(stop),
+        roles=roles,
         known=frozenset(_known(structure)),
     )
 
 
+def _by_role(members: Iterable[tuple[str, str, str]], structure: Structure) -> list[tuple[str, str, str]]:
+    """Members as they are called with a synonym of their role word, "Mirebrand Healer" for Mirebrand Medic."""
+    others: dict[str, list[str]] = {}
+    for synonym, role in structure.synonyms.items():
+        if role in structure.role_words:
+            others.setdefault(key(role), []).append(synonym)
+    taken = {read(name).words for _, name, _ in members}
+    said = [
+        (" ".join([*reading.words[:at], other, *reading.words[at + 1 :]]), name, team)
+        for _, name, team in members
+        for reading in (read(name),)
+        for at, word in enumerate(reading.keys)
+        for other in others.get(word, ())
+    ]
+    return [one for one in said if read(one[0]).words not in taken]
+
+
 def _items(
-    pairs: list[tuple[str, str]], stop: frozenset[str], roles: frozenset[str], settings: EntitySettings
+    names: list[tuple[str, str, str]], stop: frozenset[str], roles: frozenset[str], settings: EntitySettings
 ) -> tuple[VocabularyItem, ...]:
-    """One item per name, whoever owns it; two spellings of the same words are one item."""
-    owners: dict[tuple[str, ...], tuple[str, dict[str, None]]] = {}
-    for name, team in pairs:
+    """One item per (words, name, entity), whoever owns it; two spellings of the same words are one item."""
+    owners: dict[tuple[str, ...], tuple[str, str, dict[str, None]]] = {}
+    for said, name, team in names:
         if len(name.strip()) >= settings.min_word_length:
-            owners.setdefault(read(name).words, (name, {}))[1][team] = None
-    return tuple(_item(name, tuple(teams), stop, roles, settings) for name, teams in owners.values())
+            owners.setdefault(read(said).words, (said, name, {}))[2][team] = None
+    return tuple(_item(said, name, tuple(teams), stop, roles, settings) for said, name, teams in owners.values())
 
 
 def _item(
-    name: str, teams: tuple[str, ...], stop: frozenset[str], roles: frozenset[str], settings: EntitySettings
+    said: str,
+    name: str,
+    teams: tuple[str, ...],
+    stop: frozenset[str],
+    roles: frozenset[str],
+    settings: EntitySettings,
 ) -> VocabularyItem:
-    reading = read(name)
+    reading = read(said)
     pairs = list(zip(reading.words, reading.keys, strict=True))
     kept = [(word, k) for word, k in pairs if word not in stop and k not in stop]
     long = settings.distinctive_word_length

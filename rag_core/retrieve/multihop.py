@@ -20,7 +20,6 @@ from rag_core.text import counted
 from rag_core.types import Candidates, Chunk, Fallback, Hit, Query, Step
 
 MOST_TEXT = 1_500  # characters of a chunk that are shown
-MOST_STRUCTURE = 12_000  # characters of the structure that are shown
 LONGEST_ANSWER = 2_000  # characters of what is missing, and of the reasoning
 
 ANSWER_TOKENS = 80  # expected of an answer
@@ -51,6 +50,7 @@ class Evaluation:
     ms: float = 0.0
     tokens: int | None = None
     cost: float | None = None
+    structure: str = ""  # what of the structure the model was told: "2 of 48 entities sent, …"
 
 
 def hop_prompt(query: Query, chunks: Sequence[Chunk], structure: str = "") -> Prompt:
@@ -58,7 +58,7 @@ def hop_prompt(query: Query, chunks: Sequence[Chunk], structure: str = "") -> Pr
     bodies = [_body(number, chunk) for number, chunk in enumerate(chunks, 1)]
     mark = mark_of([query.text, *bodies])
     fenced = "\n".join(f"[{mark}]\n{body}" for body in bodies) + f"\n[{mark}]"
-    known = f"What the collection is about:\n{clean(structure[:MOST_STRUCTURE])}\n\n" if structure else ""
+    known = f"What the collection is about:\n{clean(structure)}\n\n" if structure else ""
     user = (
         f"Question: {clean(query.text)}\n\n{known}Each passage stands between two lines with the mark {mark}; every "
         f'line of its text begins with "| ".\n\n{fenced}\n\n{_TASK}'
@@ -100,7 +100,20 @@ _REMEMBERED = 500  # questions whose hops one stage object remembers
 
 Search = Callable[[Query, int], Sequence[Hit]]
 """The first n hits of a question in its own words, by the pipeline's source and rewriting."""
-Structure = Callable[[Query], str]
+
+
+class StructureTold(Protocol):
+    """The part of a structure that is sent: whole entities."""
+
+    @property
+    def entities(self) -> Mapping[str, Any]:
+        """The entities as they were given."""
+
+    def to_text(self) -> str:
+        """How many of them were sent, in one line."""
+
+
+Structure = Callable[[Query], StructureTold]
 """What the model is told of the collection for a question: the part that the entity filter leaves."""
 
 
@@ -183,7 +196,8 @@ class MultiHop(Stage):
         lines = []
         for one in step.facts.get("hops", ()):
             answer = "can answer" if one["can_answer"] else f"misses: {one['missing_query']}"
-            lines.append(f"hop {one['hop']}: the model {answer} ({one['reasoning']})")
+            told = f"; of the structure {one['structure']}" if one.get("structure") else ""
+            lines.append(f"hop {one['hop']}: the model {answer} ({one['reasoning']}){told}")
         for one in step.facts.get("brought", ()):
             lines += [f"hop {one['hop']} brought {chunk['id']}: {chunk['how']}" for chunk in one["chunks"]]
         return (*lines, f"ended: {step.facts['stop']}") if "hops" in step.facts else tuple(lines)
@@ -227,9 +241,8 @@ class MultiHop(Stage):
     def _walk(self, candidates: Candidates) -> _Walk:
         """Ask, fetch, ask again, until the model can answer, nothing new comes or the hops are used up."""
         walk = _Walk([])
-        structure = self.structure(candidates.query) if self.structure is not None else ""
         for hop in range(1, self.max_hops + 1):
-            said = self._evaluated(candidates, walk, hop, structure)
+            said = self._evaluated(candidates, walk, hop)
             if said is None:
                 walk.stop = "the model gave no usable answer"
             elif said.can_answer:
@@ -243,13 +256,21 @@ class MultiHop(Stage):
         walk.stop = f"max_hops {self.max_hops} reached"
         return walk
 
-    def _evaluated(self, candidates: Candidates, walk: _Walk, hop: int, structure: str) -> Evaluation | None:
-        """What the model says of the chunks so far; None, with the reason in `failed`, where it says nothing usable."""
+    def _evaluated(self, candidates: Candidates, walk: _Walk, hop: int) -> Evaluation | None:
+        """What the model says of the chunks so far; None, with the reason in `failed`, where it says nothing usable.
+
+        The structure it is told is what the question and the last thing missing name.
+        """
         if self.hop_judge is None:
             walk.failed = f"{NO_JUDGE}; the chunks of the first retrieval stand"
             return None
         chunks = [hit.chunk for hit in (*candidates.hits[: self.shown], *walk.hits)]
-        prompt = hop_prompt(candidates.query, chunks, structure)
+        named, told = "", ""
+        if self.structure is not None:
+            asked = [candidates.query.text, *(one.missing_query for one in walk.evaluations[-1:])]
+            part = self.structure(replace(candidates.query, text=" ; ".join(asked)))
+            named, told = part.to_text(), json.dumps(part.entities, ensure_ascii=False)
+        prompt = hop_prompt(candidates.query, chunks, f"({named})\n{told}" if told else "")
         started = perf_counter()
         try:
             (answer,) = self.hop_judge.ask([prompt], seconds=self.timeout, concurrency=1, model=self.model, cache=True)
@@ -262,7 +283,7 @@ class MultiHop(Stage):
         spent = (answer.prompt_tokens, answer.completion_tokens)
         tokens = None if None in spent else sum(one or 0 for one in spent)
         ms = answer.milliseconds or (perf_counter() - started) * 1000
-        said = Evaluation(candidates.query.text, hop, can, why, missing, ms, tokens, answer.cost)
+        said = Evaluation(candidates.query.text, hop, can, why, missing, ms, tokens, answer.cost, named)
         walk.evaluations.append(said)
         return said
 

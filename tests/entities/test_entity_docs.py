@@ -19,7 +19,15 @@ def block(language):
 
 
 def test_the_shown_command_prints_what_is_shown(capsys):
-    entities("Can kommando orks use ere we go?", structure=None, threshold=80.0, lint=False, labelled=None, json=False)
+    entities(
+        "Can kommando orks use ere we go?",
+        structure=None,
+        budget=None,
+        threshold=80.0,
+        lint=False,
+        labelled=None,
+        json=False,
+    )
     assert capsys.readouterr().out == block("").split("\n", 1)[1]
 
 

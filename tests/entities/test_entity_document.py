@@ -4,8 +4,7 @@ import pytest
 
 from rag_core.entities import load_structure
 from rag_core.entities.agreement import labelled_from_text
-from rag_core.entities.document import structure_text
-from rag_core.entities.structure import structure_from_text
+from rag_core.entities.structure import structure_from_text, structure_text
 from rag_core.errors import RecordError
 
 

@@ -1,6 +1,5 @@
 """TeamFilter as a whole: cutting the structure, tokens, memory, log events, hostile queries."""
 
-import json
 import logging
 from statistics import median
 
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 
 from rag_core.entities import TeamFilter, filter_teams_for_query, load_structure
 from rag_core.entities.agreement import read_labelled
-from rag_core.entities.tokens import estimate_tokens
+from rag_core.entities.filter import structure_tokens
+from rag_core.entities.structure import structure_from_text, structure_text
 from rag_core.errors import InputError
 
 DATA = {
@@ -43,18 +43,18 @@ def test_the_teams_are_sorted(demo_filter):
 
 
 def test_tokens_are_characters_by_four_rounded_up():
-    assert [estimate_tokens("x" * length) for length in (0, 1, 4, 5, 8)] == [0, 1, 1, 2, 2]
+    assert [structure_tokens({"x" * length: 1}) for length in (0, 1, 2, 6)] == [2, 2, 3, 4]
 
 
 def test_the_saving_counts_the_compact_json_of_both_sides():
-    saving = TeamFilter(DATA).saving(["Bertil"])
-    assert saving.filtered == estimate_tokens('{"Bertil": {"members": ["Quux"]}}')
-    assert saving.full == estimate_tokens(json.dumps(DATA["entities"]))
+    saving = TeamFilter(DATA).part(["Bertil"])
+    assert saving.tokens == structure_tokens({"Bertil": {"members": ["Quux"]}})
+    assert saving.full == structure_tokens(DATA["entities"])
 
 
 def test_a_query_that_means_one_team_saves_95_percent_of_the_tokens(demo_filter, labelled):
     single = [row.query for row in labelled if len(row.teams) == 1]
-    shares = [demo_filter.saving(demo_filter.extract_relevant_teams(query)).share for query in single]
+    shares = [demo_filter.part(demo_filter.extract_relevant_teams(query)).share for query in single]
     assert len(single) >= 30
     assert median(shares) >= 0.95
 
@@ -128,3 +128,54 @@ def labelled():
 
 def test_the_demo_is_loaded_when_no_file_is_named():
     assert load_structure().name == "skirmish demo"
+
+
+def test_a_budget_sends_whole_entities_and_says_how_many(demo_filter):
+    part = demo_filter.part([], budget=1_000)
+    assert part.tokens <= 1_000 < part.full
+    assert 0 < len(part.entities) < 48
+    assert all(demo_filter.filter_structure([name])[name] == data for name, data in part.entities.items())
+    assert part.to_text().startswith(f"{len(part.entities)} of 48 entities sent")
+    assert "names none" in part.to_text()
+    assert "names none" not in demo_filter.part(["Kasrkin"], budget=1_000).to_text()
+    assert demo_filter.part(["Kasrkin"], budget=1).entities == {}
+
+
+def test_a_longer_name_takes_the_words_inside_it_from_other_teams_only():
+    found = TeamFilter(
+        {
+            "entities": {"Angels Of Death": {"members": ["Zorg"]}, "Death Korps": {"members": ["Quux"]}},
+            "aliases": {"death": ["Death Korps"]},
+        }
+    )
+    explained = found.explain("angels of death in cover")
+    assert explained.teams == ("Angels Of Death",)
+    assert [match.team for match in explained.inside] == ["Death Korps"]
+    assert found.extract_relevant_teams("angels of death, then death again") == ["Angels Of Death", "Death Korps"]
+
+
+def test_a_role_is_found_by_its_synonym_where_the_rest_of_the_name_stands_beside_it():
+    entities = {"Aaron": {"members": ["Zorgon Medic", "Mirax Gunner"]}, "Bertil": {"members": ["Mirax Healer"]}}
+    found = TeamFilter({"entities": entities, "synonyms": {"cannoneer": "gunner"}})
+    assert found.extract_relevant_teams("the Zorgon healers") == ["Aaron"]
+    assert found.extract_relevant_teams("a mirax cannoneer") == ["Aaron"]
+    assert found.extract_relevant_teams("a mirax healer") == ["Bertil"]
+    assert found.extract_relevant_teams("healer or cannoneer") == []
+
+
+def test_the_designs_own_form_is_read_and_sent_as_it_was_given():
+    bare = {
+        "Kommandos": {
+            "operatives": ["Boy", {"name": "Burna Boy", "wounds": 10}],
+            "ploys": [{"name": "Ere We Go", "text": "…"}],
+            "equipment": {"Stikkbombs": {"cost": 2}},
+            "faction": "green",
+            "sizes": [32, 40],
+        },
+        "Kasrkin": {"operatives": {"Kasrkin Trooper": {"wounds": 8}}},
+    }
+    found = TeamFilter(bare)
+    assert found.extract_relevant_teams("who throws stikkbombs?") == ["Kommandos"]
+    assert found.extract_relevant_teams("a burna boy, ere we go") == ["Kommandos"]
+    assert found.filter_structure(["Kommandos"]) == {"Kommandos": bare["Kommandos"]}
+    assert structure_from_text(structure_text(found.structure)) == found.structure

@@ -37,7 +37,7 @@ def test_precision_and_recall_on_the_test_half_are_at_least_95_percent(labelled,
 
 def test_the_documented_misses_are_all_there_are(labelled, demo_filter):
     misses = agreement(demo_filter, labelled).misses
-    assert [miss.labelled.id for miss in misses] == ["e30", "e50", "e60", "e80"]
+    assert [miss.labelled.id for miss in misses] == ["e30", "e80"]
 
 
 def test_each_strategy_alone_finds_part_of_the_teams_and_together_they_find_most(labelled, demo_filter):
@@ -98,3 +98,10 @@ def test_a_labelled_line_that_cannot_be_read_names_the_line(tmp_path, row):
     file.write_text('{"query": "fine", "teams": []}\n' + json.dumps(row) + "\n")
     with pytest.raises(RecordError, match="line 2"):
         read_labelled(file)
+
+
+def test_words_of_names_the_longest_name_and_other_words_for_roles_are_understood_on_60_more_queries(demo_filter):
+    found = agreement(demo_filter, read_labelled(QUERIES.with_name("own-words.jsonl")))
+    assert found.queries == 60
+    assert found.precision >= 0.95
+    assert found.recall >= 0.95

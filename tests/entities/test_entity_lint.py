@@ -68,3 +68,8 @@ def test_an_ordinary_word_that_sets_off_an_item_alone_is_found():
 
 def test_the_demo_has_one_finding(demo):
     assert [(finding.kind, finding.name) for finding in lint_structure(demo)] == [("ordinary_word", "Burna Boy")]
+
+
+def test_ordinary_words_are_one_finding_where_they_are_many():
+    entities = {"Aaron": {"members": ["Nob", "Window", "Garden", "Bottle", "Carpet"]}}
+    assert findings(entities) == [("too_short", "Nob"), ("ordinary_word", "Window")]

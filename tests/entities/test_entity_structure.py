@@ -91,7 +91,7 @@ MALFORMED = {
     ),
     "an entity that is a list": (put("entities", "Aaron", ["Zorg"]), "entities → Aaron is .* expected a mapping"),
     "an entity of nothing": (put("entities", "Aaron", None), "entities → Aaron is 'None'"),
-    "an unknown key of an entity": (put("entities", "Aaron", "operatives", []), "entities → Aaron has the unknown key"),
+    "an unknown key of an entity": (put("entities", "Aaron", "operators", []), "entities → Aaron has the unknown key"),
     "no members key": (put("entities", "Aaron", "members", ...), "entities → Aaron has no members"),
     "no member": (put("entities", "Aaron", "members", []), "entities → Aaron → members is empty"),
     "members that are text": (

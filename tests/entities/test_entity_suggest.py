@@ -1,7 +1,7 @@
 """Aliases suggested from past queries."""
 
 from rag_core.entities import TeamFilter
-from rag_core.entities.suggest import Suggestion, suggest_aliases
+from rag_core.entities.agreement import Suggestion, suggest_aliases
 
 FILTER = TeamFilter({"entities": {"Aaron": {"members": ["Zorgon"]}, "Bertil": {"members": ["Quuxo"]}}})
 

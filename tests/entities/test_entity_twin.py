@@ -26,7 +26,8 @@ def structure(name):
 
 
 def indexed(team_filter, query):
-    return {PlainMatch(m.team, m.strategy, m.item, m.score) for m in team_filter.explain(query).matches}
+    explained = team_filter.explain(query)
+    return {PlainMatch(m.team, m.strategy, m.item, m.score) for m in (*explained.matches, *explained.inside)}
 
 
 def assert_same(name, queries, seed, settings=None):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from rag_core.entities import TeamFilter
 from rag_core.errors import EndpointError, SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
@@ -132,9 +133,19 @@ def test_the_model_sees_the_hops_chunks_at_the_next_asking():
 
 
 def test_the_structure_that_the_entity_filter_leaves_is_sent_along():
-    judge = Scripted([ENOUGH])
-    MultiHop(max_hops=1, hop_judge=judge, structure=lambda query: f"part for {query.id}")(start(CHUNKS[0]))
-    assert "part for q" in judge.asked[0][0].messages[1]["content"]
+    known = TeamFilter({"entities": {name: {"members": [f"{name} of old"]} for name in ("Hot", "Cold", "Mild")}})
+
+    def told(query):
+        return known.part(known.extract_relevant_teams(query.text), 20)
+
+    judge = Scripted([missing("Cold"), ENOUGH])
+    after = stage(judge, structure=told)(start(CHUNKS[0]))
+    first, second = (prompt.messages[1]["content"] for prompt, _, _ in judge.asked)
+    assert '"Hot": {' in first
+    assert '"Cold": {' not in first
+    assert '"Cold": {' in second
+    hops = [one["structure"] for one in facts(after)["hops"]]
+    assert [text.split(",")[0] for text in hops] == ["1 of 3 entities sent", "2 of 3 entities sent"]
 
 
 @pytest.mark.parametrize(
@@ -192,6 +203,7 @@ def test_the_trace_keeps_every_evaluation_and_what_each_hop_brought():
         "ms": 5.0,
         "tokens": 120,
         "cost": None,
+        "structure": "",
     }
     assert (second["hop"], second["can_answer"]) == (2, True)
     (brought,) = facts(after)["brought"]

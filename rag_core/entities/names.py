@@ -1,8 +1,9 @@
-"""Strategy 3, alias: the query uses another name: an alias, a synonym or initials.
+"""Strategies 3 and 4, alias and team_name: the query uses an entity's own name, or another one.
 
-Aliases stand on word boundaries ("guard" is not in "safeguard") and may be misspelt. A synonym ("orcs") leads to what
-its target ("orks") leads to. Initials are given by the structure, or made from names of three words and more where they
-are nobody else's and no word; they are never guessed from a misspelling.
+Names stand on word boundaries ("guard" is not in "safeguard"), in singular or plural, and may be misspelt. A synonym
+("orcs") leads to what its target ("orks") leads to. Initials are given by the structure, or made from names of three
+words and more where they are nobody else's and no word; they are never guessed from a misspelling. Of an entity's own
+name a distinctive word is enough ("Nemesis" for Nemesis Claw).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from rag_core.entities.match import EntityMatch, EntitySettings
 from rag_core.entities.phrases import Phrase, PhraseFinder, PhraseHit
 from rag_core.entities.reading import ordinary_words, read
 from rag_core.entities.structure import Structure
-from rag_core.entities.team_name import name_reason
 from rag_core.entities.vocabulary import Vocabulary
 
 INITIALS_FROM = 3  # words of a name
@@ -75,8 +75,10 @@ def all_aliases(structure: Structure) -> Iterator[Alias]:
     yield from (Alias(alias, alias, tuple(teams)) for alias, teams in structure.aliases.items())
     for entity in structure.entities:
         yield from (Alias(alias, alias, (entity.name,)) for alias in entity.aliases)
-    targets = _targets(structure)
-    yield from (Alias(word, item, targets[item], "synonym") for word, item in structure.synonyms.items())
+    targets = _targets(structure)  # a synonym of a role word leads to members, in vocabulary.py
+    yield from (
+        Alias(word, item, targets[item], "synonym") for word, item in structure.synonyms.items() if item in targets
+    )
     for entity in structure.entities:
         yield from (Alias(initials, entity.name, (entity.name,), "initials") for initials in entity.initials)
     yield from _made_initials(structure)
@@ -101,3 +103,61 @@ def _made_initials(structure: Structure) -> Iterator[Alias]:
         free = count[initials] == 1 and initials not in ordinary_words() and initials not in structure.stop_words
         if len(initials) >= INITIALS_FROM and free and not entity.initials:
             yield Alias(initials, entity.name, (entity.name,), "initials")
+
+
+class TeamNameStrategy:
+    """Finds entities by their own names, or by a distinctive word of one."""
+
+    name = "team_name"
+
+    def __init__(self, structure: Structure, vocabulary: Vocabulary, settings: EntitySettings) -> None:
+        self._names = list(own_names(structure, vocabulary, settings))
+        phrases = [Phrase(phrase) for phrase, _ in self._names]
+        self._finder = PhraseFinder(phrases, lambda word: vocabulary.misspelt(word, settings), settings.threshold)
+
+    def at(self, threshold: float) -> TeamNameStrategy:
+        """The same strategy with another threshold for misspelt names."""
+        other = copy.copy(self)
+        other._finder = self._finder.at(threshold)
+        return other
+
+    def match(self, query_lower: str, query_words: Sequence[str]) -> list[EntityMatch]:
+        """The entities the query names, each by what is most alike; stop words belong to names."""
+        best: dict[str, EntityMatch] = {}
+        for hit in self._finder.find(read(query_lower)):
+            phrase, team = self._names[hit.number]
+            whole = phrase == team
+            reason = name_reason(phrase, hit.exact) if whole else f"{phrase!r}, a distinctive word of its name"
+            share = 1.0 if whole else 1 / len(read(team).words)
+            match = EntityMatch(team, self.name, team, hit.words, hit.score, reason, round(hit.score / 100 * share, 3))
+            if team not in best or hit.score > best[team].score:  # the whole name comes first
+                best[team] = match
+        return list(best.values())
+
+
+def own_names(structure: Structure, vocabulary: Vocabulary, settings: EntitySettings) -> Iterator[tuple[str, str]]:
+    """(phrase, entity): every entity's name, then the distinctive words of the names of two words and more.
+
+    Distinctive is what no other entity's name holds and is no role word, no stop word and nobody's alias: no ordinary
+    English word either, but for a name's first word of six letters and more ("Angels" of Angels Of Death).
+    """
+    readings = {entity.name: read(entity.name) for entity in structure.entities}
+    yield from ((name, name) for name in readings)
+    holders = Counter(key for reading in readings.values() for key in set(reading.keys))
+    other = {read(alias.phrase).keys for alias in all_aliases(structure)}
+    for name, reading in readings.items():
+        first = True
+        for word, key in zip(reading.words, reading.keys, strict=True):
+            if word in vocabulary.stop or key in vocabulary.stop:
+                continue
+            known = word in ordinary_words() or key in ordinary_words()
+            least = settings.distinctive_word_length if known else settings.min_word_length
+            free = holders[key] == 1 and key not in vocabulary.roles and (key,) not in other
+            if len(reading.words) > 1 and free and len(word) >= least and (first or not known):
+                yield word, name
+            first = False
+
+
+def name_reason(name: str, exact: bool) -> str:
+    """Why a name counts: word by word the same, or misspelt."""
+    return "the same words, singular or plural" if exact else f"close to {name!r}; no ordinary word, no word known here"
