@@ -6,6 +6,7 @@ judge. The stage only adds: whatever fails, the chunks of the first retrieval st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, zip_longest
