@@ -9,7 +9,7 @@ from rag_core.errors import InputError
 @pytest.fixture
 def answered(capsysbinary):
     def run(query=None, **options):
-        settings = {"structure": None, "threshold": 80.0, "lint": False, "labelled": None, "json": True, **options}
+        settings = {"structure": None, "budget": None, "threshold": 80.0, "lint": False, "labelled": None, "json": True, **options}
         entities(query, **settings)
         return json.loads(capsysbinary.readouterr().out)
 
@@ -49,7 +49,7 @@ def test_lint_lists_findings(answered):
 
 
 def test_text_names_teams_words_and_the_saving(capsys):
-    entities("orkz", structure=None, threshold=80.0, lint=False, labelled=None, json=False)
+    entities("orkz", structure=None, budget=None, threshold=80.0, lint=False, labelled=None, json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Kommandos, Wrecka Krew"
     assert lines[1].startswith("  Kommandos: alias 'orks' by 'orkz', close to 'orks'")
@@ -58,12 +58,12 @@ def test_text_names_teams_words_and_the_saving(capsys):
 
 def test_no_query_and_no_lint_is_wrong_usage():
     with pytest.raises(InputError, match="no query was given"):
-        entities(None, structure=None, threshold=80.0, lint=False, labelled=None, json=True)
+        entities(None, structure=None, budget=None, threshold=80.0, lint=False, labelled=None, json=True)
 
 
 def test_a_missing_structure_file_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="not there"):
-        entities("x", structure=tmp_path / "none.yaml", threshold=80.0, lint=False, labelled=None, json=True)
+        entities("x", structure=tmp_path / "none.yaml", budget=None, threshold=80.0, lint=False, labelled=None, json=True)
 
 
 def test_labelled_queries_measure_the_structure_at_several_thresholds_and_suggest_aliases(answered, tmp_path):
@@ -77,4 +77,4 @@ def test_labelled_queries_measure_the_structure_at_several_thresholds_and_sugges
     assert [(one["alias"], one["teams"], one["count"]) for one in document["aliases"]] == [
         ("zorblings", ["Kommandos"], 2)
     ]
-    entities(None, None, 80.0, False, tmp_path / "q.jsonl", False)
+    entities(None, None, None, 80.0, False, tmp_path / "q.jsonl", False)
