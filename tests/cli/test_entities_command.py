@@ -9,7 +9,15 @@ from rag_core.errors import InputError
 @pytest.fixture
 def answered(capsysbinary):
     def run(query=None, **options):
-        settings = {"structure": None, "budget": None, "threshold": 80.0, "lint": False, "labelled": None, "json": True, **options}
+        settings = {
+            "structure": None,
+            "budget": None,
+            "threshold": 80.0,
+            "lint": False,
+            "labelled": None,
+            "json": True,
+            **options,
+        }
         entities(query, **settings)
         return json.loads(capsysbinary.readouterr().out)
 
@@ -63,7 +71,9 @@ def test_no_query_and_no_lint_is_wrong_usage():
 
 def test_a_missing_structure_file_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="not there"):
-        entities("x", structure=tmp_path / "none.yaml", budget=None, threshold=80.0, lint=False, labelled=None, json=True)
+        entities(
+            "x", structure=tmp_path / "none.yaml", budget=None, threshold=80.0, lint=False, labelled=None, json=True
+        )
 
 
 def test_labelled_queries_measure_the_structure_at_several_thresholds_and_suggest_aliases(answered, tmp_path):
