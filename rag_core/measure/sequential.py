@@ -18,8 +18,6 @@ from math import log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from rag_core.measure.significance import (
     BETTER,
@@ -45,7 +43,7 @@ WEAK, BOTH = 0.8416, 1.2816  # standard deviations below its mean that 4 runs in
 def wealth(row: Row, least: float = 0.0) -> float:
     """The logarithm of what betting against "the mean is at most `least`" has made of 1; values within −1 to 1."""
     stakes = STAKES / (1 + least)
-    return float(logsumexp(np.log1p(np.outer(stakes, row - least)).sum(axis=1)) - log(len(STAKES)))
+    return float(np.logaddexp.reduce(np.log1p(np.outer(stakes, row - least)).sum(axis=1)) - log(len(STAKES)))
 
 
 def lasting_bounds(row: Row, level: float = LEVEL) -> tuple[float, float]:
@@ -57,7 +55,11 @@ def _lasting_low(row: Row, level: float) -> float:
     mark = -log(level)
     if not len(row) or wealth(row, -0.999) < mark:
         return -1.0
-    return float(brentq(lambda least: wealth(row, least) - mark, -0.999, 0.999, xtol=1e-6))
+    low, high = -0.999, 0.999
+    while high - low > 1e-6:  # wealth falls as `least` rises; scipy's root finder takes half a second to import
+        middle = (low + high) / 2
+        low, high = (middle, high) if wealth(row, middle) >= mark else (low, middle)
+    return low
 
 
 def families_to_decide_watching(row: Row, margin: float = MARGIN, level: float = LEVEL) -> int | None:
@@ -72,7 +74,7 @@ def families_to_decide_watching(row: Row, margin: float = MARGIN, level: float =
     def reached(outcomes: Row, least: float, count: int, below: float = WEAK) -> bool:
         grown = np.log1p(np.outer(STAKES / (1 + least), outcomes - least))
         weak = count * grown.mean(axis=1) - below * sqrt(count) * grown.std(axis=1)
-        return bool(logsumexp(weak) - log(len(STAKES)) >= mark)
+        return bool(np.logaddexp.reduce(weak) - log(len(STAKES)) >= mark)
 
     def enough(count: int) -> bool:
         sides = (reached(row, 0.0, count), reached(-row, 0.0, count))
