@@ -149,7 +149,6 @@ class Stage(ABC):
     cheap: ClassVar[bool] = False  # whether its settings change without a search or a model, unless one says otherwise
     score: ClassVar[str] = ""  # the score kind it decides by (types.SCORES), "" for none
     trained: ClassVar[bool] = False  # whether its settings come from training on labels, not from a grid
-    carried: ClassVar[str] = ""  # the part of an exported file that does its work, "" where none does
     drawer: ClassVar[str] = ""  # what else belongs to it on a page: search, words, rules, entities, judge
     lens: ClassVar[str] = ""  # the lens it is best seen through
 

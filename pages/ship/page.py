@@ -16,7 +16,7 @@ from rag_core.spec import saved_names, shipped_names
 from rag_core.stage import Pipeline
 
 FORMS = (
-    ("Python file", "", ":material/code:", "One file for Python 3.9 or later; needs nothing else and tests itself."),
+    ("Python file", "", ":material/code:", "One file for Python 3.11 or later; needs nothing else and tests itself."),
     ("LangChain", "langchain", ":material/link:", "The same file with a retriever over your vector store."),
     ("LlamaIndex", "llamaindex", ":material/account_tree:", "The same file with a node post-processor."),
 )
@@ -51,7 +51,7 @@ def draw() -> None:
     if pipeline is None:
         return
     pick(session, pipeline)
-    take_home(pipeline)
+    take_home(session, pipeline)
     runs.show(session, pipeline)
     state.write_address()
     resources.settle()
@@ -74,7 +74,7 @@ def _take(shown: str) -> None:
         state.change(a=st.session_state[PICKED])
 
 
-def take_home(pipeline: Pipeline) -> None:
+def take_home(session: Session, pipeline: Pipeline) -> None:
     """Every form of the pipeline one click away, and what becomes of each stage."""
     st.markdown("**Take it home**")
     name = say.plain(pipeline.label or "pipeline").replace(" ", "-") or "pipeline"
@@ -82,7 +82,7 @@ def take_home(pipeline: Pipeline) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for title, adapter, icon, about in FORMS:
             try:
-                text = export_filter(pipeline, adapter)
+                text = export_filter(pipeline, adapter, *session.scores_of(pipeline))
             except (SpecError, InputError) as error:
                 text, refused = "", str(error)
             st.download_button(

@@ -1,16 +1,18 @@
-"""Put the carried parts together to one Python file that does what a pipeline does, with its own self-test.
+"""Copy the modules that a pipeline runs on into one Python file that does what it does, with its own self-test.
 
-The parts (carried/) are ordinary modules that are tested as they stand; here they are joined in order, their imports
-of each other left out, and the two constants STAGES and SELF_TEST filled in. A pipeline with a stage that cannot be
-carried is refused. What each part does is in its own docstring.
+Nothing is written twice: the file holds the sources of the stages' modules and of all that they import of ours, under a
+package name of their own, and constants. A stage goes along where its modules need the standard library alone; one that
+asks a model or searches again is refused (see `fates`). Which modules a stage imports is read from their sources.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pprint import pformat
@@ -20,32 +22,27 @@ from rag_core.errors import InputError, SpecError
 from rag_core.files import lines, read_text
 from rag_core.records import read_case
 from rag_core.spec import STAGES, dump_pipeline, dump_stages, fingerprint, plain, stage_class
-from rag_core.stage import Pipeline
+from rag_core.stage import Pipeline, Stage, needs_of
+from rag_core.types import SCORES, Metric
 
-PARTS = ("words", "rule_reading", "rule_matching", "refilling", "cutting", "chances", "learning", "running")
-ADAPTERS = {"langchain": "langchain", "llamaindex": "llamaindex"}
-"""What an exported file may hold a function for → the part that does it."""
-HERE = Path(__file__).parent
-VECTORS = HERE / "vectors.jsonl"
-SHARED = {"chances": HERE.parent / "filters" / "chances.py"}
-"""Parts that the workbench itself runs: what is exported is that very text."""
-
-
-def export_filter(pipeline: Pipeline, adapter: str = "") -> str:
-    """The text of a Python file (3.9 or later, standard library only) that keeps what the pipeline keeps.
-
-    A source in front is left to the service, which hands its list over. An `adapter` (see ADAPTERS) adds a function
-    for that framework, which is imported when the function is called. A SpecError names the stage that cannot be
-    carried.
-    """
-    check_carried(pipeline)
-    if adapter and adapter not in ADAPTERS:
-        raise InputError(f"the adapter is {adapter[:40]!r}, expected one of {', '.join(ADAPTERS)}")
-    filters = replace(pipeline, stages=tuple(stage for stage in pipeline.stages if stage.kind != "source"))
-    stages = [(stage.name, stage.carried, plain(stage.carried_settings())) for stage in filters.stages]
-    constants = {"STAGES": _literal(stages), "SELF_TEST": _literal(self_test_of(filters))}
-    imports, bodies = _joined(constants, [*PARTS[:-1], *([ADAPTERS[adapter]] if adapter else []), PARTS[-1]])
-    return "\n".join([_header(pipeline), *imports, "", *bodies])
+ADAPTERS = {
+    "langchain": ("langchain_retriever", "langchain_compressor"),
+    "llamaindex": ("llamaindex_postprocessor",),
+}
+"""What an exported file may be an adapter for → the functions of adapters.py that it then has."""
+VECTORS = Path(__file__).with_name("vectors.jsonl")
+ROOT = "rag_core"
+WHY_NOT = {
+    "judge": "it asks a model with prompts that need Jinja2: run the spec with this library",
+    "hop_judge": "it asks a model and searches again, and the file does neither",
+    "index": "it reads the collection, which your service does not have",
+}
+"""What a stage waits for → why it cannot go into a file of the standard library."""
+HANDED = {
+    "entities": "in the file; your service hands over who is meant: hand_over(entities=…)",
+    "chunks": "in the file; your service hands over its chunks by id: hand_over(chunks=function)",
+}
+"""What a stage waits for → how a service gives it to the file."""
 
 
 @dataclass(frozen=True)
@@ -59,30 +56,156 @@ class Fate:
     why: str
 
 
-WHY_NOT = {
-    "judge": "it asks a model, and the file asks nobody",
-    "hop_judge": "it asks a model and searches again, and the file does neither",
-    "entities": "it needs your structure file and fuzzy matching, which are not in the standard library",
-    "index": "it reads the collection, which your service does not have",
-    "chunks": "it reads chunks by their ids, which the file is not handed",
-}
-"""What a stage waits for → why it cannot go into a file of the standard library."""
+def fate_of(stage: Stage) -> Fate:
+    """What becomes of one stage in an exported Python file, and why."""
+    name, title = stage.name, type(stage).title or stage.name
+    if stage.kind in ("source", "rewrite"):
+        settings = ", ".join(f"{key} {value}" for key, value in stage.settings().items() if value is not None)
+        does = "brings the list" if stage.kind == "source" else "rewrites the question before it searches"
+        return Fate(name, title, False, True, f"your own search {does}{f': {settings}' if settings else ''}")
+    for need, why in WHY_NOT.items():
+        if need in stage.needs():
+            return Fate(name, title, False, False, why)
+    handed = [words for need, words in HANDED.items() if need in stage.needs()]
+    return Fate(name, title, True, False, (handed or ["in the file, with its settings"])[0])
 
 
 def fates(pipeline: Pipeline) -> list[Fate]:
     """Stage by stage what becomes of it in an exported Python file, and why."""
-    found = []
-    for stage, entry in zip(pipeline.stages, dump_stages(pipeline), strict=True):
-        name, title = stage.name, type(stage).title or stage.name
-        if stage.kind == "source":
-            settings = ", ".join(f"{key} {value}" for key, value in entry[name].items() if value is not None)
-            found.append(Fate(name, title, False, True, f"your own search brings the list: {settings}"))
-        elif stage.carried:
-            found.append(Fate(name, title, True, False, "in the file, with its settings"))
-        else:
-            reasons = [why for need, why in WHY_NOT.items() if need in stage.needs()]
-            found.append(Fate(name, title, False, False, (reasons or ["no exported file does its work yet"])[0]))
-    return found
+    return [fate_of(stage) for stage in pipeline.stages]
+
+
+def export_filter(pipeline: Pipeline, adapter: str = "", metric: str = "", score: str = "") -> str:
+    """The text of a Python file (3.11 or later, standard library only) that keeps what the pipeline keeps.
+
+    A source in front is left to the service, which hands its list over. `metric` and `score` are those of the lists it
+    was tuned on, "" where nobody knows; others are then refused. An `adapter` (see ADAPTERS) adds functions for that
+    framework, which is imported when they are called. A SpecError names the stage that cannot go.
+    """
+    _check(pipeline, adapter, metric, score)
+    stages = tuple(stage for stage, fate in zip(pipeline.stages, fates(pipeline), strict=True) if fate.goes)
+    filters = replace(pipeline, stages=stages)
+    constants = {
+        "STAGES": [
+            (STAGES[stage.name].removeprefix(f"{ROOT}."), stage.name, plain(stage.carried_settings()))
+            for stage in filters.stages
+        ],
+        "TUNED": {"metric": metric, "score": score},
+        "SELF_TEST": self_test_of(filters),
+    }
+    wanted = [*(STAGES[stage.name] for stage in filters.stages), "rag_core.export.running"]
+    sources = dict(copied([*wanted, *(["rag_core.export.adapters"] if adapter else [])]))
+    # Two files of other Winnows in one service do not share a module.
+    package = "winnow_" + hashlib.sha256("".join(sources.values()).encode()).hexdigest()[:12]
+    functions = "".join(
+        f'\n\ndef {name}(*places: Any, **names: Any) -> Any:\n    """See adapters.{name} above."""\n'
+        f"    return _loaded['export.adapters'].{name}(exported, *places, **names)\n"
+        for name in ADAPTERS.get(adapter, ())
+    )
+    return "\n".join(
+        [
+            _header(pipeline),
+            *(f"{name} = {pformat(value, width=118, sort_dicts=False)}\n" for name, value in constants.items()),
+            "MODULES: dict[str, str] = {}",
+            *(_quoted(name, source, package) for name, source in sources.items()),
+            LOADER.replace("PACKAGE", repr(package)).replace("PRINT", repr(fingerprint(pipeline))),
+            functions,
+            '\nif __name__ == "__main__":\n    sys.exit(exported.main(sys.argv[1:]))\n',
+        ]
+    )
+
+
+LOADER = '''
+
+def _load(package: str) -> dict[str, Any]:
+    """The modules above as a package of their own, in the order they stand in: each imports only earlier ones."""
+    loaded: dict[str, Any] = {}
+    for name in ["", *MODULES]:
+        full = f"{package}.{name}" if name else package
+        parts = full.split(".")
+        for end in range(1, len(parts) + 1):
+            path = ".".join(parts[:end])
+            if path not in sys.modules:
+                sys.modules[path] = types.ModuleType(path)
+                sys.modules[path].__path__ = []
+                sys.modules[path].__file__ = __file__
+                if end > 1:
+                    setattr(sys.modules[".".join(parts[: end - 1])], parts[end - 1], sys.modules[path])
+        loaded[name] = sys.modules[full]
+        loaded[name].__package__ = full.rpartition(".")[0]
+        if name and not hasattr(loaded[name], "_source"):
+            loaded[name]._source = MODULES[name]
+            exec(compile(MODULES[name], f"{__file__}: {name}", "exec"), loaded[name].__dict__)
+    return loaded
+
+
+_loaded = _load(PACKAGE)
+exported = _loaded["export.running"].ExportedFilter(STAGES, TUNED, SELF_TEST, PRINT)
+filter_chunks, explain, self_test = exported.filter_chunks, exported.explain, exported.self_test
+hand_over, record_to = exported.hand_over, exported.record_to
+'''
+
+
+def _check(pipeline: Pipeline, adapter: str, metric: str, score: str) -> None:
+    """An InputError or SpecError for what no exported file can be."""
+    if adapter and adapter not in ADAPTERS:
+        raise InputError(f"the adapter is {adapter[:40]!r}, expected one of {', '.join(ADAPTERS)}")
+    if metric and metric not in list(Metric):
+        raise InputError(f"the metric is {metric[:40]!r}, expected one of {', '.join(Metric)}")
+    if score and score not in SCORES:
+        raise InputError(f"the score is {score[:40]!r}, expected one of {', '.join(SCORES)}")
+    for fate in fates(pipeline):
+        if not fate.goes and not fate.stays:
+            able = ", ".join(name for name in STAGES if fate_of(stage_class(name)()).goes)
+            raise SpecError(
+                f"pipeline {pipeline.called!r} has the stage {fate.stage}, which an exported file cannot do "
+                f"({fate.why}), expected only {able} after the source"
+            )
+
+
+def copied(modules: list[str]) -> Iterator[tuple[str, str]]:
+    """(name without `rag_core.`, source) of the modules and of all of ours they import, each after what it imports."""
+    done: dict[str, str] = {}
+
+    def visit(module: str) -> None:
+        if module in done:
+            return
+        path = _file_of(module)
+        if path is None:
+            raise InputError(f"{module} is no module, expected one of {ROOT}")
+        source = read_text(path)
+        done[module] = ""  # a module is on its way only once
+        for one in imported(source):
+            visit(one)
+        del done[module]
+        done[module] = source
+
+    for module in modules:
+        visit(module)
+    for module, source in done.items():
+        yield module.removeprefix(f"{ROOT}."), source
+
+
+def imported(source: str) -> Iterator[str]:
+    """The modules of ours that a source imports when it is loaded."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == ROOT:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if _file_of(inner) else str(node.module)
+
+
+def _file_of(module: str) -> Path | None:
+    base = Path(__file__).parents[2].joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+def _quoted(name: str, source: str, package: str) -> str:
+    """A module's source as a raw literal; its imports of ours name the file's own package."""
+    renamed = re.sub(rf"^(\s*from ){ROOT}\b", rf"\1{package}", source, flags=re.MULTILINE)
+    raw = "'''" not in renamed and not renamed.rstrip("\n").endswith(("'", "\\"))
+    literal = f"r'''{renamed}'''" if raw else repr(renamed)
+    return f"\n# ---- {name}\nMODULES[{name!r}] = {literal}"
 
 
 def export_spec(pipeline: Pipeline, form: str = "json") -> str:
@@ -100,20 +223,14 @@ def export_spec(pipeline: Pipeline, form: str = "json") -> str:
     return text.getvalue()
 
 
-def check_carried(pipeline: Pipeline) -> None:
-    """A SpecError for the first stage that an exported file cannot do."""
-    for stage in pipeline.stages:
-        if stage.kind != "source" and not stage.carried:
-            able = ", ".join(name for name in STAGES if stage_class(name).carried)
-            raise SpecError(
-                f"pipeline {pipeline.called!r} has the stage {stage.name}, which an exported file cannot "
-                f"do, expected only {able} after the source"
-            )
-
-
 def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Lists with the ids that the pipeline keeps of them; a list it refuses (another metric) is left out."""
-    found = []
+    """Lists with the ids that the pipeline keeps of them; a list it refuses (another metric) is left out.
+
+    Empty where a stage waits for something that only the service has.
+    """
+    if needs_of(pipeline):
+        return []
+    tests = []
     for number, line in lines(read_text(VECTORS)):
         record = json.loads(line)
         case = read_case(record, f"vector {number}", f"v{number}")
@@ -123,89 +240,46 @@ def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
             kept = [hit.chunk.id for hit in pipeline(case.candidates).hits]
         except InputError:
             continue
-        told = {key: record[key] for key in ("id", "query", "candidates")}
-        found.append(
-            {**told, "metric": record.get("metric", "unknown"), "order": record.get("order", "distance"), "kept": kept}
+        parts = {key: record[key] for key in ("id", "query", "candidates")}
+        tests.append(
+            {**parts, "metric": record.get("metric", "unknown"), "order": record.get("order", "distance"), "kept": kept}
         )
-    return found
+    return tests
 
 
 def _header(pipeline: Pipeline) -> str:
-    """Docstring and first import; what a user named is text that cannot end the docstring."""
+    """Docstring and first imports; what a user named is text that cannot end the docstring."""
     name = _harmless(pipeline.called)
-    sources = [json.dumps(entry) for entry, stage in _entries(pipeline) if stage.kind == "source"]
-    said = "The lists come from your own search, as this pipeline's source would bring them:"
-    about = [f"\n{said} {_harmless(one)}\n" for one in sources]
+    deep = max((stage.reach for stage in pipeline.stages), default=0)
+    deeper = f"It refills what rules drop: hand over a deep list, {deep} chunks or more.\n\n" if deep else ""
+    stays = [
+        f"\nLeft to your own search: {_harmless(json.dumps(entry))}\n"
+        for entry, fate in zip(dump_stages(pipeline), fates(pipeline), strict=True)
+        if fate.stays
+    ]
     return f'''"""Filter of retrieved chunks: pipeline {name} ({fingerprint(pipeline)}).
 
-Exported by Winnow; standard library only, Python 3.9 or later. Copy it into your service:
+Exported by Winnow; standard library only, Python 3.11 or later. Copy it into your service:
 
     from filter import filter_chunks, explain
     kept = filter_chunks(question, chunks)   # mappings, best first, with "distance" and maybe "query_must"
 
-{_reads_on(pipeline)}`python filter.py --self-test` checks that it does what the workbench did when it was exported.
-{"".join(about)}"""
+{deeper}`python filter.py --self-test` checks that it does what the workbench did when it was exported. The modules
+below are Winnow's own, as they ran there; `record_to("lists.jsonl")` writes down what it decides, for Winnow to read.
+{"".join(stays)}"""
 
 from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+if sys.version_info < (3, 11):
+    raise ImportError(f"Python is {{sys.version.split()[0]}}, expected 3.11 or later")
 '''
-
-
-def _reads_on(pipeline: Pipeline) -> str:
-    """What a service must know of a pipeline that refills: it can only refill from what it was handed."""
-    deep = max((stage.reach for stage in pipeline.stages), default=0)
-    return f"It refills what rules drop: hand over a deep list, {deep} chunks or more.\n\n" if deep else ""
 
 
 def _harmless(text: str) -> str:
     """ASCII on one line, without what could end or escape a docstring."""
     plain = " ".join(text.encode("ascii", "replace").decode().split())
     return plain.replace("\\", "/").replace('"', "'")
-
-
-def _entries(pipeline: Pipeline) -> list[tuple[dict[str, Any], Any]]:
-    return [(entry, stage) for entry, stage in zip(dump_stages(pipeline), pipeline.stages, strict=True)]
-
-
-def _literal(value: Any) -> str:
-    return pformat(value, width=118, sort_dicts=False)
-
-
-def _joined(constants: dict[str, str], parts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(standard library imports, bodies of the parts) with the constants filled in."""
-    imports: set[str] = set()
-    bodies = []
-    for part in parts:
-        source = read_text(SHARED.get(part, HERE / "carried" / f"{part}.py"))
-        tree = ast.parse(source)
-        imports |= set(_imports(tree))
-        bodies.append(_body(source, tree, constants))
-    plain = sorted(one for one in imports if one.startswith("import "))
-    return [*plain, *sorted(imports.difference(plain))], bodies
-
-
-def _imports(tree: ast.Module) -> Iterable[str]:
-    """The imports of the standard library, one name a line."""
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            yield from (f"import {alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith(("__future__", "rag_core")):
-            yield f"from {node.module} import {', '.join(alias.name for alias in node.names)}"
-
-
-def _body(source: str, tree: ast.Module, constants: dict[str, str]) -> str:
-    """A part without docstring and imports, under its docstring's first line, with the constants filled in."""
-    said = str(ast.get_docstring(tree)).splitlines()[0]
-    rows = source.splitlines()
-    for node in reversed(tree.body):
-        first, last = node.lineno - 1, node.end_lineno or node.lineno
-        docstring = node is tree.body[0]
-        if docstring or isinstance(node, ast.Import | ast.ImportFrom):
-            rows[first:last] = []
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id in constants:
-            rows[first:last] = [f"{node.target.id}: list[Any] = {constants[node.target.id]}"]
-    return "\n".join(_section(said, rows))
-
-
-def _section(said: str, rows: Sequence[str]) -> list[str]:
-    text = "\n".join(rows).strip("\n")
-    return [f"\n# ---- {said}\n", text, ""]

@@ -74,7 +74,6 @@ class AdaptiveGap(Filter):
     title: ClassVar[str] = "adaptive cut"
     is_cut: ClassVar[bool] = True
     score: ClassVar[str] = "distance"
-    carried: ClassVar[str] = "cut"
     lens: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,6 @@ class TopK(Filter):
 
     title: ClassVar[str] = "fixed k"
     is_cut: ClassVar[bool] = True
-    carried: ClassVar[str] = "first"
     lens: ClassVar[str] = "threshold"
 
     def judge(self, candidates: Candidates) -> Judgement:
@@ -80,7 +79,6 @@ class MinSimilarity(Filter):
     title: ClassVar[str] = "similarity floor"
     is_cut: ClassVar[bool] = True
     score: ClassVar[str] = "similarity"
-    carried: ClassVar[str] = "floor"
     lens: ClassVar[str] = "threshold"
 
     @classmethod

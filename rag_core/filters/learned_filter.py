@@ -66,7 +66,6 @@ class LearnedFilter(Filter):
     title: ClassVar[str] = "learned filter"
     trained: ClassVar[bool] = True
     is_cut: ClassVar[bool] = True
-    carried: ClassVar[str] = "learned"
     lens: ClassVar[str] = "differences"
 
     def __post_init__(self) -> None:

@@ -26,7 +26,6 @@ class QueryMust(Filter):
     plurals: bool = setting(True, "a word matches its regular singular and plural; off: as written (token mode)")
 
     title: ClassVar[str] = "rules"
-    carried: ClassVar[str] = "rules"
     drawer: ClassVar[str] = "rules"
 
     @classmethod

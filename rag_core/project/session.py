@@ -34,7 +34,7 @@ from rag_core.measure.experiment import stream as run_stream
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
 from rag_core.measure.tally import PipelineTally, measure_all
 from rag_core.project.captures import CapturedList, ListCache, query_key
-from rag_core.project.project import CALLABLE, COLLECTION, LISTS, Project
+from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, Project
 from rag_core.project.rules import OVERLAY, overlay_of
 from rag_core.project.split import Sides, split_of
 from rag_core.resources import structure_path, with_entities, with_judge
@@ -52,7 +52,7 @@ from rag_core.tune.arrays import Floats
 from rag_core.tune.steps import figures_of
 from rag_core.tune.tune import fixed_k
 from rag_core.tune.variants import Captures
-from rag_core.types import Candidates, Case, Chunk, Query
+from rag_core.types import SCORES, Candidates, Case, Chunk, Metric, Query
 from rag_core.wording import word_resources
 
 if TYPE_CHECKING:
@@ -283,6 +283,24 @@ class Session:
             ruled = (replace(one, query_must=overlay.get(one.id, one.query_must)) for one in chunks)
             return Opened(None, tuple(ruled), state)
         raise InputError(f"project {self.project.name} has no source yet, expected a collection or recorded lists")
+
+    def scores_of(self, pipeline: Pipeline) -> tuple[str, str]:
+        """(metric, kind of score) of the lists that a pipeline is tuned on here; "" for what is not known."""
+        if self.project.source.kind == NOTHING:
+            return "", ""
+        if self.project.source.kind == LISTS:
+            starts = [start_of(case) for case in self._own().cases]
+            metrics = {str(start.metric) for start in starts}
+            hits = [hit for start in starts for hit in start.hits]
+            kind = next((kind for kind in SCORES if hits and all(kind in hit.scores for hit in hits)), "")
+            metric = metrics.pop() if len(metrics) == 1 else ""
+        else:
+            index = self.source.index
+            metric = str(getattr(getattr(index, "proposal", None), "metric", "") or getattr(index, "metric", ""))
+            kind = str(getattr(getattr(index, "proposal", None), "kind", "distance"))
+            if any(stage.kind == "source" and type(stage) is not Dense for stage in pipeline.stages):
+                kind = ""  # a search by words brings other scores, a fused list several
+        return ("" if metric == Metric.UNKNOWN else metric), kind
 
     @property
     def live(self) -> bool:

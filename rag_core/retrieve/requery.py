@@ -170,7 +170,6 @@ class Requery(Stage):
     kind: ClassVar[str] = "filter"
     title: ClassVar[str] = "refill"
     cheap: ClassVar[bool] = True
-    carried: ClassVar[str] = "refill"
     drawer: ClassVar[str] = "rules"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,182 @@
+"""What an exported file does with a list: the very stages of the workbench, run on mappings. Copied with them.
+
+It also runs here, so that an exported file has nothing of its own but its constants (see assemble.py).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from rag_core.errors import InputError
+from rag_core.records.reading import read_case
+from rag_core.sources.winnow_record import ListRecorder
+from rag_core.stage import Pipeline, Stage
+from rag_core.types import SCORES, Candidates, Chunk, Drop, Metric
+
+ROOT = __name__.rpartition(".export.")[0]
+ROUNDING = 1e-4  # by which a store in single precision leaves a metric's range
+Given = Mapping[str, Any]
+
+
+@dataclass
+class ExportedFilter:
+    """A tuned pipeline and what it was tuned on; `stages` are (module, class, settings), `tuned` is metric and score.
+
+    `handles` are what some stages wait for: `entities` (says which entities a question means: `teams`, `at`,
+    `explain`) and `chunks` (a function: chunk id → mapping, or None).
+    """
+
+    stages: list[Any]
+    tuned: Mapping[str, str]
+    tests: list[Any]
+    fingerprint: str = ""
+    handles: dict[str, Any] = field(default_factory=dict)
+    recorder: ListRecorder | None = None
+    _made: Pipeline | None = None
+
+    def pipeline(self) -> Pipeline:
+        """The stages with the handles that were handed over; made once."""
+        if self._made is None:
+            self._made = Pipeline(tuple(self._stage(*entry) for entry in self.stages))
+        return self._made
+
+    def _stage(self, module: str, name: str, settings: Given) -> Stage:
+        made: Stage = getattr(import_module(f"{ROOT}.{module}"), name)(**settings)
+        missing = made.needs() - set(self.handles)
+        if missing:
+            raise InputError(f"{name} waits for {min(missing)}, expected it: hand_over({min(missing)}=…)")
+        return replace(made, **{need: self.handles[need] for need in made.needs()})
+
+    def hand_over(self, **handles: Any) -> None:
+        """Give stages what they wait for; `chunks` may be a function."""
+        self._made = None
+        for name, handle in handles.items():
+            self.handles[name] = _Lookup(handle) if name == "chunks" and callable(handle) else handle
+
+    def record_to(self, path: Any, **settings: Any) -> ListRecorder:
+        """Write down every list from now on, with what was kept; the settings are those of `ListRecorder`."""
+        self.recorder = ListRecorder(path, **settings)
+        return self.recorder
+
+    def filter_chunks(
+        self, query: str, chunks: Iterable[Given], metric: str = "", order: str = "distance"
+    ) -> list[Given]:
+        """The chunks that are kept, the very objects that were handed in, in final order.
+
+        `chunks` come best first: mappings with `id`, one of distance, similarity, bm25, rrf or score, and `query_must`
+        where a chunk has a rule. `metric` says what a distance is (cosine, l2, ip, unknown), "" the one it was tuned
+        on; another is refused. `order` is `distance` or `fused`. Chunks that were added otherwise carry `origin`, and a
+        cut lets them pass. Raises ValueError.
+        """
+        return self._run(query, list(chunks), metric, order)[0]
+
+    def explain(
+        self, query: str, chunks: Iterable[Given], metric: str = "", order: str = "distance"
+    ) -> list[tuple[Given, str, str]]:
+        """What is dropped, as (chunk, stage, reason), in the order of the stages."""
+        return self._run(query, list(chunks), metric, order)[1]
+
+    def _run(
+        self, query: str, given: list[Given], metric: str, order: str
+    ) -> tuple[list[Given], list[tuple[Given, str, str]]]:
+        metric = metric or self.tuned.get("metric") or "unknown"
+        expected = self.tuned.get("metric") or "unknown"
+        if "unknown" not in (metric, expected) and metric != expected:
+            raise InputError(f"the list has {metric} scores, expected {expected} ones: this filter was tuned on them")
+        objects: dict[str, Given] = {}
+        again = []
+        rows: list[dict[str, Any]] = []
+        for rank, chunk in enumerate(given, 1):
+            identity = str(chunk.get("id") or f"#{rank}")
+            if identity in objects:
+                again.append((chunk, "this file", "the chunk came before in this list"))
+                continue
+            objects[identity] = chunk
+            rows.append({**chunk, "id": identity})
+        record = {"query": query, "metric": metric, "order": order, "candidates": rows}
+        start = read_case(record, "the list", "list").candidates
+        if start is None:
+            raise InputError("there is no list, expected chunks")
+        self._check_scores(start)
+        hits = tuple(replace(hit, origin=str(objects[hit.chunk.id].get("origin") or "")) for hit in start.hits)
+        after = self.pipeline()(replace(start, hits=hits, recorded=True))
+        lookup = self.handles.get("chunks")
+        added = lookup.seen if isinstance(lookup, _Lookup) else {}
+        kept = [objects.get(hit.chunk.id) or added[hit.chunk.id] for hit in after.hits]
+        if self.recorder is not None:
+            self._record(query, start, {hit.chunk.id for hit in after.hits}, metric, order)
+        return kept, again + [(_object(drop, objects, added), drop.stage, drop.reason.text) for drop in after.drops]
+
+    def _check_scores(self, candidates: Candidates) -> None:
+        """A list of another kind of score, or whose numbers its metric cannot give, is refused."""
+        kind = self.tuned.get("score")
+        sourced = [hit for hit in candidates.hits if not hit.origin]
+        if kind and sourced and not any(kind in hit.scores for hit in sourced):
+            had = ", ".join(sourced[0].scores)
+            raise InputError(f"the chunks have {had}, expected a {kind}: this filter was tuned on it")
+        for hit in sourced:
+            distance = hit.distance
+            if self.tuned.get("metric") == Metric.COSINE and distance is not None and distance > 2 + ROUNDING:
+                raise InputError(f"a chunk has distance {distance:.6g}, expected a cosine distance, 0 to 2")
+
+    def _record(self, query: str, start: Candidates, kept: set[str], metric: str, order: str) -> None:
+        if self.recorder is not None:
+            hits = [
+                {"id": hit.chunk.id, **hit.scores, "text": hit.chunk.text, "kept": hit.chunk.id in kept}
+                for hit in start.hits
+            ]
+            self.recorder.record(query, hits, metric if metric != "unknown" else "", order, filter=self.fingerprint)
+
+    def self_test(self) -> list[str]:
+        """What does not give the kept ids it should; nothing: all is well."""
+        wrong = []
+        any_metric = ExportedFilter(self.stages, {}, [], handles=self.handles)
+        for case in self.tests:
+            kept = any_metric.filter_chunks(case["query"], case["candidates"], case["metric"], case["order"])
+            ids = [chunk["id"] for chunk in kept]
+            if ids != case["kept"]:
+                wrong.append(f"{case['id']}: kept {ids}, expected {case['kept']}")
+        return wrong
+
+    def main(self, arguments: list[str]) -> int:
+        """`--self-test` checks this file; without it, recorded lists (JSONL) on stdin become kept ids on stdout."""
+        if arguments == ["--self-test"]:
+            wrong = self.self_test()
+            right = len(self.tests) - len(wrong)
+            sys.stdout.write("\n".join([*wrong, f"{right} of {len(self.tests)} lists as expected\n"]))
+            return 1 if wrong else 0
+        for line in sys.stdin:
+            if line.strip():
+                record = json.loads(line)
+                metric, order = record.get("metric") or "", record.get("order") or "distance"
+                kept = self.filter_chunks(record["query"], record["candidates"], metric, order)
+                ids = [chunk.get("id") for chunk in kept]
+                sys.stdout.write(json.dumps({"id": record.get("id"), "kept": ids}) + "\n")
+        return 0
+
+
+class _Lookup:
+    """Chunks by id from a function of the service's own, remembered as it gave them."""
+
+    def __init__(self, function: Callable[[str], Given | None]) -> None:
+        self.function = function
+        self.seen: dict[str, Given] = {}
+
+    def get(self, key: str, /) -> Chunk | None:
+        """The chunk of that id, or None."""
+        found = self.function(key)
+        if found is None:
+            return None
+        self.seen[key] = found
+        entry = {name: value for name, value in found.items() if name not in SCORES}
+        read = read_case({"query": "q", "candidates": [{**entry, "id": key, "score": 0}]}, "the chunk", "q").candidates
+        return read.hits[0].chunk if read is not None else None
+
+
+def _object(drop: Drop, objects: Mapping[str, Given], added: Mapping[str, Given]) -> Given:
+    return objects.get(drop.hit.chunk.id) or added[drop.hit.chunk.id]
