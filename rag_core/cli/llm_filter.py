@@ -11,6 +11,7 @@ import typer
 
 from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.cli.output import AskingBar, say
+from rag_core.cli.sessions import WorksOn
 from rag_core.errors import Cancelled, InputError, SurroundingsError
 from rag_core.filters.llm import NO_JUDGE, LLMFilter
 from rag_core.given import given_labels, laid_over
@@ -27,16 +28,20 @@ from rag_core.judged.entrants import (
     stages_of,
 )
 from rag_core.judged.floor import propose_floor
+from rag_core.judged.study import study as study_of
 from rag_core.llm.answer import Price
 from rag_core.llm.client import check_connection
 from rag_core.llm.endpoint import endpoint_of, named_endpoint, price_of
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.run import Progress, answer_all, preview
 from rag_core.project import deeds
+from rag_core.project.asking import bench_of, judged_places
+from rag_core.stage import Pipeline
 from rag_core.store.matching import AtHand
 from rag_core.types import Case
 from rag_core.workspace import resolve_workspace
 
+STUDIES = "studies"
 DEEP = 200
 """Candidates of a live set: what the filter never reads is counted as lost to its oversampling."""
 
@@ -141,7 +146,7 @@ def case_of(bench: Bench, query_id: str) -> Case:
 
 
 app = Commands()
-llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, floor, depths, answer.")
+llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, study, floor, depths, answer.")
 app.add_typer(llm_filter_app, name="llm-filter")
 
 
@@ -248,6 +253,52 @@ def repeat(
     steady = [trials.steadiness(bench, rival, runs) for rival in rivals]
     facts |= {"run": ran.to_json(), "entrants": [one.to_json() for one in steady]}
     say(facts, json, "\n".join([*failure_lines(ran), *(one.to_text() for one in steady)]))
+    stop_if(ran.cancelled)
+
+
+@llm_filter_app.command("study")
+def study(
+    works: WorksOn,
+    judges: Judges,
+    spending: Spending,
+    pipeline: str = typer.Option("", "--pipeline", "-p", help="One with an LLMFilter; default: it behind search."),
+    runs: int = typer.Option(3, "--runs", min=1, max=20, help="How often each question is asked."),
+    first: int | None = typer.Option(None, "-n", min=1, help="Only the first N dev questions."),
+    replay: bool = typer.Option(False, "--replay", help="Ask nobody: what is not stored is an error."),
+    setting: list[str] = Setting,
+    json: bool = Json,
+) -> None:
+    """What a model does to a project's dev questions: irrelevant removed, relevant lost by step, cost, time, repeats.
+
+    Everything is asked `--runs` times and once more in reverse order; answers are stored, and the study is kept in the
+    workspace's folder studies. Example: python -m rag_core llm-filter study --project api-docs --model small --preview
+    """
+    session = works.session()
+    chain = session.pipeline(pipeline) if pipeline else Pipeline((one_stage(setting),))
+    places = judged_places(chain)
+    if not places:
+        raise InputError(f"pipeline {pipeline[:80]!r} asks no judge, expected one with an LLMFilter")
+    stage = chain.stages[places[0]]
+    assert isinstance(stage, LLMFilter)
+    bench = bench_of(session, chain, places[0], session.dev[:first])
+    rivals = [
+        Entrant(stage, judge.replay() if replay else judge, judge.name)
+        for judge in judges.opened(works.folder, bench, spending.rate)
+    ]
+    every = [one for rival in rivals for one in rival.runs(runs)]
+    ahead = preview(calls_of(bench, every))
+    facts: dict[str, Any] = {"project": bench.name, "preview": ahead.to_json()}
+    if replay and ahead.calls:
+        raise InputError(f"{ahead.calls} of {ahead.prompts} answers are not stored, expected all of them for a replay")
+    if spending.preview:
+        say(facts, json, ahead.to_text())
+        return
+    ran = spending.ask(bench, every, works.folder)
+    studies = [study_of(bench, rival, runs) for rival in rivals]
+    for one in studies:
+        answering.keep(works.folder, one.to_json(), STUDIES)
+    facts |= {"run": ran.to_json(), "studies": [one.to_json() for one in studies]}
+    say(facts, json, "\n".join([*failure_lines(ran), *(one.to_text() for one in studies)]))
     stop_if(ran.cancelled)
 
 

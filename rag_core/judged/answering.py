@@ -104,11 +104,11 @@ def answer(case: Case, stage: LLMFilter, judges: Sequence[RecordedJudge], *, sec
     }
 
 
-def keep(workspace: Path, document: Mapping[str, Any]) -> Path:
-    """Write a run into the workspace; its file is named by time and content."""
+def keep(workspace: Path, document: Mapping[str, Any], folder: str = FOLDER) -> Path:
+    """Write a document into a folder of the workspace; its file is named by its time (`at`) and content."""
     text = json.dumps(document, ensure_ascii=False, indent=1)
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
-    path = workspace / FOLDER / f"{str(document['at']).replace(':', '')[:17]}-{digest}.json"
+    path = workspace / folder / f"{str(document['at']).replace(':', '')[:17]}-{digest}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode("utf-8", "replace"))
     return path

@@ -111,16 +111,16 @@ def false_drops(report: PipelineReport) -> list[dict[str, Any]]:
 
 def irrelevant_removed(report: PipelineReport, baseline: PipelineReport) -> float | None:
     """The share of the baseline's irrelevant chunks that a report has fewer, net of what expansion brings."""
-    before, after = _irrelevant(baseline), _irrelevant(report)
+    before, after = sum(irrelevant_kept(baseline)), sum(irrelevant_kept(report))
     return 1 - after / before if before else None
 
 
-def _irrelevant(report: PipelineReport) -> int:
-    return sum(
-        outcome.case.grades.get(name, 0) < report.min_grade
+def irrelevant_kept(report: PipelineReport) -> list[int]:
+    """How many chunks that are not labelled relevant each question's list has."""
+    return [
+        sum(outcome.case.grades.get(name, 0) < report.min_grade for name in kept_ids(outcome.result))
         for outcome in report.outcomes
-        for name in kept_ids(outcome.result)
-    )
+    ]
 
 
 def losses(report: PipelineReport) -> dict[str, Any]:

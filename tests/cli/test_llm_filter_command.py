@@ -213,3 +213,53 @@ def test_a_variable_out_of_range_is_named_at_the_start_of_any_command(capsys, mo
     monkeypatch.setenv("CHUNK_FILTERING_LLM_TIMEOUT_MS", "0")
     assert main(["stages"]) == 2
     assert "CHUNK_FILTERING_LLM_TIMEOUT_MS is '0', expected" in capsys.readouterr().err
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project of its own: 30 labelled questions of six candidates each, two of them relevant."""
+    folder = tmp_path / "workspace" / "eval_sets" / "own"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: own\ntitle: Own\n")
+    rows = []
+    for number in range(30):
+        candidates = [
+            {"id": f"q{number}{name}", "title": name, "text": f"Text {name}", "distance": 0.1 * at, "relevant": grade}
+            for at, (name, grade) in enumerate(LABELS.items(), 1)
+        ]
+        query = f"word{number} thing{number}"
+        rows.append(json.dumps({"id": f"q{number}", "query": query, "metric": "cosine", "candidates": candidates}))
+    (folder / "lists.jsonl").write_text("\n".join(rows))
+    return "own"
+
+
+def test_a_study_says_what_a_model_removes_loses_and_costs_and_is_replayed_from_what_is_stored(
+    asked, project, endpoint, tmp_path, monkeypatch, capsysbinary
+):
+    monkeypatch.setenv("WINNOW_PRICE_IN", "1000")
+    monkeypatch.setenv("WINNOW_PRICE_OUT", "1000")
+    arguments = ("study", "--project", project, "--model", "small", "--runs", "2", "--set", "timeout_ms=60000")
+    assert main(["llm-filter", *arguments, "--replay"]) == 2
+    assert b"are not stored" in capsysbinary.readouterr().err
+    ahead = asked(*arguments, "--preview")["preview"]
+    assert ahead["most"] > ahead["cost"] > 0
+    assert not endpoint.log
+    first = asked(*arguments)
+    (study,) = first["studies"]
+    dev = study["questions"]
+    assert len(endpoint.log) == ahead["calls"] == 4 * dev  # two runs, two orders
+    # of six candidates the model keeps the first: all four irrelevant ones go, one of two relevant ones with them
+    assert study["irrelevant_removed"]["value"] == 1.0
+    assert study["relevant_kept"]["value"] == 0.5
+    assert {cause: share["value"] for cause, share in study["relevant_lost"].items()} == {
+        "floor": 0.0, "oversample": 0.0, "model": 0.5, "cap": 0.0, "failure": 0.0,
+    }  # fmt: skip
+    assert study["cost_per_question"] == pytest.approx(0.11)
+    assert study["produced_by"] == "small at environment"
+    assert study["asked_at"].startswith(endpoint.url_for("/v1"))
+    assert study["relevant_kept"]["low"] < 0.5 < study["relevant_kept"]["high"]
+    assert json.loads(next((tmp_path / "workspace" / "studies").iterdir()).read_text())["project"] == "own"
+    (again,) = asked(*arguments, "--replay")["studies"]
+    assert len(endpoint.log) == 4 * dev
+    same = ("irrelevant_removed", "relevant_kept", "relevant_lost", "gain", "removed_by_run", "cost_per_question")
+    assert {name: again[name] for name in same} == {name: study[name] for name in same}
