@@ -26,7 +26,7 @@ from rag_core.stage import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PooledShare:
     """A share of what all questions together have, with its 95 % interval; None where there is nothing to share."""
 
     value: float | None
@@ -41,21 +41,21 @@ class Share:
         return f"{self.value:.1%}{interval}"
 
 
-def share_of(part: Sequence[float], whole: Sequence[float], families: Sequence[str]) -> Share:
+def share_of(part: Sequence[float], whole: Sequence[float], families: Sequence[str]) -> PooledShare:
     """Σ part / Σ whole over questions."""
     parts, wholes = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
     if not wholes.sum():
-        return Share(None, None, None)
+        return PooledShare(None, None, None)
     value = float(parts.sum() / wholes.sum())
     low, high, _ = difference_interval((parts - value * wholes) / wholes.mean(), families)
     if low is None or high is None:
-        return Share(value, None, None)
+        return PooledShare(value, None, None)
     least = 0.0 if parts.min() >= 0 else -np.inf  # expansion may bring more that is irrelevant than was removed
-    return Share(value, max(least, value + low), min(1.0, value + high))
+    return PooledShare(value, max(least, value + low), min(1.0, value + high))
 
 
 @dataclass(frozen=True)
-class Study:
+class JudgeStudy:
     """What a judge does to a project's questions; `produced_by` says what it is: a model, a replay, simulated."""
 
     at: str
@@ -64,9 +64,9 @@ class Study:
     asked_at: str  # address and parameters; '' of a simulated judge
     settings: Mapping[str, Any]
     questions: int
-    irrelevant_removed: Share  # of what the nearest max_chunks hold
-    relevant_kept: Share  # of what search found
-    relevant_lost: Mapping[str, Share]  # by step of the filter
+    irrelevant_removed: PooledShare  # of what the nearest max_chunks hold
+    relevant_kept: PooledShare  # of what search found
+    relevant_lost: Mapping[str, PooledShare]  # by step of the filter
     gain: Mapping[str, Any]  # SetF against the nearest max_chunks, paired
     figures: Mapping[str, Any]
     cost_per_question: float | None
@@ -102,7 +102,7 @@ class Study:
         return "\n".join(line for line in lines if line)
 
 
-def study(bench: Bench, entrant: Entrant, times: int) -> Study:
+def study(bench: Bench, entrant: Entrant, times: int) -> JudgeStudy:
     """The study on stored answers of so many runs (Entrant.runs); asks nobody."""
     stage = entrant.stage
     baseline = run(bench.cases, Pipeline((TopK(k=stage.max_chunks),)), bench.min_grade, name="rerank off")
@@ -117,7 +117,7 @@ def study(bench: Bench, entrant: Entrant, times: int) -> Study:
     listed = [row["listed"] for row in each]
     row = figures(first, baseline, stage.concurrency)
     (gain,) = compare_reports([baseline, first])
-    return Study(
+    return JudgeStudy(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         project=bench.name,
         produced_by=entrant.judge.name,
@@ -136,7 +136,7 @@ def study(bench: Bench, entrant: Entrant, times: int) -> Study:
     )
 
 
-def _removed(before: Sequence[int], report: PipelineReport, families: Sequence[str]) -> Share:
+def _removed(before: Sequence[int], report: PipelineReport, families: Sequence[str]) -> PooledShare:
     """The share of irrelevant chunks that a report has fewer, net of what expansion brings."""
     fewer = [was - now for was, now in zip(before, irrelevant_kept(report), strict=True)]
     return share_of(fewer, before, families)
