@@ -78,7 +78,9 @@ def measures(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     bounds = [_bounds(tallies[0], name) for name in names]
     if any(bounds):
         columns[f"bounds of {tallies[0].name}"] = bounds
-        st.caption("Bounds: where the kept chunks without a label were all irrelevant, and all relevant.")
+        st.caption(
+            "Bounds over every chunk without a label in what is kept and in the first 15 of the list, dropped ones too."
+        )
     take_along("measures", columns, figure, "Per measure the mean of every pipeline and A − B", config)
     _stands_on(tallies, pipelines)
 
@@ -138,6 +140,7 @@ def _stands_on(tallies: Sequence[PipelineTally], pipelines: Mapping[str, Pipelin
             "scored": [summary.queries_scored for summary in summaries],
             "empty": [summary.queries_empty for summary in summaries],
             "nothing relevant exists": [summary.queries_without_relevant for summary in summaries],
+            "none relevant so far": [summary.queries_undecided for summary in summaries],
             "without labels": [summary.queries_unjudged for summary in summaries],
             "fallback": [summary.queries_fallback for summary in summaries],
             "judged of kept": [summary.judged for summary in summaries],

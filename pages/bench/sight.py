@@ -343,7 +343,9 @@ def _line_of_one(sight: Sight) -> wire.BenchLine | None:
     elif a.scores.unjudged:
         note = "no label yet"
     elif a.scores.without_relevant:
-        note = "no relevant label"
+        note = "nothing relevant exists"
+    elif a.scores.undecided:
+        note = "no relevant label so far"
     return wire.BenchLine(
         "THIS ONE", 1, int(a.scores.scored), _one_figures(a), None if b is None else _one_figures(b), note=note
     )

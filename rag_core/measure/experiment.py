@@ -16,7 +16,7 @@ from rag_core.errors import InputError
 from rag_core.files import JsonText, json_text
 from rag_core.filters.cutoff import is_weak
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.scores import QueryScores, Summary, score, summarise
+from rag_core.measure.scores import POOL_DEPTH, QueryScores, Summary, score, summarise
 from rag_core.spec import dump_stages, maker
 from rag_core.stage import Pipeline, Stage, counterfactuals_in, flatten
 from rag_core.types import RANKS, Candidates, Case, Counterfactual, Drop, Hit
@@ -286,7 +286,9 @@ def _outcome(
     case: Case, pipeline: Pipeline, lists: tuple[Candidates, ...], min_grade: int, measures: Sequence[Measure]
 ) -> Outcome:
     kept, fallback = kept_ids(lists[-1]), bool(lists[-1].fallbacks)
-    scores = score(kept, case.grades, case.relevant_total, min_grade, measures, fallback=fallback)
+    listed = next((one.hits for one in lists if one.hits), ())
+    pool = [hit.chunk.id for hit in listed[:POOL_DEPTH]]
+    scores = score(kept, case.grades, case.relevant_total, min_grade, measures, pool=pool, fallback=fallback)
     return Outcome(case, pipeline, lists, scores)
 
 

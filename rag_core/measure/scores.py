@@ -4,22 +4,23 @@
 macro means: mean SetF is the mean of per-query F, not the F of mean precision and mean recall. What a measure is:
 measures.py; whether two pipelines differ: significance.py. Nothing here knows how the list came about.
 
-Three kinds of query:
-  scored            something relevant exists; an empty kept list scores 0 by convention and is flagged.
-  without relevant  labels say that nothing is relevant: no measure is defined, so values are None and only whether it
-                    returned anything counts (false-return rate).
+Four kinds of query:
+  scored            something relevant is known; an empty kept list scores 0 by convention and is flagged.
+  without relevant  all of the pool is judged, and nothing is relevant: no measure is defined, so values are None and
+                    only whether it returned anything counts (false-return rate).
+  undecided         labels, none of them relevant, and some of the pool without one: run, not scored.
   unjudged          no label at all: run, not scored.
 
-Bounds: `low` and `high` are the least and greatest value of each set measure over all ways in which the unjudged kept
-chunks may be relevant or not. With a known `relevant_total` no more of them can be relevant than it leaves open;
-without one, each that is adds to the total. Unjudged chunks that were not kept are taken as irrelevant where
-`relevant_total` does not count them: recall is bounded against what is known or kept, no further. As every unjudged
-chunk counts as irrelevant in the figure itself, the figure is its own lower bound.
+The pool is what was kept and the first `POOL_DEPTH` chunks of the list that came to the pipeline. Bounds: `low` and
+`high` are the least and greatest value of each set measure over all ways in which the unjudged chunks of the pool may
+be relevant or not, dropped ones included: a relevant one among those lowers recall. With a known `relevant_total` no
+more of them can be relevant than it leaves open; without one, each that is adds to the total. An unjudged chunk counts
+as irrelevant in the figure itself, which is exact where `low` and `high` are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Any
@@ -27,6 +28,9 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, JudgedList, Measure
 from rag_core.types import Grades
+
+POOL_DEPTH = 15
+"""Places of the list that is filtered which are to be judged; what is kept from further down is judged as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +46,14 @@ class QueryScores:
     low: Mapping[str, float]
     high: Mapping[str, float]
     unjudged: bool = False  # the query has no label at all
-    without_relevant: bool = False  # it has labels, and nothing is relevant
+    without_relevant: bool = False  # the whole pool has labels, and nothing is relevant
+    undecided: bool = False  # it has labels, none relevant, and not on the whole pool
     fallback: bool = False  # a stage fell back on this query
 
     @property
     def scored(self) -> bool:
         """Whether the query enters the means."""
-        return not self.unjudged and not self.without_relevant
+        return not (self.unjudged or self.without_relevant or self.undecided)
 
     @property
     def empty(self) -> bool:
@@ -68,13 +73,15 @@ def score(
     min_grade: int = 1,
     measures: Sequence[Measure] = DEFAULT_MEASURES,
     *,
+    pool: Collection[str] = (),
     fallback: bool = False,
 ) -> QueryScores:
     """Measure one kept list, in final order, against its query's labels; a kept chunk without a label counts as 0.
 
     Relevant means grade ≥ `min_grade`. `relevant_total` is how many relevant chunks exist in all, where that is known;
     it is raised to the number of relevant labels where labels outgrew it, and each chunk it counts beyond them enters
-    nDCG's ideal with grade `min_grade`, the least it can have.
+    nDCG's ideal with grade `min_grade`, the least it can have. `pool` are the ids that might have been kept and are to
+    be judged; what was kept is always of it.
 
     Raises InputError for a chunk kept twice, a min_grade below 1, a negative relevant_total.
     """
@@ -85,7 +92,10 @@ def score(
     scored = not unjudged and total > 0
     judged = _judge(kept_ids, grades, total, known, min_grade)
     judged_kept = sum(id_ in grades for id_ in kept_ids)
-    low, high = _bounds(measures, judged, len(kept_ids) - judged_kept, known, relevant_total) if scored else ({}, {})
+    dropped = sum(id_ not in grades for id_ in set(pool).difference(kept_ids))
+    open_kept = len(kept_ids) - judged_kept
+    low, high = _bounds(measures, judged, open_kept, dropped, known, relevant_total) if scored else ({}, {})
+    undecided = not unjudged and not total and relevant_total is None and open_kept + dropped > 0
     return QueryScores(
         values={measure.name: measure(judged) if scored else None for measure in measures},
         kept=len(kept_ids),
@@ -96,7 +106,8 @@ def score(
         low=low,
         high=high,
         unjudged=unjudged,
-        without_relevant=not unjudged and not total,
+        without_relevant=not unjudged and not total and not undecided,
+        undecided=undecided,
         fallback=fallback,
     )
 
@@ -124,16 +135,23 @@ def _denominators(measures: Iterable[Measure], kept: int, total: int) -> dict[st
 
 
 def _bounds(
-    measures: Iterable[Measure], judged: JudgedList, unjudged_kept: int, known: int, relevant_total: int | None
+    measures: Iterable[Measure],
+    judged: JudgedList,
+    unjudged_kept: int,
+    unjudged_dropped: int,
+    known: int,
+    relevant_total: int | None,
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Least and greatest value of every set measure; all of them rise with each unjudged chunk that is relevant."""
+    """Least and greatest value of every set measure: they rise with each unjudged kept chunk that is relevant, and fall
+    with each dropped one.
+    """
     found, kept, total = judged.found, len(judged.relevant), judged.relevant_total
     more = unjudged_kept if relevant_total is None else min(unjudged_kept, total - known)
     reach = total + more if relevant_total is None else total
     low: dict[str, float] = {}
     high: dict[str, float] = {}
     for measure in dict.fromkeys((*SET_MEASURES, *measures)):
-        least = measure.from_counts(found, kept, total)
+        least = measure.from_counts(found, kept, total + (unjudged_dropped if relevant_total is None else 0))
         most = measure.from_counts(found + more, kept, reach)
         if least is not None and most is not None:
             low[measure.name], high[measure.name] = least, most
@@ -151,6 +169,7 @@ class Summary:
     queries_scored: int
     queries_empty: int  # of all queries: nothing was kept
     queries_without_relevant: int
+    queries_undecided: int  # labels, none relevant, and not on the whole pool
     queries_unjudged: int
     queries_fallback: int
     judged: float | None  # share of all kept chunks, over all queries, that have a label
@@ -177,6 +196,7 @@ def summarise(scores: Sequence[QueryScores]) -> Summary:
         queries_scored=len(scored),
         queries_empty=sum(one.empty for one in scores),
         queries_without_relevant=len(without),
+        queries_undecided=sum(one.undecided for one in scores),
         queries_unjudged=sum(one.unjudged for one in scores),
         queries_fallback=sum(one.fallback for one in scores),
         judged=sum(one.judged_kept for one in scores) / kept if kept else None,

@@ -236,13 +236,13 @@ labels = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), min_siz
 lists = st.lists(st.sampled_from("abcdefghijkl"), unique=True, max_size=8)
 
 
-@given(lists, labels, st.none() | st.integers(0, 12))
-def test_bounds_are_the_extremes_over_all_ways_of_judging_the_unjudged_kept(kept, grades, total):
+@given(lists, st.sets(st.sampled_from("abcdefghijkl"), max_size=8), labels, st.none() | st.integers(0, 12))
+def test_bounds_are_the_extremes_over_all_ways_of_judging_the_unjudged_of_the_pool(kept, pool, grades, total):
     measures = [*SET_MEASURES, parse_measure("SetF2")]
-    one = score(kept, grades, total, measures=measures)
+    one = score(kept, grades, total, measures=measures, pool=pool)
     if not one.scored:
         return
-    open_ids = [id_ for id_ in kept if id_ not in grades]
+    open_ids = [id_ for id_ in {**dict.fromkeys(kept), **dict.fromkeys(pool)} if id_ not in grades]
     known = sum(grade >= 1 for grade in grades.values())
     room = len(open_ids) if total is None else max(known, total) - known
     ways = [way for way in product([0, 1], repeat=len(open_ids)) if sum(way) <= room]
@@ -253,7 +253,17 @@ def test_bounds_are_the_extremes_over_all_ways_of_judging_the_unjudged_kept(kept
     for name in ("SetP", "SetR", "SetF", "SetF2"):
         values = [way[name] for way in judged]
         assert (one.low[name], one.high[name]) == pytest.approx((min(values), max(values)), abs=1e-12)
-        assert one.low[name] == pytest.approx(one.values[name], abs=1e-12)
+        assert one.low[name] <= one.values[name] + 1e-12
+
+
+def test_one_label_a_question_brackets_recall_and_does_not_say_that_nothing_exists():
+    pool = ["a", "b", "c", "d"]
+    one = score(["a"], {"a": 1}, pool=pool)
+    assert (one.values["SetR"], one.low["SetR"], one.high["SetR"]) == (1.0, 1 / 4, 1.0)
+    nothing = score(["a"], {"a": 0}, pool=pool)
+    assert (nothing.undecided, nothing.without_relevant, nothing.scored) == (True, False, False)
+    whole = score(["a"], dict.fromkeys(pool, 0), pool=pool)
+    assert (whole.undecided, whole.without_relevant) == (False, True)
 
 
 # ---------------------------------------------------------------- means and counts
@@ -290,8 +300,8 @@ def test_a_summary_of_no_query_has_its_counts_and_no_figure():
 def test_every_query_is_scored_or_without_relevant_or_unjudged():
     scores = [score(kept, grades, total) for kept, grades, total in random_cases(300, seed=4)]
     summary = summarise(scores)
-    parts = summary.queries_scored + summary.queries_without_relevant + summary.queries_unjudged
-    assert parts == summary.queries_total == 300
+    unscored = summary.queries_without_relevant + summary.queries_undecided + summary.queries_unjudged
+    assert summary.queries_scored + unscored == summary.queries_total == 300
     assert min(summary.queries_scored, summary.queries_without_relevant, summary.queries_unjudged) > 0
 
 
