@@ -21,6 +21,7 @@ from typing import Any
 from uuid import uuid4
 
 import streamlit as st
+import uvicorn.config
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -32,7 +33,9 @@ from pages.components.who import has_login
 from rag_core import __version__
 from rag_core.errors import InputError, WinnowError, exit_code
 from rag_core.journal import start_journal
+from rag_core.roles import ADMIN, Person, canonical_name, read_roles, role_of
 from rag_core.settings import ServerSettings, server_settings
+from rag_core.workspace import resolve_workspace
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -77,12 +80,24 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     (b"cross-origin-opener-policy", b"same-origin"),
 )
-OPEN_TO_ALL = "/_stcore/metrics"
+METRICS = "/_stcore/metrics"
 log = logging.getLogger("winnow.server")
 
 
+def believe_the_socket() -> None:
+    """Have uvicorn leave the sender of a request as the socket names it.
+
+    It takes it from `X-Forwarded-For` of whoever FORWARDED_ALLOW_IPS names, this machine unless set: a proxy here is
+    then unknown, and a client can claim to be one. `streamlit run` has no option for it. uvicorn imports this module
+    before it wraps the app that it finds here, so what it would wrap with is replaced.
+    """
+    if not hasattr(uvicorn.config, "ProxyHeadersMiddleware"):
+        raise InputError(f"uvicorn {uvicorn.__version__} names senders in a way unknown here, expected 0.54")
+    setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, trusted_hosts: app)  # noqa: B010  # types forbid it
+
+
 class SecurityHeaders:
-    """Every answer carries HEADERS; the metrics, which name people's sessions, are for this machine only."""
+    """Every answer carries HEADERS."""
 
     def __init__(self, app: Asgi) -> None:
         self.app = app
@@ -97,14 +112,37 @@ class SecurityHeaders:
                 message["headers"] = [*kept, *HEADERS]
             await send(message)
 
-        if scope["type"] == "http" and scope["path"].startswith(OPEN_TO_ALL) and not loopback(_peer(scope)):
-            await JSONResponse({"error": "not here"}, 404)(scope, receive, guarded)
-            return
         await self.app(scope, receive, guarded)
 
 
+class MetricsForAdmins:
+    """The metrics, which name people's sessions, are for admins: whom the proxy names, else this machine's own user.
+
+    Behind the log-in of [auth] they are for nobody: who asks for them is not known here.
+    """
+
+    def __init__(self, app: Asgi, user_header: str, with_login: bool) -> None:
+        self.app, self.name, self.with_login = app, user_header.lower().encode(), with_login
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and scope["path"].startswith(METRICS) and not self._may(scope):
+            await JSONResponse({"error": "not here"}, 404)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _may(self, scope: Message) -> bool:
+        if not self.with_login:
+            return loopback(_peer(scope))
+        name = next((value.decode("latin-1") for key, value in scope["headers"] if key.lower() == self.name), "")
+        try:
+            return Person(name, role_of(canonical_name(name), read_roles(resolve_workspace()))).is_at_least(ADMIN)
+        except WinnowError:  # a list that cannot be read names no admin
+            return False
+
+
 class TrustedHeader:
-    """The header that names a person reaches the app only where the trusted proxy itself sent it.
+    """The header that names a person reaches the app only where the trusted proxy itself sent it, as its socket says.
 
     From anybody else a request that brings it is refused: it is a mistake in the set-up, or somebody who pretends.
     """
@@ -194,7 +232,6 @@ def on_script_error(error: Exception) -> bool:
 def tidy_up() -> None:
     """Delete questions that the history has kept long enough, beside the start: nobody waits for it."""
     from rag_core.store.history import expire
-    from rag_core.workspace import resolve_workspace
 
     if problem := expire(resolve_workspace()):
         log.warning("history not tidied", extra={"kind": problem})
@@ -229,11 +266,13 @@ def parts() -> dict[str, Any]:
     settings = server_settings()
     with_login = bool(settings.user_header) or has_login()
     refuse_open_address(config.get_option("server.address"), with_login)
+    believe_the_socket()
     start_journal()
     middleware = [Middleware(SecurityHeaders)]
     if settings.user_header:
         config.set_option("server.trustedUserHeaders", {settings.user_header: "email"})
         middleware.append(Middleware(TrustedHeader, settings=settings))
+    middleware.append(Middleware(MetricsForAdmins, user_header=settings.user_header, with_login=with_login))
     if not with_login:
         middleware.append(Middleware(LoginNeeded))
     if with_login:

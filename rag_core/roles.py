@@ -6,6 +6,7 @@ workspace belongs to whoever can open it, everybody is admin.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +33,18 @@ class Person:
         return self.role in ROLES and ROLES.index(self.role) >= ROLES.index(role)
 
 
+def canonical_name(name: str) -> str:
+    """A name as it is compared and stored: NFKC, lower case, no space around it. `boß` and `boss` stay two people."""
+    return unicodedata.normalize("NFKC", name).strip().lower()
+
+
 def role_of(name: str, roles: Mapping[str, str]) -> str:
     """The role of a person, that of `*` for anybody who logged in, else ''."""
-    return roles.get(name.strip().casefold(), roles.get(ANYBODY, "")) if name.strip() else ""
+    return roles.get(canonical_name(name), roles.get(ANYBODY, "")) if name.strip() else ""
 
 
 def read_roles(workspace: Path) -> dict[str, str]:
-    """{name, lower case: role} of roles.yaml, which lists names under each role; {} without one.
+    """{canonical name: role} of roles.yaml, which lists names under each role; {} without one.
 
     An InputError names what is wrong: an unknown role, a name that is no text, a name with two roles, an admin `*`.
     """
@@ -60,7 +66,7 @@ def read_roles(workspace: Path) -> dict[str, str]:
 def _add(found: dict[str, str], name: object, role: str) -> None:
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"{FILE} lists something under {role} that is no name, expected text")
-    key = name.strip().casefold()
+    key = canonical_name(name)
     if key in found:
         raise InputError(f"{FILE} lists {name[:80]!r} twice, expected one role for each name")
     if key == ANYBODY and role == ADMIN:

@@ -1,5 +1,6 @@
 """The team's server as a process of its own: headers, health, whom it believes, which addresses it takes."""
 
+import http.client
 import json
 import os
 import socket
@@ -140,12 +141,49 @@ def test_the_header_of_the_trusted_proxy_is_believed(behind_proxy):
     assert get(behind_proxy.port, "/", **{HEADER: "ann@example.org"})[0] == 200
 
 
-def test_the_header_from_anybody_else_is_refused(tmp_path):
-    with Server(tmp_path, WINNOW_USER_HEADER=HEADER, WINNOW_TRUSTED_PROXIES="10.0.0.0/24") as server:
-        assert get(server.port, "/", **{HEADER: "admin@example.org"})[0] == 403
-        assert get(server.port, "/", **{HEADER.lower(): "admin@example.org"})[0] == 403
-        assert get(server.port, "/_stcore/stream", **{HEADER: "admin@example.org"})[0] == 403
-        assert get(server.port, "/")[0] == 200  # the page comes, and asks for the log-in
+def test_what_a_proxy_says_of_where_it_was_asked_from_does_not_count(behind_proxy):
+    """An ordinary proxy on this machine names the browser's address and stays the trusted one."""
+    assert get(behind_proxy.port, "/", **{HEADER: "ann@example.org", "X-Forwarded-For": "203.0.113.9"})[0] == 200
+
+
+PROXY = "127.0.0.2"  # the proxy of these tests; 127.0.0.1 is a stranger to them
+
+
+def status_from(address, port, path="/", **headers):
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=20, source_address=(address, 0))
+    line.request("GET", path, headers=headers)
+    try:
+        return line.getresponse().status
+    finally:
+        line.close()
+
+
+@pytest.fixture(scope="module")
+def trusting_forwarders(tmp_path_factory):
+    """uvicorn told to believe all forwarders; the list of people names an admin."""
+    workspace = tmp_path_factory.mktemp("forwarders")
+    (workspace / "roles.yaml").write_text("admin: [ann@example.org]\nviewer: ['*']\n")
+    variables = {"WINNOW_USER_HEADER": HEADER, "WINNOW_TRUSTED_PROXIES": PROXY, "FORWARDED_ALLOW_IPS": "*"}
+    with Server(workspace, **variables) as server:
+        yield server
+
+
+def test_the_header_from_anybody_else_is_refused_whatever_it_says_of_itself(trusting_forwarders):
+    port, admin = trusting_forwarders.port, {HEADER: "ann@example.org"}
+    for claim in ({}, {"X-Forwarded-For": PROXY}, {"X-Forwarded-For": f"203.0.113.9, {PROXY}"}, {"X-Real-IP": PROXY},
+                  {"Forwarded": f"for={PROXY}"}):  # fmt: skip
+        for path in ("/", "/_stcore/stream", "/_stcore/metrics"):
+            assert status_from("127.0.0.1", port, path, **admin, **claim) == 403
+    assert status_from("127.0.0.1", port, "/", **{HEADER.lower(): "ann@example.org"}) == 403
+    assert status_from("127.0.0.1", port) == 200  # the page comes, and asks for the log-in
+    assert status_from(PROXY, port, "/", **admin, **{"X-Forwarded-For": "203.0.113.9"}) == 200
+
+
+def test_the_metrics_are_for_admins(trusting_forwarders, plain):
+    port, path = trusting_forwarders.port, "/_stcore/metrics"
+    asked = [{HEADER: "ANN@example.org"}, {HEADER: "eve@example.org"}, {}]
+    assert [status_from(PROXY, port, path, **headers) for headers in asked] == [200, 404, 404]
+    assert status_from("127.0.0.1", plain.port, path) == 200  # one's own machine
 
 
 def test_two_identity_headers_are_refused(behind_proxy):

@@ -23,6 +23,12 @@ def test_names_are_listed_under_roles_in_any_case(tmp_path):
     assert role_of("eve@example.org", found) == "viewer"
 
 
+def test_names_that_only_look_alike_are_two_people(tmp_path):
+    found = roles(tmp_path, "admin: boß@example.org\nviewer: boss@example.org\nannotator: ﬁnn@example.org\n")
+    assert [role_of(name, found) for name in ("BOSS@example.org", "boß@example.org")] == ["viewer", "admin"]
+    assert role_of("finn@example.org", found) == "annotator"  # one letter pair typed as a ligature is the same
+
+
 def test_without_a_list_nobody_has_a_role(tmp_path):
     assert role_of("ann", read_roles(tmp_path)) == ""
     assert role_of("", {"*": "viewer"}) == ""

@@ -16,7 +16,7 @@ from streamlit import config
 from pages.components import say
 from rag_core.errors import InputError
 from rag_core.project.deeds import ASK_MODEL, LOOK, Deed, Kind, Performed, allow, perform
-from rag_core.roles import ADMIN, FILE, Person, read_roles, role_of
+from rag_core.roles import ADMIN, FILE, Person, canonical_name, read_roles, role_of
 from rag_core.settings import model_settings, server_settings
 from rag_core.stage import Stage, needs_of
 from rag_core.workspace import resolve_workspace
@@ -46,7 +46,7 @@ def _logged_in() -> str:
     if not server_settings().user_header and not st.user.get("is_logged_in", False):
         return ""
     verified = st.user.get("email_verified", True)  # some providers let people type any address
-    return str(st.user.get("email") or st.user.get("sub") or "").strip().casefold() if verified is not False else ""
+    return canonical_name(str(st.user.get("email") or st.user.get("sub") or "")) if verified is not False else ""
 
 
 def _roles() -> dict[str, str]:
