@@ -116,7 +116,8 @@ def decide(
     """
     sums, level = by_family(row, families), part_of(pair)
     count = len(sums.means)
-    low, high = lasting_bounds(np.clip(sums.means, -1, 1), level / 2)
+    means = np.clip(sums.means, -1, 1)  # a family larger than the others counts for more than one
+    low, high = lasting_bounds(means, level / 2)
     if first:
         fixed = difference_interval(row, families, level / 2)
         p = p_of_no_difference(sums)
@@ -128,5 +129,5 @@ def decide(
     if count < FEWEST:
         return Ruling(TOO_FEW, low, high, level, None)
     word = SAME if -margin < low and high < margin else BETTER if low > 0 else WORSE if high < 0 else OPEN
-    needed = families_to_decide_watching(sums.means, margin, level / 2) if word == OPEN else None
+    needed = families_to_decide_watching(means, margin, level / 2) if word == OPEN else None
     return Ruling(word, low, high, level, needed)
