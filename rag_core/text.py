@@ -197,12 +197,13 @@ def analysed(listed: Iterable[str], analyzer: str) -> list[str]:
         return list(listed)
     import Stemmer  # here, not above: rules and the command line start without it
 
-    stem, stop = Stemmer.Stemmer(analyzer).stemWord, _stop_words(analyzer)  # a stemmer is not for two threads
+    stem, stop = Stemmer.Stemmer(analyzer).stemWord, stop_words(analyzer)  # a stemmer is not for two threads
     return ["" if word in stop else stem(word) if word.isalpha() else word for word in listed]
 
 
 @lru_cache(maxsize=4)
-def _stop_words(language: str) -> frozenset[str]:
+def stop_words(language: str) -> frozenset[str]:
+    """The words of a language that tell no text from another, folded."""
     if language == "english":
         return STOP_WORDS
     listed = getattr(import_module("bm25s.stopwords"), f"STOPWORDS_{language.upper()}")

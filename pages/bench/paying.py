@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages import rail, state
-from pages.bench import tuning
+from pages.bench import calibrating, tuning
 from pages.bench.sight import SeenList
 from pages.components import jobs
 from rag_core.errors import InputError
@@ -39,6 +39,9 @@ def show(session: Session, pipeline: Pipeline, stages: Sequence[SeenList], put: 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.levers"):
         st.markdown(_line(found), help=found.to_text())
         _buttons(found, session, stages, put)
+        if found.questions:
+            calibrating.button(session, pipeline)
+    calibrating.show(session, pipeline)
 
 
 def _line(found: Levers) -> str:

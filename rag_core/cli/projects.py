@@ -23,8 +23,9 @@ from rag_core.eval_sets.queries import form_of, read_query_list
 from rag_core.files import lines, read_text, write_whole
 from rag_core.given import unmet
 from rag_core.index.collection import list_collections
-from rag_core.measure.experiment import start_of
+from rag_core.measure.experiment import shown, start_of
 from rag_core.project import deeds, verdict
+from rag_core.project.calibrate import calibrate
 from rag_core.project.ceilings import ceilings, moving_knobs
 from rag_core.project.intake import Chroma, Documents, check_intake, take_in
 from rag_core.project.ledger import looks
@@ -44,6 +45,7 @@ from rag_core.project.project import (
 from rag_core.project.split import reset_held_out, split_of
 from rag_core.records import load_lists, parse_json_line
 from rag_core.sources.callable_source import CallOptions, load_callable
+from rag_core.spec import dump_pipeline
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.formats import format_of, read_labels
 from rag_core.store.exchange.line import parse_grades
@@ -404,6 +406,37 @@ def advise(
     facts = {"project": session.project.name, **levered.to_json(), **stands_on(session, [chosen], session.dev)}
     session.close()
     say(facts, json, levered.to_text())
+
+
+@app.command("calibrate")
+def calibrate_pipeline(
+    works_on: WorksOn,
+    pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="What is calibrated; default: A."),
+    take: list[str] = typer.Option(None, "--take", help="A proposal by name, or all; may be repeated."),
+    save: str = typer.Option("", "--save", help="Keep the pipeline with what is taken as one of the project's own."),
+    json: bool = Json,
+) -> None:
+    """Analyzer, floor of a judge, plurals and the cut with its min and max, as the dev questions propose them.
+
+    Example: winnow calibrate --project demo --pipeline hybrid --take all --save mine
+    """
+    session = works_on.session()
+    chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
+    made = calibrate(session, chosen, ProgressBar("calibrated"))
+    names = [one.name for one in made.proposals] if "all" in (take or ()) else list(take or ())
+    facts = {"project": session.project.name, **made.to_json(), **stands_on(session, [chosen], session.dev)}
+    lines = [made.to_text()]
+    if names:
+        taken = made.taken(names)
+        (tally,) = session.measure([taken], session.dev)
+        facts["taken"] = {"names": names, "pipeline": dump_pipeline(taken), "dev": tally.summary.means}
+        lines.append(f"with {', '.join(names)}: SetF {shown(tally.summary.means['SetF'])} on dev")
+        if save:
+            with deeds.command(deeds.CHANGE_PROJECT, session.project.name, session.workspace):
+                session.save_pipeline(save, taken)
+            lines.append(f"kept as {save}; judge it with: winnow judge {save} --project {session.project.name}")
+    session.close()
+    say(facts, json, "\n".join(lines))
 
 
 @app.command()

@@ -1,0 +1,78 @@
+"""Calibrate A, on the Bench: what the dev questions propose for it, each with what it changes, taken or left."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages import state
+from pages.components import jobs, say, who
+from rag_core.errors import InputError
+from rag_core.project.calibrate import Calibration, calibrate
+from rag_core.project.deeds import SEARCH_SETTINGS
+from rag_core.project.session import Session
+from rag_core.spec import fingerprint
+from rag_core.stage import Pipeline
+
+KIND = "bench.calibrate"
+HELP = (
+    "Analyzer, floor of a judge, plurals and cut as the dev questions propose them; each is shown before it is taken."
+)
+
+
+def button(session: Session, pipeline: Pipeline) -> None:
+    """The button that begins it."""
+    st.button("Calibrate", icon=":material/instant_mix:", type="tertiary", key="bench.calibrate", on_click=_start,
+              args=(session, pipeline), disabled=jobs.running(), help=HELP)  # fmt: skip
+
+
+def show(session: Session, pipeline: Pipeline) -> None:
+    """How far it is, then the proposals, where it was begun for this pipeline."""
+    jobs.show(KIND)
+    job = jobs.current(KIND)
+    if job is None or not job.over.is_set():
+        return
+    if job.problem or job.stopped:
+        say.problem("Nothing is proposed.", job.problem or job.stopped)
+    elif isinstance(job.report, tuple) and job.report[0] == (session.project.name, fingerprint(pipeline)):
+        _draw(job.report[1], session)
+
+
+def _start(session: Session, pipeline: Pipeline) -> None:
+    of = (session.project.name, fingerprint(pipeline))
+
+    def work(progress: jobs.Progress) -> tuple[tuple[str, str], Calibration]:
+        return of, calibrate(session, pipeline, progress)
+
+    try:
+        deed = who.deed(SEARCH_SETTINGS, session.project.name)
+        jobs.start("Calibrating on the dev questions", work, deed, KIND, "looked at", "levers", "the search first …")
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
+
+
+def _draw(made: Calibration, session: Session) -> None:
+    """A toggle a proposal with what it changes, the button that takes those that are on, and what is left and why."""
+    with st.container(border=True, key="bench.calibrated"):
+        if not made.proposals:
+            st.markdown(f"Over {made.questions} dev questions there is nothing to change.")
+        for one in made.proposals:
+            st.toggle(f"{one.name} {one.gain:+.3f} F₁ on dev", value=True, key=f"bench.calibrate.{one.name}")
+            st.text(one.to_text())
+        with st.container(horizontal=True):
+            if made.proposals:
+                st.button("Take as A", icon=":material/check:", type="primary", key="bench.calibrate.take",
+                          on_click=_take, args=(made, session))  # fmt: skip
+            st.button("Leave it", key="bench.calibrate.leave", on_click=jobs.put_away)
+        if made.left:
+            st.caption("As they are: " + "; ".join(f"{name} ({say.plain(why)})" for name, why in made.left.items()))
+
+
+def _take(made: Calibration, session: Session) -> None:
+    """A with the proposals that are on."""
+    names = [one.name for one in made.proposals if st.session_state.get(f"bench.calibrate.{one.name}", True)]
+    try:
+        state.change(a=state.encode(made.taken(names), session), b=state.AUTO)
+    except InputError as error:
+        st.session_state["bench.notice"] = str(error)
+    st.session_state.pop("bench.off", None)
+    jobs.put_away()

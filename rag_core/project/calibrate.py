@@ -1,0 +1,247 @@
+"""What a pipeline would be with a project's own numbers: analyzer, floor of a judge, plurals, the cut with min and max.
+
+Each proposal is one stage's settings, measured over the dev questions on top of the proposals before it (a cut is
+chosen on the lists that the proposed search brings), and is taken or left. What a lever could reach at most is in
+levers.py, how a cut is chosen in choosing.py, a floor in judged/floor.py. All of it is chosen on dev and says nothing
+of other questions: the verdict does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rag_core.errors import InputError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.llm import LLMFilter
+from rag_core.filters.query_must import QueryMust
+from rag_core.index.store import embedded_text
+from rag_core.judged.bench import Bench
+from rag_core.judged.floor import propose_floor
+from rag_core.measure.measures import SET_MEASURES, parse_measure
+from rag_core.project.choosing import best_on_dev
+from rag_core.project.session import Session, front_of
+from rag_core.retrieve.lexical import WordSource
+from rag_core.retrieve.requery import Requery
+from rag_core.stage import Pipeline, Stage
+from rag_core.text import ANALYZERS, counted, stop_words, words
+from rag_core.types import Case, Chunk
+
+ANALYZER, FLOOR, PLURALS, CUT = NAMES = ("analyzer", "floor", "plurals", "cut")
+SAMPLE = 500  # chunks that their language is read off
+LANGUAGE_SHARE = 0.2  # of the words of a text are stop words of its language, and more
+SAME = 1e-9
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """One proposal: the stage at a place of the pipeline as it would be, and the figures on dev without and with it."""
+
+    name: str  # one of NAMES
+    place: int
+    before: Stage
+    after: Stage
+    figures: tuple[dict[str, float | None], dict[str, float | None]]  # SetP, SetR, SetF: as it stands, and with it
+    why: str
+
+    @property
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """Setting → (now, proposed), of those that differ; a stage of another kind differs in its name."""
+        now, then = self.before.settings(), self.after.settings()
+        if type(self.before) is not type(self.after):
+            return {"stage": (f"{self.before.name} {now}", f"{self.after.name} {then}")}
+        return {name: (now[name], then[name]) for name in now if now[name] != then[name]}
+
+    @property
+    def gain(self) -> float:
+        """What it adds to mean SetF on dev."""
+        before, after = (one["SetF"] or 0.0 for one in self.figures)
+        return after - before
+
+    def to_text(self) -> str:
+        """What it sets, why, and what that changes, in two lines."""
+        said = ", ".join(f"{name} {now} → {then}" for name, (now, then) in self.changes.items())
+        moved = ", ".join(
+            f"{name} {_shown(self.figures[0][name])} → {_shown(self.figures[1][name])}" for name in self.figures[0]
+        )
+        return f"{self.name}: {self.before.name} {said} ({self.why})\n  dev {moved}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "name": self.name,
+            "stage": self.before.name,
+            "place": self.place,
+            "changes": {name: {"now": now, "proposed": then} for name, (now, then) in self.changes.items()},
+            "before": self.figures[0],
+            "after": self.figures[1],
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Every proposal for a pipeline, what is proposed nothing for and why, and over how many dev questions."""
+
+    pipeline: Pipeline
+    questions: int
+    proposals: tuple[Calibrated, ...]
+    left: dict[str, str]  # name → why there is nothing to propose
+
+    def taken(self, names: Sequence[str]) -> Pipeline:
+        """The pipeline with the named proposals; an InputError for a name that is not proposed."""
+        unknown = next((name for name in names if name not in {one.name for one in self.proposals}), None)
+        if unknown is not None:
+            known = ", ".join(one.name for one in self.proposals) or "none"
+            raise InputError(f"{unknown[:40]} is not proposed, expected one of {known}")
+        stages = list(self.pipeline.stages)
+        for one in self.proposals:
+            if one.name in names:
+                stages[one.place] = one.after
+        return Pipeline(tuple(stages), label="calibrated")
+
+    def to_text(self) -> str:
+        """The proposals, then what is left as it is."""
+        head = f"{counted(len(self.proposals), 'proposal', 'proposals')} over {self.questions} dev questions"
+        rest = [f"{name}: as it is, {why}" for name, why in self.left.items()]
+        return "\n".join([head, *(one.to_text() for one in self.proposals), *rest])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "questions": self.questions,
+            "proposals": [one.to_json() for one in self.proposals],
+            "left": self.left,
+        }
+
+
+def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = None) -> Calibration:
+    """What the dev questions propose for a pipeline; an InputError where fewer than two of them are labelled."""
+    pipeline, least = session.whole(pipeline), session.min_grade
+    cases = [case for case in session.dev if any(grade >= least for grade in case.grades.values())]
+    if len(cases) < 2:
+        raise InputError(f"{len(cases)} dev questions have a relevant label, expected at least two to calibrate on")
+    finders = {ANALYZER: _analyzer, FLOOR: _floor, PLURALS: _plurals, CUT: _cut}
+    proposals: list[Calibrated] = []
+    left: dict[str, str] = {}
+    now = pipeline
+    for done, (name, find) in enumerate(finders.items(), 1):
+        try:
+            proposal = _measured(session, now, cases, name, *find(session, now, cases))
+            if name == ANALYZER and proposal.gain < -SAME:
+                raise InputError(f"{proposal.why}, but mean SetF on dev falls by {-proposal.gain:.3f}")
+            proposals.append(proposal)
+            now = Pipeline((*now.stages[: proposal.place], proposal.after, *now.stages[proposal.place + 1 :]))
+        except InputError as error:
+            left[name] = str(error)
+        if progress is not None:
+            progress(done, len(finders))
+    return Calibration(pipeline, len(cases), tuple(proposals), left)
+
+
+Found = tuple[int, Stage, str]
+"""Place of a stage, the stage as it would be, and why."""
+
+
+def _measured(
+    session: Session, pipeline: Pipeline, cases: Sequence[Case], name: str, place: int, after: Stage, why: str
+) -> Calibrated:
+    """The proposal with its figures, each pipeline over the same questions."""
+    stages = pipeline.stages
+    changed = Pipeline((*stages[:place], after, *stages[place + 1 :]))
+    both = session.measure([pipeline, changed], cases)
+    means = [{measure.name: tally.summary.means.get(measure.name) for measure in SET_MEASURES} for tally in both]
+    return Calibrated(name, place, stages[place], after, (means[0], means[1]), why)
+
+
+def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
+    """The analyzer whose lists rank best: plain words, or those of the language that the chunks are in."""
+    place, source = next(_stages(pipeline, WordSource), (None, None))
+    if place is None or source is None:
+        raise InputError("the pipeline searches no words")
+    if not session.live:
+        raise InputError("recorded lists are not searched again")
+    language = language_of(session.source.chunks)
+    tried = dict.fromkeys(("plain", source.analyzer, *([language] if language else [])))
+    measures = (*SET_MEASURES, parse_measure("nDCG@10"))
+    ranked: dict[str, float] = {}
+    for analyzer in tried:
+        stage = replace(source, analyzer=analyzer)
+        front = front_of(Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :])))
+        (tally,) = session.measure([front], cases, measures=measures)
+        ranked[analyzer] = tally.summary.means.get("nDCG@10") or 0.0
+    best = max(ranked, key=lambda analyzer: ranked[analyzer])
+    if ranked[best] <= ranked[source.analyzer] + SAME:
+        others = ", ".join(f"{name} {value:.3f}" for name, value in ranked.items())
+        raise InputError(f"none ranks better (nDCG@10: {others})")
+    why = f"nDCG@10 of the search {ranked[source.analyzer]:.3f} → {ranked[best]:.3f}"
+    return place, replace(source, analyzer=best), why
+
+
+def _floor(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
+    """The highest floor of a judge that keeps nearly all relevant chunks that search found."""
+    place, stage = next(_stages(pipeline, LLMFilter), (None, None))
+    if place is None or stage is None:
+        raise InputError("the pipeline asks no judge")
+    starts = session.starts(Pipeline(pipeline.stages[:place]), cases)
+    bench = Bench(session.project.name, tuple(starts), session.source.by_id, session.min_grade)
+    made = propose_floor(bench, stage)
+    if abs(made.proposed.floor - stage.min_relevance_threshold) < SAME:
+        raise InputError(f"the floor of {stage.min_relevance_threshold:g} is the one that would be proposed")
+    kept = f"{made.proposed.relevant_kept:.1%} of {made.relevant} relevant chunks"
+    why = f"keeps {kept}, now {made.present.relevant_kept:.1%}"
+    return place, replace(stage, min_relevance_threshold=made.proposed.floor), why
+
+
+def _plurals(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
+    """Whether rules match singular and plural alike: whichever drops fewer relevant chunks, then more of the others."""
+    place, stage = next(_stages(pipeline, QueryMust | Requery), (None, None))
+    if place is None or stage is None:
+        raise InputError("the pipeline asks no rules")
+    rules = stage.rules if isinstance(stage, Requery) else stage
+    turned = replace(rules, plurals=not rules.plurals)
+    after = replace(stage, rules=turned) if isinstance(stage, Requery) else turned
+    wrong: list[tuple[int, int]] = []
+    for one in (rules, turned):
+        (tally,) = session.measure([Pipeline((*pipeline.stages[:place], one))], cases)
+        drops = [dropped for query in tally.queries for dropped in query.dropped.values()]
+        wrong.append((sum(one.relevant for one in drops), -sum(one.irrelevant + one.unjudged for one in drops)))
+    if wrong[1] >= wrong[0]:
+        raise InputError(f"plurals {str(rules.plurals).lower()} loses no more than the other way round")
+    why = f"relevant chunks dropped {wrong[0][0]} → {wrong[1][0]}, others {-wrong[0][1]} → {-wrong[1][1]}"
+    return place, after, why
+
+
+def _cut(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
+    """The best setting of the last cut with min and max free, or the best fixed k where nothing beats it."""
+    place = next((at for at in reversed(range(len(pipeline.stages))) if pipeline.stages[at].is_cut), None)
+    if place is None:
+        raise InputError(f"the pipeline has no cut; add {AdaptiveGap.__name__} and calibrate again")
+    best = best_on_dev(session, pipeline, place, crossed=False)
+    after = best.pipeline.stages[place]
+    if after == pipeline.stages[place]:
+        raise InputError("its settings are the best on dev")
+    why = f"best of its family and every fixed k; best fixed k = {best.fixed_k} has {best.fixed_value:.3f}"
+    return place, after, why
+
+
+def language_of(chunks: Sequence[Chunk]) -> str:
+    """The analyzer whose stop words are most of the chunks' words; '' where no language's are a fifth."""
+    some = chunks[:: max(1, len(chunks) // SAMPLE)]
+    said = Counter(word for chunk in some for word in words(embedded_text(chunk)))
+    total = sum(said.values()) or 1
+    shares = {name: sum(said[word] for word in stop_words(name)) / total for name in ANALYZERS if name != "plain"}
+    best = max(shares, key=lambda name: shares[name])
+    return best if shares[best] >= LANGUAGE_SHARE else ""
+
+
+def _stages(pipeline: Pipeline, kind: Any) -> Iterator[tuple[int, Any]]:
+    """(place, stage) of the stages of a kind."""
+    return ((at, stage) for at, stage in enumerate(pipeline.stages) if isinstance(stage, kind))
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"

@@ -1,0 +1,76 @@
+"""Calibrating a stranger's project: what is proposed pays on dev, is taken or left, and what has no use is said."""
+
+import json
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.errors import InputError
+from rag_core.project.calibrate import calibrate, language_of
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
+from rag_core.types import Chunk
+
+ANIMALS = ["otter", "badger", "heron", "falcon", "lizard", "beetle", "salmon", "weasel", "magpie", "hornet"]
+PIPELINE = [{"Lexical": {"depth": 20}}, {"TopK": {"k": 5}}]
+
+
+@pytest.fixture
+def garden(tmp_path):
+    """Chunks in the plural, questions in the singular among words that stand in every other chunk; words alone."""
+    rows = [{"id": one, "text": f"About {one}s: they are hunting at night."} for one in ANIMALS]
+    rows += [
+        {"id": f"noise-{n}", "text": f"What is the habit of number {n}, and how is it kept by you?"} for n in range(9)
+    ]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = [{"id": f"q{at}", "query": f"What is the habit of a hunted {one}?"} for at, one in enumerate(ANIMALS)]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (tmp_path / "labels.qrels").write_text("".join(f"q{at} 0 {one} 1\n" for at, one in enumerate(ANIMALS)))
+    options = ["--questions", tmp_path / "questions.jsonl", "--labels", tmp_path / "labels.qrels", "--model", "none"]
+    workspace = tmp_path / "ws"
+    assert (
+        main(
+            list(map(str, ["init", "garden", "--from", tmp_path / "corpus.jsonl", *options, "--workspace", workspace]))
+        )
+        == 0
+    )
+    return workspace
+
+
+def test_analyzer_and_cut_are_proposed_taken_and_measured(garden, capsys):
+    capsys.readouterr()
+    options = ["--project", "garden", "--workspace", str(garden), "--take", "all", "--save", "mine", "--json"]
+    assert main(["calibrate", "--pipeline", json.dumps(PIPELINE), *options]) == 0
+    made = json.loads(capsys.readouterr().out)
+    by_name = {one["name"]: one for one in made["proposals"]}
+    assert by_name["analyzer"]["changes"] == {"analyzer": {"now": "plain", "proposed": "english"}}
+    assert by_name["cut"]["after"]["SetF"] > by_name["cut"]["before"]["SetF"]
+    assert set(made["left"]) == {"floor", "plurals"}
+    assert made["taken"]["dev"]["SetF"] > by_name["analyzer"]["before"]["SetF"]
+    assert "mine" in Session(open_project("garden", garden)).pipeline_names()
+
+
+def test_each_proposal_is_taken_alone_and_an_unknown_one_is_refused(garden):
+    session = Session(open_project("garden", garden))
+    pipeline = session.pipeline(json.dumps(PIPELINE))
+    made = calibrate(session, pipeline)
+    taken = made.taken(["analyzer"])
+    assert [stage.settings() for stage in taken.stages[1:]] == [stage.settings() for stage in pipeline.stages[1:]]
+    (tally,) = session.measure([taken], session.dev)
+    proposal = next(one for one in made.proposals if one.name == "analyzer")
+    assert tally.summary.means["SetF"] == pytest.approx(proposal.figures[1]["SetF"])
+    assert made.taken([]).stages == pipeline.stages
+    with pytest.raises(InputError, match="nonsense is not proposed, expected one of analyzer, cut"):
+        made.taken(["nonsense"])
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The wizard is in the tower and it is his.", "english"),
+        ("Der Zauberer ist in dem Turm und er gehört ihm nicht.", "german"),
+        ("AC 6, HP 12, XP 30", ""),
+    ],
+)
+def test_the_language_is_read_off_the_chunks(text, language):
+    assert language_of([Chunk("a", text=text)]) == language
