@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[1]
 
 FAULTS = [
     # (file, what stands there, what replaces it, tests that must notice)
-    ("filters/cut.py", "for i in range(1, len(gaps))", "for i in range(len(gaps))", "filters/test_cut.py"),
-    ("filters/cut.py", "gaps[i] >= threshold", "gaps[i] > threshold", "filters/test_cut.py"),
-    ("filters/cut.py", "key=lambda i: (gaps[i], -i)", "key=lambda i: (gaps[i], i)", "filters/test_cut.py"),
+    ("filters/cut.py", "enumerate(gaps[1:], 1)", "enumerate(gaps[1:], 2)", "filters/test_cut.py"),
+    ("filters/cut.py", "largest[last] >= threshold", "largest[last] > threshold", "filters/test_cut.py"),
+    ("filters/cut.py", "if gap > top:", "if gap >= top:", "filters/test_cut.py"),
     ("filters/cut.py", "min(max(ruled, min_results), looked)", "min(ruled, looked)", "filters/test_cut.py"),
     ("filters/cutoff.py", "if position > self.k else None", "if position >= self.k else None", "test_stage.py"),
     ("filters/cutoff.py", "self.min_relevance - 1e-9", "self.min_relevance + 1e-9", "test_stage.py filters"),
