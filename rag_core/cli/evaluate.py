@@ -30,11 +30,12 @@ from rag_core.errors import InputError
 from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run_all, unique_names
 from rag_core.measure.significance import compare_reports
-from rag_core.measure.tally import measure_all
 from rag_core.project.judge_labels import with_judge_labels
 from rag_core.project.project import CALLABLE
 from rag_core.project.runs import about
 from rag_core.records import load_lists
+from rag_core.tune.steps import measure_kept
+from rag_core.tune.variants import Captures
 
 app = Commands()
 
@@ -160,9 +161,9 @@ def compare(
         raise InputError(f"compare got {len(pipeline or ())} pipelines, expected at least two --pipeline")
     session, cases, pipelines, least, facts = part.starts(works_on, pipeline)
     if session is None:
-        tallies = measure_all(cases, pipelines, least, measures_of([measure]))
+        tallies = measure_kept(Captures(cases, least), pipelines, measures_of([measure]))
     else:
-        tallies = session.measure(pipelines, cases, ProgressBar("measured"), measures_of([measure]))
+        tallies = session.measure_kept(pipelines, cases, ProgressBar("measured"), measures_of([measure]))
     compared = side_by_side(tallies, measure, order, most)
     text = compared.to_text()
     if query is not None:

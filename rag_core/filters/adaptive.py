@@ -167,10 +167,12 @@ class AdaptiveGap(Filter):
 
     def _nearest(self, name: str, ranked: Ranked) -> list[Counterfactual]:
         """For every place of a list the nearest value of one setting that keeps the chunk there."""
-        settings = self.rule()
+        rule = self.rule()
+        settings, place, current = list(rule.values()), list(rule).index(name), rule[name]
         found: list[Counterfactual] = []
-        for value in sorted(set(self._changes(name, ranked)), key=lambda value: _farness(value, settings[name])):
-            keep = ranked.cut(**{**settings, name: value}).keep
+        for value in sorted(set(self._changes(name, ranked)), key=lambda value: _farness(value, current)):
+            settings[place] = value
+            keep = ranked.end(*settings)[0]
             if keep > len(found):
                 nearest = Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
                 found += [nearest] * (keep - len(found))

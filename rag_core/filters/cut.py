@@ -92,20 +92,10 @@ class Ranked:
     ) -> Cut:
         """What `cut` gives for these settings, which are known to be valid."""
         whole = self.whole
-        looked = min(len(whole), max_results)
-        if looked == 0:
+        if not whole:
             return Cut(0, 0, "all", None, None, gap_threshold, None, False)
-        span = whole[looked - 1] - whole[0]
-        relative = gap_policy == "relative"
-        threshold = math.floor(gap_threshold * span + 0.5) if relative else units(gap_threshold)
-        offset = units(distance_offset) if relative_offset is None else math.floor(relative_offset * span + 0.5)
-        last, chosen = looked - 3, None
-        if last >= 0 and self.largest[last] >= threshold and not (relative and span == 0):
-            # where the largest gap so far first reaches the threshold stands the first that does
-            place = bisect_left(self.largest, threshold) if gap_policy == "first" else last
-            chosen = self.largest_at[place]
-        ruled = bisect_right(whole, whole[0] + offset, 0, looked) if chosen is None else chosen + 1
-        keep = min(max(ruled, min_results), looked)
+        settings = (gap_threshold, distance_offset, min_results, max_results, gap_policy, relative_offset)
+        keep, looked, chosen, threshold, offset, ruled = self.end(*settings)
         return Cut(
             keep=keep,
             looked=looked,
@@ -116,6 +106,32 @@ class Ranked:
             reach=(whole[0] + offset) * UNIT,
             raised=keep > ruled,
         )
+
+    def end(
+        self,
+        gap_threshold: float,
+        distance_offset: float,
+        min_results: int,
+        max_results: int,
+        gap_policy: str,
+        relative_offset: float | None,
+    ) -> tuple[int, int, int | None, int, int, int]:
+        """Of a list that is not empty: how many are kept and looked at, the gap chosen, threshold and offset in units,
+        and how many the rule would keep.
+        """
+        whole = self.whole
+        looked = min(len(whole), max_results)
+        span = whole[looked - 1] - whole[0]
+        relative = gap_policy == "relative"
+        threshold = math.floor(gap_threshold * span + 0.5) if relative else units(gap_threshold)
+        offset = units(distance_offset) if relative_offset is None else math.floor(relative_offset * span + 0.5)
+        last, chosen = looked - 3, None
+        if last >= 0 and self.largest[last] >= threshold and not (relative and span == 0):
+            # where the largest gap so far first reaches the threshold stands the first that does
+            place = bisect_left(self.largest, threshold) if gap_policy == "first" else last
+            chosen = self.largest_at[place]
+        ruled = bisect_right(whole, whole[0] + offset, 0, looked) if chosen is None else chosen + 1
+        return min(max(ruled, min_results), looked), looked, chosen, threshold, offset, ruled
 
 
 def _check_settings(

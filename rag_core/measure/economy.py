@@ -7,12 +7,12 @@ client.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rag_core.llm.prompt import estimate_tokens
-from rag_core.types import Candidates, Grades
+from rag_core.types import Grades, Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class Economy:
         return {name: getattr(self, name) for name in names}
 
 
-def economy_of(result: Candidates, grades: Grades, min_grade: int = 1) -> Economy:
-    """The economy of one result; a chunk that came twice counts once."""
+def economy_of(hits: Sequence[Hit], grades: Grades, min_grade: int = 1) -> Economy:
+    """The economy of what was kept; a chunk that came twice counts once."""
     relevant = irrelevant = unjudged = chunks = without = 0
-    for hit in {hit.chunk.id: hit for hit in result.hits}.values():
+    for hit in {hit.chunk.id: hit for hit in hits}.values():
         grade = grades.get(hit.chunk.id)
         if not hit.chunk.text:
             without += 1

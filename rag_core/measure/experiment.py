@@ -382,7 +382,7 @@ def hit_json(hit: Hit, grade: int | None) -> dict[str, Any]:
         "title": hit.chunk.title,
         "rank": hit.rank,
         "distance": hit.distance,
-        **{kind: value for kind, value in hit.scores.items() if kind != "distance"},
+        **hit.scores,
         **({RANKS: dict(hit.notes[RANKS])} if RANKS in hit.notes else {}),
         "relevant": grade,
         **origin,

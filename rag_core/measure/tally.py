@@ -15,9 +15,9 @@ from functools import cached_property
 from rag_core.measure.economy import Economy, economy_of
 from rag_core.measure.experiment import Outcome, kept_ids, stream, unique_names
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.scores import QueryScores, Summary, summarise
+from rag_core.measure.scores import QueryScores, Summary, score, summarise
 from rag_core.stage import Pipeline, flatten
-from rag_core.types import Candidates, Case, Drop, Grades
+from rag_core.types import EMPTY, Candidates, Case, Drop, Grades, Hit
 
 Progress = Callable[[int], None]
 """Called with how many queries are done; one that raises ends the run."""
@@ -45,7 +45,7 @@ class QueryTally:
     kept: tuple[str, ...]  # ids in final order
     candidates: int  # different chunks that any stage saw
     retrieved: int  # relevant ones among them
-    dropped: Mapping[str, Dropped]  # stage → what it took out; a second stage of a name is name#2
+    dropped: Mapping[str, Dropped]  # stage → what it took out, where it was traced; a second of a name is name#2
     economy: Economy
     family: str = ""  # what the query names as its family, else its id
 
@@ -117,7 +117,30 @@ def tally(outcome: Outcome, min_grade: int) -> QueryTally:
         len(kept) + len(fate),
         sum(chunk in held or chunk in fate for chunk in relevant),
         _dropped(grades, fate, min_grade),
-        economy_of(result, grades, min_grade),
+        economy_of(result.hits, grades, min_grade),
+        case.query.family,
+    )
+
+
+def tally_kept(
+    case: Case, start: Candidates, hits: Sequence[Hit], min_grade: int, measures: Sequence[Measure]
+) -> QueryTally:
+    """What is counted where it is only known which hits of a list are kept, in final order: nothing by stage."""
+    kept = tuple(dict.fromkeys(hit.chunk.id for hit in hits))
+    seen = {hit.chunk.id for hit in start.hits} | {drop.hit.chunk.id for drop in start.drops}
+    fallback = bool(start.fallbacks)
+    return QueryTally(
+        case.query.id,
+        case.query.text,
+        case.query.tags,
+        case.grades,
+        case.relevant_total,
+        score(kept, case.grades, case.relevant_total, min_grade, measures, fallback=fallback),
+        kept,
+        len(seen),
+        sum(grade >= min_grade and chunk in seen for chunk, grade in case.grades.items()),
+        EMPTY,
+        economy_of(hits, case.grades, min_grade),
         case.query.family,
     )
 

@@ -49,7 +49,7 @@ from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.arrays import Floats
-from rag_core.tune.steps import figures_of
+from rag_core.tune.steps import figures_of, measure_kept
 from rag_core.tune.tune import fixed_k
 from rag_core.tune.variants import Captures
 from rag_core.types import SCORES, Candidates, Case, Chunk, Metric, Query
@@ -698,6 +698,25 @@ class Session:
             for name in ("SetP", "SetR", "SetF")
         ]
         return Figures(np.array([*rows, [row.scores.kept for row in tally.queries]], dtype=np.float64))
+
+    def measure_kept(
+        self,
+        pipelines: Sequence[Pipeline],
+        cases: Sequence[Case],
+        progress: Progress | None = None,
+        measures: Sequence[Measure] = SET_MEASURES,
+    ) -> list[PipelineTally]:
+        """What every pipeline keeps of the same questions, in arrays where that is exact; nothing by stage."""
+        tallies = []
+        for done, (name, pipeline) in enumerate(zip(unique_names(pipelines), pipelines, strict=True), 1):
+            if self.live and must_search(pipeline):
+                (tally,) = self.measure([pipeline], cases, measures=measures)
+            else:
+                (tally,) = measure_kept(self.captures(pipeline, cases), [self.ready(pipeline)], measures)
+            tallies.append(replace(tally, name=name, pipeline=pipeline))
+            if progress is not None:
+                progress(done * len(cases), len(pipelines) * len(cases))
+        return tallies
 
     def measure(
         self,

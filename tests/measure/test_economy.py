@@ -11,7 +11,7 @@ def result(*texts):
 
 def test_tokens_by_label_by_hand():
     # 40 characters are 10 tokens, 41 are 11, 4 are 1
-    found = economy_of(result("a" * 40, "b" * 41, "c" * 4, ""), {"c1": 2, "c2": 0})
+    found = economy_of(result("a" * 40, "b" * 41, "c" * 4, "").hits, {"c1": 2, "c2": 0})
     assert found == Economy(relevant=10, irrelevant=11, unjudged=1, relevant_chunks=1, without_text=1)
     assert found.tokens == 22
     assert found.relevant_per_1000 == pytest.approx(1000 / 22)
@@ -20,17 +20,17 @@ def test_tokens_by_label_by_hand():
 
 
 def test_min_grade_decides_what_is_relevant():
-    assert economy_of(result("a" * 40), {"c1": 1}, min_grade=2).irrelevant == 10
+    assert economy_of(result("a" * 40).hits, {"c1": 1}, min_grade=2).irrelevant == 10
 
 
 def test_a_chunk_that_came_twice_counts_once():
     one = result("a" * 40)
     twice = Candidates(one.query, (one.hits[0], Hit(one.hits[0].chunk, 1, origin="expanded")))
-    assert economy_of(twice, {}).tokens == 10
+    assert economy_of(twice.hits, {}).tokens == 10
 
 
 def test_without_texts_there_is_no_share():
-    found = economy_of(result("", ""), {"c1": 1})
+    found = economy_of(result("", "").hits, {"c1": 1})
     assert (found.tokens, found.relevant_per_1000, found.noise, found.without_text) == (0, None, None, 2)
 
 

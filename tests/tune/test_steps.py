@@ -20,13 +20,14 @@ from rag_core.filters.query_must import QueryMust
 from rag_core.filters.variety import Deduplicate, Diversity
 from rag_core.measure.experiment import kept_ids, run
 from rag_core.measure.measures import SET_MEASURES
+from rag_core.measure.tally import measure_all
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.expand import ExpandReferences
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.requery import Requery
 from rag_core.retrieve.rewrite import NormaliseKeywords
 from rag_core.stage import Pipeline
-from rag_core.tune.steps import cheap_knobs, exact_sum, step_function, with_setting
+from rag_core.tune.steps import cheap_knobs, exact_sum, measure_kept, step_function, with_setting
 from rag_core.tune.variants import Captures
 from rag_core.types import RANKS, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
@@ -281,3 +282,22 @@ def test_the_positions_of_a_threshold_are_where_its_lists_change():
     assert knobs["distance_offset"].positions.tolist() == [0.0, 0.001, 0.002, 0.004, 0.007, 0.01, 0.107]
     assert knobs["max_results"].positions.tolist() == [1, 2, 3, 4, 5, 6, 15]
     assert not any(knob.dear for knob in knobs.values())
+
+
+@given(st.integers(0, 10**9), st.sampled_from(["plain", "odd", "hybrid"]))
+@settings(max_examples=150, deadline=None)
+def test_what_is_kept_in_arrays_is_what_the_plain_pipelines_keep(seed, kind):
+    dice = random.Random(seed)
+    cases = [random_case(dice, number, kind) for number in range(dice.randint(1, 4))]
+    pipelines = [random_pipeline(dice, kind) for _ in range(2)]
+    try:
+        plain = measure_all(cases, pipelines, 1, SET_MEASURES)
+    except InputError:
+        with pytest.raises(InputError):
+            measure_kept(Captures(cases, 1), pipelines)
+        return
+    for one, other in zip(measure_kept(Captures(cases, 1), pipelines), plain, strict=True):
+        assert one.name == other.name
+        assert [replace(query, dropped={}) for query in one.queries] == [
+            replace(query, dropped={}) for query in other.queries
+        ]
