@@ -478,6 +478,8 @@ def _cutoff_moved(captures: Captures, pipeline: Pipeline, variants: _Variants, s
     if isinstance(cut, AdaptiveGap):
         stages[end] = replace(cut, query_specific=False)
     reaching, first = captures.front(stages[:end])
+    if isinstance(moved, Requery) and slot != first:
+        return None  # another refill is the one whose rules the lists passed
     if first < len(stages) and isinstance(stages[first], Requery) and not isinstance(moved, Requery):
         first += 1  # a cutoff in front of a refill is none of its run
     chain = captures.chain(Pipeline(tuple(stages))) if slot >= first else None

@@ -319,7 +319,9 @@ class Captures:
         captured.refuse(cut)
         if not tail:
             return Chain(captured, front, cut, front)
-        whole = captured.by_distance and captured.judged_whole
+        # a refill behind the cut reads on from there: the one whose rules the lists passed is another
+        refilled = any(isinstance(stage, Requery) for stage in tail)
+        whole = captured.by_distance and captured.judged_whole and not refilled
         back = captured.limits(tail) if whole else None
         return None if back is None else Chain(captured, front, cut, back)
 

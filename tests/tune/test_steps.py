@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
@@ -285,6 +285,7 @@ def test_the_positions_of_a_threshold_are_where_its_lists_change():
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["plain", "odd", "hybrid"]))
+@example(7433119, "plain")  # a second refill, behind the cut
 @settings(max_examples=150, deadline=None)
 def test_what_is_kept_in_arrays_is_what_the_plain_pipelines_keep(seed, kind):
     dice = random.Random(seed)
