@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rag_core.measure.economy import Economy, economy_of
-from rag_core.measure.experiment import Outcome, kept_ids, stream, unique_names
+from rag_core.measure.experiment import POOL_DEPTH, Outcome, kept_ids, start_of, stream, unique_names
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.measure.scores import QueryScores, Summary, score, summarise
 from rag_core.stage import Pipeline, flatten
@@ -128,14 +128,14 @@ def tally_kept(
     """What is counted where it is only known which hits of a list are kept, in final order: nothing by stage."""
     kept = tuple(dict.fromkeys(hit.chunk.id for hit in hits))
     seen = {hit.chunk.id for hit in start.hits} | {drop.hit.chunk.id for drop in start.drops}
-    fallback = bool(start.fallbacks)
+    pool, fallback = [hit.chunk.id for hit in start_of(case).hits[:POOL_DEPTH]], bool(start.fallbacks)
     return QueryTally(
         case.query.id,
         case.query.text,
         case.query.tags,
         case.grades,
         case.relevant_total,
-        score(kept, case.grades, case.relevant_total, min_grade, measures, fallback=fallback),
+        score(kept, case.grades, case.relevant_total, min_grade, measures, pool=pool, fallback=fallback),
         kept,
         len(seen),
         sum(grade >= min_grade and chunk in seen for chunk, grade in case.grades.items()),
