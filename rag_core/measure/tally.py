@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rag_core.measure.economy import Economy, economy_of
-from rag_core.measure.experiment import POOL_DEPTH, Outcome, kept_ids, start_of, stream, unique_names
+from rag_core.measure.experiment import Outcome, kept_ids, start_of, stream, unique_names
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.scores import QueryScores, Summary, score, summarise
+from rag_core.measure.scores import POOL_DEPTH, QueryScores, Summary, score, summarise
 from rag_core.stage import Pipeline, flatten
 from rag_core.types import EMPTY, Candidates, Case, Drop, Grades, Hit
 
