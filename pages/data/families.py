@@ -13,12 +13,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import inert_text, jobs, resources, say, who
+from pages.bench.judge import answers as stored_answers
+from pages.components import inert_text, jobs, say, who
 from pages.components.inert_text import Block, TextRun
 from pages.data import rules
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.query_must import QueryMust
-from rag_core.llm.endpoint import endpoint_of
+from rag_core.llm.judge import RecordedJudge, judge_of
+from rag_core.llm.prompt import Prompt
+from rag_core.llm.run import preview as preview_calls
 from rag_core.measure.experiment import run_case
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.tally import PipelineTally, measure_all
@@ -27,7 +30,7 @@ from rag_core.project.session import Session
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
 from rag_core.rules.explain import reason_text
-from rag_core.rules.generate import BATCH, check_generated, generate_rules
+from rag_core.rules.generate import BATCH, check_generated, generate_rules, rule_prompts
 from rag_core.rules.match import decide
 from rag_core.rules.model import Rule
 from rag_core.rules.parsing import read_rule
@@ -45,7 +48,7 @@ ROUNDS = 3
 AT_ONCE = 5_000  # chunks: of more, families are looked for as a job (700 take .3 s, 100,000 a minute)
 SLOTS, TEMPLATE, MODEL = "what the titles differ in", "its template", "a language model"
 POLICIES = {"": "as proposed", "strict": "always asked for", "named": "only where a question names one"}
-ANSWERS, JOURNAL = "data.answers", "rule-answers.jsonl"
+ANSWERS = "data.answers"
 MEASURES = {"SetP": "Precision", "SetR": "Recall", "SetF": "F₁"}  # of the kept list
 FRESH = ("new", "replaces a rule")
 
@@ -529,13 +532,15 @@ def _model() -> ModelSettings | None:
 
 def _by_model(session: Session, study: Study, chunks: Sequence[Chunk], settings: ModelSettings) -> Checked | None:
     """What the model wrote for these chunks; it is asked on a press only, and what it said is kept."""
-    key = (session.project.name, session.source.revision, settings.model, tuple(chunk.id for chunk in chunks))
+    judge, prompts = judge_of(settings, stored_answers(session.workspace)), rule_prompts(chunks)
+    key = (session.project.name, session.source.revision, judge.place, tuple(chunk.id for chunk in chunks))
     kept: dict[object, Checked] = st.session_state.setdefault(ANSWERS, {})
+    st.text(preview_calls([(judge, prompts)]).to_text())
     pressed = st.button(
         f"Ask for {len(chunks)} rules ({-(-len(chunks) // BATCH)} calls)", icon=":material/play_arrow:", key="data.ask"
     )
     if pressed:
-        checked = _asked(session, study, chunks, settings)
+        checked = _asked(session, study, prompts, judge)
         if checked is not None:
             kept[key] = checked
     if key not in kept:
@@ -543,24 +548,13 @@ def _by_model(session: Session, study: Study, chunks: Sequence[Chunk], settings:
     return kept.get(key)
 
 
-def _asked(session: Session, study: Study, chunks: Sequence[Chunk], settings: ModelSettings) -> Checked | None:
-    from rag_core.llm.client import Client
-
-    bar = st.empty()
-
-    def draw_bar(done: int, total: int) -> None:
-        bar.progress(done / max(1, total), f"Rules asked for: {done} of {total}")
-
+def _asked(session: Session, study: Study, prompts: Sequence[Prompt], judge: RecordedJudge) -> Checked | None:
     try:
-        with who.doing(ASK_MODEL, session.project.name):
-            client = Client(endpoint_of(settings))
-            asked_at = f"{client.endpoint.place} {settings.model}"
-            made = generate_rules(chunks, client, asked_at, resources.workspace() / JOURNAL, progress=draw_bar)
+        with st.spinner("Asking for rules"), who.doing(ASK_MODEL, session.project.name):
+            made = generate_rules(prompts, judge)
     except (WinnowError, OSError) as error:
         say.problem("The model could not be asked.", str(error))
         return None
-    finally:
-        bar.empty()
     st.caption(f"{made.asked} calls made, {made.kept} answers were kept from before.")
     if made.unanswered:
         say.remarks(

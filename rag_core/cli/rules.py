@@ -10,27 +10,28 @@ from typing import Any
 import typer
 
 from rag_core import workbench
+from rag_core.cli.llm_filter import Endpoint, Spending
 from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Workspace
-from rag_core.cli.output import ProgressBar, emit, say
+from rag_core.cli.output import AskingBar, emit, say
 from rag_core.cli.sessions import ProjectName, open_session, project_named
 from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
-from rag_core.llm.client import Client
-from rag_core.llm.endpoint import endpoint_of
+from rag_core.llm.endpoint import named_endpoint
+from rag_core.llm.judge import judge_of
+from rag_core.llm.run import RunLimits, preview
 from rag_core.project import deeds
 from rag_core.project.project import COLLECTION, open_project
 from rag_core.records import load_lists
 from rag_core.retrieve.capture import captured
 from rag_core.rules import slot_check, slots
 from rag_core.rules import suggest as crowding
-from rag_core.rules.generate import check_generated, generate_rules
+from rag_core.rules.generate import SECONDS, check_generated, generate_rules, rule_prompts
 from rag_core.rules.lint import SEVERITIES, lint_rules
 from rag_core.rules.model import Rule
 from rag_core.rules.proposals import Checked, check_proposals, template_proposals
 from rag_core.rules.rule_files import read_rules, save_rules, stored_rules, unreadable_lines
 from rag_core.rules.templates import TemplateFamily, propose, read_families
-from rag_core.settings import model_settings
 from rag_core.types import Case, Chunk
 from rag_core.wording import synonyms_in, word_file
 from rag_core.workspace import resolve_workspace
@@ -158,9 +159,11 @@ def suggest(
 @rules.command("generate")
 def generate(
     about: RulesAbout,
+    spending: Spending,
     family: str | None = typer.Option(None, "--family", help="Only this family, by template or as suggest names it."),
     templates: Path | None = Templates,
-    model: bool = typer.Option(False, "--model", help="Let the environment's language model write the rules."),
+    model: bool = typer.Option(False, "--model", help="Let a language model write the rules."),
+    endpoint: str = Endpoint,
     out: Path | None = typer.Option(None, "--out", help="File for the rules that pass: YAML, or JSON by its ending."),
     json: bool = Json,
 ) -> None:
@@ -173,13 +176,21 @@ def generate(
     against: tuple[Any, ...] = (material.chunks, material.cases, material.min_grade, families)
     facts: dict[str, Any] = {"out": str(out or "")}
     if model:
-        settings = model_settings()
+        settings = named_endpoint(about.folder, endpoint)
         if settings is None:
             raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
-        answers, client = about.folder / "rule-answers.jsonl", Client(endpoint_of(settings))
-        asked_at = f"{client.endpoint.place} {settings.model}"
+        judge = judge_of(settings, about.folder, per_second=spending.rate)
+        prompts = rule_prompts(chunks, families)
+        ahead = preview([(judge, prompts)])
+        facts["preview"] = ahead.to_json()
+        if spending.preview:
+            say(facts, json, ahead.to_text())
+            return
+        limits = RunLimits(
+            per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls, seconds_per_call=SECONDS
+        )
         with deeds.command(deeds.ASK_MODEL, settings.model, about.folder):
-            made = generate_rules(chunks, client, asked_at, answers, families, progress=ProgressBar("asked for"))
+            made = generate_rules(prompts, judge, limits, AskingBar())
         checked = check_generated(made, *against)
         facts |= {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
     else:

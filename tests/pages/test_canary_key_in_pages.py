@@ -11,7 +11,6 @@ import time
 import pytest
 
 import tests.small_rules as small_rules
-from pages.data.families import JOURNAL
 from rag_core.llm import accepted
 from rag_core.llm import client as client_module
 from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
@@ -125,6 +124,6 @@ def test_rules_that_a_model_writes_never_show_the_key(walk, open_app, workspace,
     app.switch_page("pages/data/page.py").run()
     app.selectbox(key="data.writer").set_value("a language model").run()
     for _ in walk.through(faults):
-        (workspace / JOURNAL).unlink(missing_ok=True)
+        forget_answers(workspace)
         walk.look(app.button(key="data.ask").click().run())
     assert walk.places() == set()

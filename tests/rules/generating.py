@@ -3,9 +3,11 @@
 import sys
 from pathlib import Path
 
-from rag_core.llm.client import Client
 from rag_core.llm.endpoint import Endpoint
-from rag_core.rules.generate import generate_rules
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits
+from rag_core.llm.store import AnswerStore
+from rag_core.rules.generate import generate_rules, rule_prompts
 from rag_core.types import Chunk
 
 
@@ -16,5 +18,6 @@ def corpus():
 
 
 if __name__ == "__main__":
-    client = Client(Endpoint("local", sys.argv[1], "small-model"))
-    generate_rules(corpus(), client, "small-model", Path(sys.argv[2]), batch=1)
+    endpoint = Endpoint("local", sys.argv[1], "small-model")
+    judge = RecordedJudge(AnswerStore(Path(sys.argv[2])), EndpointJudge(endpoint), "small-model")
+    generate_rules(rule_prompts(corpus(), batch=1), judge, RunLimits(concurrency=1))

@@ -6,15 +6,18 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from threading import Event
 
 import pytest
 from generating import corpus
 from werkzeug import Response
 
-from rag_core.errors import Cancelled, InputError
-from rag_core.llm.client import Client
+from rag_core.errors import Cancelled
 from rag_core.llm.endpoint import Endpoint
-from rag_core.rules.generate import check_generated, generate_rules
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits
+from rag_core.llm.store import AnswerStore
+from rag_core.rules.generate import check_generated, generate_rules, rule_prompts
 from rag_core.types import Case, Chunk, Query
 
 CHAT = "/v1/chat/completions"
@@ -35,8 +38,11 @@ def rules_text(*rules):
     return json.dumps({"rules": [{"number": number, "query_must": one} for number, one in enumerate(rules, 1)]})
 
 
-def client_of(server):
-    return Client(Endpoint("local", server.url_for("/v1"), "small-model", deadline=10.0))
+def asked_for(server, chunks, file, model="small-model", batch=1, cancel=None):
+    """The rules of the chunks, asked one call after the other of a server, with the answers of a file."""
+    judge = EndpointJudge(Endpoint("local", server.url_for("/v1"), model, deadline=10.0))
+    recorded = RecordedJudge(AnswerStore(file), judge, model)
+    return generate_rules(rule_prompts(chunks, batch=batch), recorded, RunLimits(concurrency=1), cancel=cancel)
 
 
 def scripted(server, *answers):
@@ -57,7 +63,7 @@ def calls(server):
 
 def generated(server, tmp_path, *answers, chunks=CHUNKS[:1], batch=1, **more):
     scripted(server, *answers)
-    return generate_rules(chunks, client_of(server), "small-model", tmp_path / "answers.jsonl", batch=batch, **more)
+    return asked_for(server, chunks, tmp_path / "answers.sqlite", batch=batch, **more)
 
 
 def test_the_request_holds_instruction_example_schema_and_the_chunks(httpserver, tmp_path):
@@ -141,16 +147,16 @@ def test_a_chunk_that_needs_no_rule_gets_none(httpserver, tmp_path):
 def test_what_the_endpoint_refuses_is_unanswered_and_asked_again(httpserver, tmp_path):
     httpserver.expect_ordered_request(CHAT).respond_with_json({"error": {"message": "no"}}, status=403)
     httpserver.expect_ordered_request(CHAT).respond_with_json(completion(rules_text(rule(0))))
-    journal = tmp_path / "answers.jsonl"
-    first = generate_rules(CHUNKS[:1], client_of(httpserver), "small-model", journal)
+    journal = tmp_path / "answers.sqlite"
+    first = asked_for(httpserver, CHUNKS[:1], journal, "small-model")
     assert "status 403" in first.unanswered["ac0"]
-    again = generate_rules(CHUNKS[:1], client_of(httpserver), "small-model", journal)
+    again = asked_for(httpserver, CHUNKS[:1], journal, "small-model")
     assert (again.proposals, again.unanswered) == ({"ac0": rule(0)}, {})
 
 
 def test_a_second_run_asks_nothing_and_a_bad_answer_is_not_paid_for_again(httpserver, tmp_path):
     generated(httpserver, tmp_path, "prose", rules_text(rule(1)), chunks=CHUNKS[:2])
-    again = generate_rules(CHUNKS[:2], client_of(httpserver), "small-model", tmp_path / "answers.jsonl", batch=1)
+    again = asked_for(httpserver, CHUNKS[:2], tmp_path / "answers.sqlite", "small-model")
     assert calls(httpserver) == 2
     assert (again.asked, again.kept) == (0, 2)
     assert again.proposals == {"ac1": rule(1)}
@@ -159,31 +165,24 @@ def test_a_second_run_asks_nothing_and_a_bad_answer_is_not_paid_for_again(httpse
 
 def test_another_model_or_another_text_is_asked_anew(httpserver, tmp_path):
     generated(httpserver, tmp_path, rules_text(rule(0)))
-    journal = tmp_path / "answers.jsonl"
-    assert generate_rules(CHUNKS[:1], client_of(httpserver), "large-model", journal, batch=1).asked == 1
+    journal = tmp_path / "answers.sqlite"
+    assert asked_for(httpserver, CHUNKS[:1], journal, "large-model").asked == 1
     changed = [Chunk("ac0", CHUNKS[0].title, "now with a text")]
-    assert generate_rules(changed, client_of(httpserver), "small-model", journal, batch=1).asked == 1
+    assert asked_for(httpserver, changed, journal, "small-model").asked == 1
 
 
 def test_cancelling_keeps_what_was_answered(httpserver, tmp_path):
+    class AfterTwo(Event):
+        def is_set(self):
+            return calls(httpserver) == 2
+
     scripted(httpserver, *(rules_text(rule(n)) for n in range(6)))
-    journal, client = tmp_path / "answers.jsonl", client_of(httpserver)
-    with pytest.raises(Cancelled, match="stopped after 2 of 6 chunks"):
-        generate_rules(CHUNKS, client, "small-model", journal, batch=1, cancel=lambda: calls(httpserver) == 2)
-    done = generate_rules(CHUNKS, client, "small-model", journal, batch=1)
+    journal = tmp_path / "answers.sqlite"
+    with pytest.raises(Cancelled, match="stopped after 2 of 6 calls"):
+        asked_for(httpserver, CHUNKS, journal, cancel=AfterTwo())
+    done = asked_for(httpserver, CHUNKS, journal)
     assert (done.asked, done.kept) == (4, 2)
     assert set(done.proposals) == {chunk.id for chunk in CHUNKS}
-
-
-def test_a_line_cut_short_is_cut_away_and_another_file_is_refused(httpserver, tmp_path):
-    generated(httpserver, tmp_path, rules_text(rule(0)), rules_text(rule(1)), chunks=CHUNKS[:2])
-    journal = tmp_path / "answers.jsonl"
-    journal.write_bytes(journal.read_bytes()[:-20])
-    again = generate_rules(CHUNKS[:2], client_of(httpserver), "small-model", journal, batch=1)
-    assert (again.asked, again.kept) == (1, 1)
-    journal.write_text("something else\n")
-    with pytest.raises(InputError, match="no journal of answers"):
-        generate_rules(CHUNKS[:2], client_of(httpserver), "small-model", journal)
 
 
 def test_a_killed_run_resumes_and_repeats_no_paid_call(httpserver, tmp_path):
@@ -201,7 +200,7 @@ def test_a_killed_run_resumes_and_repeats_no_paid_call(httpserver, tmp_path):
         return Response(json.dumps(completion(text)), content_type="application/json")
 
     httpserver.expect_request(CHAT).respond_with_handler(handler)
-    journal = tmp_path / "answers.jsonl"
+    journal = tmp_path / "answers.sqlite"
     command = [sys.executable, str(HERE / "generating.py"), httpserver.url_for("/v1"), str(journal)]
     process = subprocess.Popen(command, cwd=HERE.parents[1], env={"PYTHONPATH": str(HERE.parents[1])})
     try:
@@ -211,7 +210,7 @@ def test_a_killed_run_resumes_and_repeats_no_paid_call(httpserver, tmp_path):
         process.wait(30)
         go_on.set()
     assert process.returncode == -signal.SIGKILL
-    done = generate_rules(CHUNKS, client_of(httpserver), "small-model", journal, batch=1)
+    done = asked_for(httpserver, CHUNKS, journal, "small-model")
     assert (done.asked, done.kept) == (4, 2)
     assert set(done.proposals) == {chunk.id for chunk in CHUNKS}
     assert sorted(answered) == sorted(set(answered))  # every answer was paid for once
