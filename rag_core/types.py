@@ -71,6 +71,11 @@ class Query:
         """The family that the question names as its own (paraphrases, parameters of a template), else its id."""
         return str(self.metadata.get("family") or self.id)
 
+    @property
+    def made_from(self) -> str:
+        """What a generated question was made from ("slots"); empty for a question that somebody asked."""
+        return str(self.metadata.get("made_from") or "")
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

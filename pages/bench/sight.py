@@ -309,8 +309,9 @@ def _line_of_all(sight: Sight) -> wire.BenchLine:
     note = _left_alone(sight) if a.scored else "no label yet: nothing is scored"
     if not note and _has_idle_rules(sight):
         note = "no chunk carries a rule: rules drop nothing"
+    made = sum(bool(case.query.made_from) for case in sight.dev)
     return wire.BenchLine(
-        f"ALL {len(sight.dev):,} {kind}",
+        f"ALL {len(sight.dev):,} {kind}" + (f", {made:,} generated" if made else ""),
         len(sight.dev),
         a.scored,
         _means(a),

@@ -58,6 +58,10 @@ def draw_figures(session: Session, split: Sides, cases: Sequence[Case]) -> None:
         "dev": (f"{len(split.dev):,}", "Settings are chosen on these."),
         "held-out": (f"{len(split.held_out):,}", "What was chosen is judged on these; nothing is chosen on them."),
         "examples": (f"{len(split.examples):,}", "To be looked at; in no figure."),
+        "generated": (
+            f"{sum(bool(case.query.made_from) for case in cases):,}",
+            "Made from slots: they never judge rules from slots.",
+        ),
         "on both sides": (f"{len(split.straddling):,}", "Their family is on the dev side too: they judge nothing."),
         "looks at held-out": (
             f"{seen:,}",
@@ -67,7 +71,7 @@ def draw_figures(session: Session, split: Sides, cases: Sequence[Case]) -> None:
     }
     with st.container(horizontal=True, gap="medium", key="questions.figures"):
         for name, (value, meaning) in figures.items():
-            if value != "0" or name not in ("examples", "on both sides"):
+            if value != "0" or name not in ("examples", "generated", "on both sides"):
                 said = f":gray[{name}] **{value}**" if name.startswith("relevant") else f"**{value}** :gray[{name}]"
                 st.markdown(said, width="content", help=meaning or None)
 

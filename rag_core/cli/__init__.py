@@ -68,6 +68,7 @@ COMMANDS = {
     "history": ("history", "Questions that were asked, with results and hops."),
     "project": ("projects", "One project: show, reset, split."),
     "held-out": ("projects", "The held-out questions: who looked; draw anew."),
+    "questions": ("questions", "More questions: made from slots, with their labels."),
     "labels": ("labels", "Import, export, count, compare and audit labels."),
     "llm-filter": ("llm_filter", "The LLM filter: try it, compare prompts, simulate."),
     "rules": ("rules", "Chunk-side rules: lint, propose, generate, apply, undo."),

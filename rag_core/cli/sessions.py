@@ -268,6 +268,7 @@ def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[C
         "project": session.project.name,
         "fingerprints": prints,
         "split": {"fingerprint": split.fingerprint, "declared": split.declared, **sides},
+        "generated": sum(bool(case.query.made_from) for case in cases),
     }
 
 

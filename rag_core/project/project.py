@@ -23,7 +23,7 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
 from rag_core.eval_sets.writing import LISTS as LISTS_FILE
-from rag_core.eval_sets.writing import META, QUERIES, copy_set
+from rag_core.eval_sets.writing import META, QRELS, QUERIES, copy_set
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import list_collections
 from rag_core.sources.callable_source import CallOptions
@@ -309,10 +309,13 @@ def copy_project(workspace: Path, name: str, new: str) -> Project:
     return save(made, source=source, **kept)
 
 
-def add_questions(project: Project, questions: Iterable[Query]) -> int:
+def add_questions(
+    project: Project, questions: Iterable[Query], labels: Mapping[str, Mapping[str, int]] | None = None
+) -> int:
     """Add questions to a project of one's own, whole file or nothing; how many are new.
 
-    A question whose id is there with the same text is passed over; with another text it is an InputError.
+    A question whose id is there with the same text is passed over; with another text it is an InputError. `labels`,
+    question id → chunk id → grade, come with the set's own ones; of questions that are new alone.
     """
     if project.shipped:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to add questions to")
@@ -336,6 +339,11 @@ def add_questions(project: Project, questions: Iterable[Query]) -> int:
             _write_meta(project)
         ended = before if not before or before.endswith("\n") else before + "\n"
         write_whole(path, ended + "\n".join(rows) + "\n")
+    graded = [f"{query}\t{chunk}\t{grade}" for query in new for chunk, grade in (labels or {}).get(query, {}).items()]
+    if graded:
+        path = project.folder / QRELS
+        before = read_text(path) if path.is_file() else "query-id\tcorpus-id\tscore\n"
+        write_whole(path, before.rstrip("\n") + "\n" + "\n".join(graded) + "\n")
     return len(rows)
 
 

@@ -33,6 +33,7 @@ from rag_core.measure.tally import PipelineTally, labels_of
 from rag_core.project.asking import check_verdict
 from rag_core.project.ledger import Look, look, standing
 from rag_core.project.session import Progress, Session
+from rag_core.rules.questions import evidence
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 
@@ -57,14 +58,18 @@ class Verdict:
     split: str
     margin: float = MARGIN
     idle: tuple[str, ...] = ()  # titles of A's filters that dropped nothing on any of these questions
+    generated: int = 0  # of the held-out questions
 
     def to_text(self) -> str:
         """The verdict as one sentence, and another where a stage took no part in it."""
         if not self.idle:
-            return self._said()
+            return self._said() + self._made()
         takes = "takes" if len(self.idle) == 1 else "take"
         names = " and ".join(self.idle).capitalize()
-        return f"{self._said()} {names} dropped nothing on these questions and {takes} no part in this."
+        return f"{self._said()}{self._made()} {names} dropped nothing on these questions and {takes} no part in this."
+
+    def _made(self) -> str:
+        return f" {self.generated} of these questions are generated." if self.generated else ""
 
     def _said(self) -> str:
         a, b = self.means["SetF"]
@@ -110,6 +115,7 @@ class Verdict:
             "fingerprints": dict(self.fingerprints),
             "split": self.split,
             "idle": list(self.idle),
+            "generated": self.generated,
             "sentence": self.to_text(),
         }
 
@@ -132,6 +138,12 @@ def judge(
     cases = session.held_out
     if not cases:
         raise InputError(f"project {session.project.name} holds no question out, expected some to judge on")
+    if any(stage.drawer == "rules" for pipeline in (a, b) for stage in pipeline.stages):
+        cases = evidence(cases)
+        if not cases:
+            raise InputError(
+                "all held-out questions were made from slots, which never judge rules: expected some that people asked"
+            )
     check_verdict(session, (a, b), cases)
     first, second = session.measure([a, b], cases, progress)
     pairs = [
@@ -174,6 +186,7 @@ def judge(
         split.fingerprint,
         margin,
         idle_stages(first),
+        sum(bool(case.query.made_from) for case in cases),
     )
 
 

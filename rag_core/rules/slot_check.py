@@ -12,6 +12,7 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.rules.explain import reason_text
 from rag_core.rules.match import decide
+from rag_core.rules.questions import evidence
 from rag_core.rules.slots import POLICIES, SlotFamily
 from rag_core.types import Case
 
@@ -70,10 +71,13 @@ class SlotCheck:
 
 
 def check(family: SlotFamily, cases: Sequence[Case], k: int = 15, min_grade: int = 1) -> SlotCheck:
-    """What the family's rules would do on labelled questions, and in the first k places of those with a list."""
+    """What the family's rules would do on labelled questions, and in the first k places of those with a list.
+
+    Questions made from slots are left out: they are no evidence for rules from slots.
+    """
     relevant = irrelevant = right = listed = listed_dropped = 0
     wrong: list[WrongDrop] = []
-    for case in cases:
+    for case in evidence(cases):
         for identity, grade in case.grades.items():
             if identity not in family.rules:
                 continue

@@ -1038,7 +1038,7 @@ def _word_condition(
     units = row.title.units[span[0] : span[1]]
     beside = {word for unit in (*row.title.units[: span[0]], *row.title.units[span[1] :]) for word in unit.text.split()}
     terms: list[str] = []
-    for item in _items(units) if place.kind == "list" else [units]:
+    for item in enumerated(units) if place.kind == "list" else [units]:
         said = [word for unit in item for word in unit.text.split()]
         own = " ".join(said)
         terms += [*phrase_forms(said, corpus.knows), *corpus.synonyms.get(own, ())]
@@ -1063,7 +1063,7 @@ def _word_condition(
     return [Condition(at, tuple(terms), WhenNamed(tuple(terms), among))]
 
 
-def _items(units: Sequence[Unit]) -> list[Sequence[Unit]]:
+def enumerated(units: Sequence[Unit]) -> list[Sequence[Unit]]:
     """The members of an enumeration, without its joining words and without a count before one ("0 level halflings")."""
     items: list[list[Unit]] = [[]]
     for unit in units:
@@ -1087,7 +1087,7 @@ def _frames(corpus: _Corpus, place: _Place, rows: _Rows, places: Sequence[_Place
         terms = frames[_value(units, (start, end))]
         value = [word for unit in units[start:end] for word in unit.text.split()]
         if place.kind == "list":
-            items = [[word for unit in item for word in unit.text.split()] for item in _items(units[start:end])]
+            items = [[word for unit in item for word in unit.text.split()] for item in enumerated(units[start:end])]
             terms += [form for item in items for form in phrase_forms(item, corpus.knows)]
         elif place.alone and (len(value) > 1 or not corpus.common(value[0]) or len(places) > 1):
             terms += phrase_forms(value, corpus.knows)

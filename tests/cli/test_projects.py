@@ -183,3 +183,16 @@ def test_a_reset_forgets_pipelines_and_no_look(said):
     again = said("held-out", "show", "recorded-combat")["looks"]
     assert seen
     assert [(one["pipeline"], one["at"]) for one in again] == [(one["pipeline"], one["at"]) for one in seen]
+
+
+def test_questions_are_made_from_slots_with_their_labels_and_counted_as_generated(place, said):
+    said("init", "espresso", "--from", place / "docs", "--questions", place / "questions.csv")
+    tried = said("questions", "make", "--project", "espresso", "--dry-run")
+    assert tried["added"] == 0
+    assert len(tried["questions"]) >= 4
+    assert said("questions", "make", "--project", "espresso")["added"] == len(tried["questions"])
+    assert said("questions", "make", "--project", "espresso")["added"] == 0  # the same ones again
+    after = said("evaluate", "--project", "espresso", "-p", "fixed-15")
+    assert after["generated"] == len(tried["questions"])
+    assert after["pipelines"][0]["means"]["queries_scored"] == len(tried["questions"])
+    assert "shipped" in said("questions", "make", "--project", "demo", "-n", "3", code=2)

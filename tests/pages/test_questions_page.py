@@ -13,6 +13,7 @@ from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
+from tests import small_rules
 from tests.pages.walking import go, sane
 
 QUESTIONS = [Query(f"a{n}", f"topic{n} thing{n} matter{n}?") for n in range(6)]
@@ -242,3 +243,15 @@ def test_nothing_of_another_project_is_on_the_page(questions_page, words):
     app = questions_page()
     shown = words(app) + "".join(frame.value.to_string() for frame in app.dataframe)
     assert "cleric" not in shown
+
+
+def test_one_press_makes_questions_from_slots_and_counts_them_apart(open_app, workspace, words):
+    small_rules.build(workspace)
+    before = len(texts(workspace, small_rules.NAME))
+    app = go(open_app(), PAGE, project=small_rules.NAME)
+    app = press(app, "questions.make")
+    made = [case for case in load_set(small_rules.NAME, workspace).cases if case.query.made_from]
+    assert made
+    assert all(case.grades for case in made)
+    assert len(texts(workspace, small_rules.NAME)) == before + len(made)
+    assert f"{len(made)}** :gray[generated]" in words(app)

@@ -37,6 +37,8 @@ def project(tmp_path):
                     for at, mark in enumerate(labels)
                 ]
                 line = {"version": 1, "id": name, "query": f"what of {name}", "metric": "cosine", "split": side}
+                if name.startswith("made"):
+                    line["made_from"] = "slots"
                 out.write(json.dumps({**line, "candidates": hits}) + "\n")
         return Session(open_project("mine", tmp_path))
 
@@ -112,6 +114,23 @@ def test_without_a_held_out_label_it_is_one_sentence(project):
     with pytest.raises(InputError, match="held-out"):
         judge(session, first(1), first(2))
     assert looks(session.project.state) == []
+
+
+def test_questions_made_from_slots_never_judge_rules_and_are_counted_elsewhere(project):
+    asked = {f"q{at}": ("test", "+-") for at in range(7)}
+    session = project(**asked, **{f"made{at}": ("test", "-+") for at in range(5)})
+    found = judge(session, first(1), first(2))
+    assert (found.questions, found.generated) == (12, 5)
+    assert "5 of these questions are generated" in found.to_text()
+    ruled = Pipeline((stage_class("QueryMust")(), *first(1).stages))
+    found = judge(session, ruled, first(2))
+    assert (found.questions, found.generated) == (7, 0)
+
+
+def test_rules_are_not_judged_where_every_held_out_question_was_made_from_slots(project):
+    session = project(**{f"made{at}": ("test", "-+") for at in range(7)})
+    with pytest.raises(InputError, match="made from slots"):
+        judge(session, Pipeline((stage_class("QueryMust")(),)), first(2))
 
 
 def test_a_stage_that_dropped_nothing_takes_no_part_in_the_verdict(tmp_path):
