@@ -12,7 +12,7 @@ from pages.questions import change
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import FORMS, expected_answer, form_of, read_query_list, repeated_texts
 from rag_core.files import decode
-from rag_core.project.project import LISTS, add_questions
+from rag_core.project.project import COLLECTION, LISTS, add_questions
 from rag_core.project.session import Session
 from rag_core.rules.questions import make_questions
 from rag_core.rules.slots import propose
@@ -68,7 +68,7 @@ def show(session: Session) -> None:
 
 def _more_of_slots(session: Session) -> None:
     """A number and a button: questions from what near-duplicate titles differ in, with their labels."""
-    if not session.source.chunks:
+    if session.project.source.kind != COLLECTION:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input("At most", 1, 1_000, 40, key=MADE, width=110)
