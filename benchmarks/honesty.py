@@ -3,8 +3,8 @@
 Run: python -m benchmarks.honesty [PART ...] [--short] [--json]
 
 Each row is a promise, how often it was kept, and what it must be at least or at most; docs/honesty.md is its table. The
-parts: `intervals`, `words`, `watching`, `power`, `gate`, `random`. Seeds are fixed; `--short` runs a tenth, within a
-minute, and allows for the smaller sample. Shapes are choices, other ones give other figures:
+parts: `intervals`, `words`, `watching`, `power`, `gate`, `random`, `split`, `person`, `promise`. Seeds are fixed;
+`--short` runs a tenth, within a minute, and allows for the smaller sample. Shapes are choices, others give others:
 
   ties        a difference that is 0 on 60 % of the questions, else normal about .1 (deviation .25)
   level       a measure that is 0 on 30 %, else uniform from .2 to 1 (SetF-like)
@@ -19,15 +19,18 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import log, sqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from rag_core.compare.gate import bounds_of, queries_to_decide
-from rag_core.measure.sequential import STAKES, families_to_decide_watching, lasting_bounds
+from rag_core.measure.experiment import start_of
+from rag_core.measure.sequential import STAKES, Ruling, decide, families_to_decide_watching, lasting_bounds, part_of
 from rag_core.measure.significance import (
     BETTER,
     LEVEL,
@@ -41,9 +44,13 @@ from rag_core.measure.significance import (
     families_to_decide,
     mean_interval,
 )
+from rag_core.project.ledger import Look, look
+from rag_core.project.project import ProjectSource, init_project
+from rag_core.project.split import split_of
 from rag_core.spec import parse_pipeline
 from rag_core.tune.grid import parse_grid
 from rag_core.tune.learned import choose_trained
+from rag_core.tune.promise import guarantee, needs
 from rag_core.tune.tune import choose, dev_and_test, judge
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
@@ -66,6 +73,8 @@ class Promise:
     def kept(self) -> bool:
         """Whether the share keeps its edge, less two standard errors of the simulation."""
         slack = 2 * sqrt(0.05 * 0.95 / self.runs)
+        if self.most == 0.0:
+            return self.share == 0
         return (self.least is None or self.share >= self.least - slack) and (
             self.most is None or self.share <= self.most + slack
         )
@@ -263,6 +272,122 @@ def random(part: str, share: float) -> Iterator[Promise]:
         yield Promise(part, f"*better* on random labels, {name}", better / runs, None, 0.025, runs)
 
 
+def split(part: str, share: float) -> Iterator[Promise]:
+    """Does a question change its side while people add, label, tag and set a grade; is a look counted once?"""
+    runs = round(1000 * share)
+    moved = miscounted = 0
+    for seed in range(runs):
+        dice = np.random.default_rng(seed)
+        with TemporaryDirectory() as folder:
+            project = init_project(Path(folder), f"p{seed}", ProjectSource())
+            questions: list[Query] = []
+            known: dict[str, str] = {}
+            seen: set[tuple[str, str]] = set()
+            labels = 0
+            for _ in range(12):
+                match dice.integers(5):
+                    case 0:  # more questions, some of a family that is there
+                        start = len(questions)
+                        for at in range(start, start + int(dice.integers(1, 9))):
+                            family = {"family": f"f{dice.integers(12)}"} if dice.random() < 0.5 else {}
+                            questions.append(Query(f"q{at}", f"subject{at} of item{at}", metadata=family))
+                    case 1:
+                        labels += 1
+                    case 2:
+                        questions = [replace(one, tags=(f"t{dice.integers(3)}",)) for one in questions]
+                    case 3:
+                        meta, least = project.folder / "meta.yaml", dice.integers(1, 4)
+                        meta.write_text(
+                            meta.read_text().replace(f"min_grade: {project.min_grade}", f"min_grade: {least}")
+                        )
+                    case 4:  # in any order, or only some of them
+                        dice.shuffle(questions)  # type: ignore[arg-type]
+                sides = split_of(project, questions)
+                now = {id_: side for side in ("dev", "held_out") for id_ in getattr(sides, side)}
+                now |= dict.fromkeys(sides.straddling, "held_out")
+                moved += sum(known.get(id_, side) != side for id_, side in now.items())
+                known |= now
+                look_of = Look(f"a{dice.integers(3)}", f"{labels}", sides.name, 1)
+                seen.add((look_of.pipeline, look_of.labels))
+                miscounted += look(project.state, look_of) != len(seen)
+    yield Promise(part, "questions that change their side, a sequence of twelve deeds", moved / runs, None, 0.0, runs)
+    yield Promise(part, "looks counted twice, forgotten or set back", miscounted / runs, None, 0.0, runs)
+
+
+def person(part: str, share: float) -> Iterator[Promise]:
+    """Somebody labels 200 questions, and judges up to four pairs in between, in any order and again and again."""
+    runs = round(1000 * share)
+    wrong, decided = 0, []
+    for seed in range(runs):
+        dice = np.random.default_rng([seed, 3])
+        effects = dice.choice([0.0, 0.0, 0.02, 0.05, 0.1], 4)
+        rows = np.clip(effects[:, None] + dice.normal(0, 0.25, (4, 200)) * (dice.random((4, 200)) < 0.7), -1, 1)
+        order: list[int] = []
+        first: dict[int, Ruling] = {}
+        failed = False
+        labelled = 0
+        while labelled < 200:
+            labelled = min(200, labelled + int(dice.integers(1, 12)))
+            at = int(dice.integers(4)) if dice.random() < 0.5 else 0
+            if at not in order:
+                order.append(at)
+            before = first.get(at)
+            bounds = None if before is None else (before.low, before.high)
+            ruling = decide(rows[at, :labelled], pair=order.index(at) + 1, before=bounds, first=before is None)
+            first.setdefault(at, ruling)
+            failed |= ruling.word in (BETTER, WORSE) and (effects[at] == 0 or (ruling.word == WORSE))
+        wrong += failed
+        decided.append(_watched(np.clip(0.1 + dice.normal(0, 0.25, 400), -1, 1)))
+    yield Promise(part, "projects with any false *better* or *worse*", wrong / runs, None, 0.05, runs)
+    fixed = families_to_decide(0.1, 0.25, 0.75, level=part_of(1)) or 1
+    ratio = float(np.median(decided)) / fixed
+    what = f"labels until a true .10 is known, looking after each ({np.median(decided):.0f}), over one look's ({fixed})"
+    yield Promise(part, what, ratio, None, 1.5, runs)
+
+
+def _watched(row: Row) -> int:
+    """After how many questions the bounds that last let a word be said of the first pair."""
+    mark = log(2 / (part_of(1) / 2))
+    over = np.maximum(grown(row), grown(-row)) >= mark
+    return int(over.argmax()) + 1 if over.any() else len(row) + 1
+
+
+def promise(part: str, share: float) -> Iterator[Promise]:
+    """Is a recall promised on labels of the first 15 of 50, and is the promise of whole labels kept on others?"""
+    runs, alpha = round(300 * share), 0.1
+    given, missed = 0, []
+    for seed in range(runs):
+        dice = np.random.default_rng([seed, 7])
+        whole = [pooled_case(dice, number) for number in range(160)]
+        pooled = [
+            replace(case, grades={chunk: grade for chunk, grade in case.grades.items() if int(chunk[1:]) < 15})
+            for case in whole[:80]
+        ]
+        starts = [start_of(case) for case in whole]
+        given += guarantee(starts[:80], pooled, "k", alpha).value is not None
+        k = guarantee(starts[:80], whole[:80], "k", alpha).value or 50
+        missed += [
+            np.mean(needed > k) for needed in (needs(start_of(case), case, "k") for case in whole[80:]) if len(needed)
+        ]
+    yield Promise(part, "a recall promised on labels of the first 15 of 50", given / runs, None, 0.0, runs)
+    yield Promise(
+        part,
+        "missed on other questions where 10 % were promised on whole labels",
+        float(np.mean(missed)),
+        None,
+        0.1,
+        runs,
+    )
+
+
+def pooled_case(dice: np.random.Generator, number: int) -> Case:
+    """A list of 50 whose chunks are the seldomer relevant the farther down they stand, 5 % in all."""
+    hits = tuple(Hit(Chunk(f"c{at}"), at + 1, {"distance": at / 100}) for at in range(50))
+    grades = {f"c{at}": int(dice.random() < 0.2 * 0.95**at) for at in range(50)}
+    query = Query(f"q{number}", f"topic{number}")
+    return Case(query, grades, Candidates(query, hits, metric=Metric.COSINE, recorded=True))
+
+
 PARTS: dict[str, Callable[[str, float], Iterator[Promise]]] = {
     "intervals": intervals,
     "words": words,
@@ -270,6 +395,9 @@ PARTS: dict[str, Callable[[str, float], Iterator[Promise]]] = {
     "power": power,
     "gate": gate,
     "random": random,
+    "split": split,
+    "person": person,
+    "promise": promise,
 }
 
 

@@ -13,7 +13,7 @@ Source: Angelopoulos, Bates, Fisch, Lei and Schuster 2024 (conformal risk contro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from statistics import fmean
 from typing import Any
@@ -43,11 +43,20 @@ class Guarantee:
     """A knob's setting with its promise."""
 
     knob: str
-    value: float | None  # None: too few queries for this α, only keeping whole lists is safe
+    value: float | None  # None: too few queries or labels for this α, only keeping whole lists is safe
     alpha: float
     queries: int  # calibration queries with something relevant in their list
     miss_share: float  # what the setting misses on the calibration queries themselves
+    judged: float = 1.0  # share of the chunks of their lists that has a label
     assumption: str = ASSUMPTION
+
+    @property
+    def is_judged_enough(self) -> bool:
+        """Whether what nobody judged is too little to hold more of the relevant than may be missed.
+
+        That is so where at most alpha of the list has no label, as far as unjudged chunks are no oftener relevant.
+        """
+        return self.judged >= 1 - self.alpha
 
 
 def guarantee(
@@ -62,8 +71,12 @@ def guarantee(
         raise InputError(f"knob is {knob[:80]!r}, expected one of {', '.join(KNOBS)}")
     found = [needs(start, case, knob, min_grade) for start, case in zip(starts, cases, strict=True)]
     value, miss = least_loose([one for one in found if len(one)], alpha)
-    signed = None if value is None else (-value if knob == "min_relevance" else value)
-    return Guarantee(knob, signed, alpha, sum(len(one) > 0 for one in found), miss)
+    held = [(start, case) for start, case, one in zip(starts, cases, found, strict=True) if len(one)]
+    judged = fmean(fmean(hit.chunk.id in case.grades for hit in start.hits) for start, case in held)
+    made = Guarantee(knob, value, alpha, len(held), miss, judged)
+    if value is None or not made.is_judged_enough:
+        return replace(made, value=None)
+    return replace(made, value=-value if knob == "min_relevance" else value)
 
 
 def needs(start: Candidates, case: Case, knob: str, min_grade: int = 1) -> Floats:
@@ -209,6 +222,11 @@ def _missed(start: Candidates, end: Candidates, case: Case, min_grade: int) -> f
 def too_few(made: Promise) -> str:
     """Why there is no setting, in words."""
     found = made.guarantee
+    if not found.is_judged_enough:
+        return (
+            f"{found.judged:.0%} of the lists' chunks have a label, expected {1 - found.alpha:.0%} or more: what "
+            "nobody judged may be relevant and is missed unseen"
+        )
     return (
         f"{found.queries} calibration queries cannot promise a missed share of {found.alpha:g}, "
         f"expected at least {made.queries_needed} and lists that hold what they miss"
@@ -221,8 +239,9 @@ def sentence(made: Promise, held_out: Realised | None = None, looks: int = 0) ->
     if made.pipeline is None:
         return f"No setting of {KNOBS[found.knob]} can be promised: {too_few(made)}. Only keeping whole lists is safe."
     text = (
-        f"{KNOBS[found.knob]} at {_shown(found)} misses on average at most {found.alpha:.1%} of the relevant chunks in "
-        f"the list. This {ASSUMPTION}. Calibrated on {found.queries} queries, where it misses {found.miss_share:.1%} "
+        f"{KNOBS[found.knob]} at {_shown(found)} misses on average at most {found.alpha:.1%} of the labelled relevant "
+        f"chunks in the list, {found.judged:.0%} of which is judged. This {ASSUMPTION}. "
+        f"Calibrated on {found.queries} queries, where it misses {found.miss_share:.1%} "
         f"and keeps {made.kept_mean:.1f} of {made.list_mean:.1f} chunks."
     )
     if held_out is None:
@@ -252,6 +271,7 @@ def promise_json(made: Promise) -> dict[str, Any]:
         "assumption": ASSUMPTION,
         "calibration": {
             "queries": found.queries,
+            "judged": found.judged,
             "miss_share": found.miss_share,
             "kept_mean": made.kept_mean,
             "list_mean": made.list_mean,
