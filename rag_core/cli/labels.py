@@ -348,7 +348,7 @@ def judge_labels(
         words, rules = grading.wording(prompt), guidelines(place)
         prompts = [grading.grading_prompt(*pair, words, rules) for pair in pairs]
         if simulated is None:
-            judge = entrants.endpoint_judge(of.folder, endpoint, model, spending.rate)
+            judge = entrants.endpoint_judge(of.folder, endpoint, model)
         else:
             judge = grading.simulated_grader(bench, simulated, flips, seed)
         calls = [(judge.run(number), prompts) for number in range(1, repeats + 1)]

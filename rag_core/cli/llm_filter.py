@@ -90,10 +90,10 @@ class Judges:
     depth: int = Depth
     seed: int = typer.Option(0, help="Seed of the simulated judge.")
 
-    def opened(self, workspace: Path, bench: Bench, rate: float | None = None) -> list[RecordedJudge]:
+    def opened(self, workspace: Path, bench: Bench) -> list[RecordedJudge]:
         """The simulated judge, or one judge per model of the endpoint."""
         if self.simulated is None:
-            return [endpoint_judge(workspace, self.endpoint, model, rate) for model in self.model or [""]]
+            return [endpoint_judge(workspace, self.endpoint, model) for model in self.model or [""]]
         named = named_endpoint(workspace, self.endpoint)
         return [simulated_judge(bench, self.simulated, self.depth, self.seed, price_of(named) if named else None)]
 
@@ -184,7 +184,7 @@ def variants(
     """
     stages = stages_of(variant, settings_of(setting))
     bench = queries.bench(max(DEEP, *(stage.oversample for stage in stages)))
-    asked = judges.opened(queries.folder, bench, spending.rate)
+    asked = judges.opened(queries.folder, bench)
     rivals = entrants_of(stages, asked)
     ahead = preview(calls_of(bench, rivals))
     names = ", ".join(judge.name for judge in asked)
@@ -242,7 +242,7 @@ def repeat(
     """
     stage = one_stage(setting)
     bench = queries.bench(stage.oversample)
-    rivals = entrants_of([stage], judges.opened(queries.folder, bench, spending.rate))
+    rivals = entrants_of([stage], judges.opened(queries.folder, bench))
     every = [one for rival in rivals for one in rival.runs(runs)]
     ahead = preview(calls_of(bench, every))
     facts: dict[str, Any] = {"eval_set": bench.name, "preview": ahead.to_json()}
@@ -282,8 +282,7 @@ def study(
     assert isinstance(stage, LLMFilter)
     bench = bench_of(session, chain, places[0], session.dev[:first])
     rivals = [
-        Entrant(stage, judge.replay() if replay else judge, judge.name)
-        for judge in judges.opened(works.folder, bench, spending.rate)
+        Entrant(stage, judge.replay() if replay else judge, judge.name) for judge in judges.opened(works.folder, bench)
     ]
     every = [one for rival in rivals for one in rival.runs(runs)]
     ahead = preview(calls_of(bench, every))

@@ -179,7 +179,7 @@ def generate(
         settings = named_endpoint(about.folder, endpoint)
         if settings is None:
             raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
-        judge = judge_of(settings, about.folder, per_second=spending.rate)
+        judge = judge_of(settings, about.folder)
         prompts = rule_prompts(chunks, families)
         ahead = preview([(judge, prompts)])
         facts["preview"] = ahead.to_json()

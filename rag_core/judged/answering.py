@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.files import parse_json, read_text, write_whole
+from rag_core.files import write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter
 from rag_core.llm.judge import RecordedJudge
@@ -112,19 +112,6 @@ def keep(workspace: Path, document: Mapping[str, Any], folder: str = FOLDER) -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode("utf-8", "replace"))
     return path
-
-
-def kept(workspace: Path, most: int = 50) -> list[dict[str, Any]]:
-    """The newest runs that are kept, newest first; a file that cannot be read is left out."""
-    found = []
-    for path in sorted((workspace / FOLDER).glob("*.json"), reverse=True)[:most]:
-        try:
-            document = parse_json(read_text(path, limit=10_000_000), path.name)
-        except InputError:
-            continue
-        if isinstance(document, dict) and document.get("version") == 1:
-            found.append(document)
-    return found
 
 
 def to_text(document: Mapping[str, Any]) -> str:

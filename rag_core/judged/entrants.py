@@ -115,15 +115,13 @@ def simulated_judge(
     return in_memory(SimulatedJudge(bench.labels, error_rate, seed, bench.min_grade, depth, price))
 
 
-def endpoint_judge(
-    workspace: Path, name: str = "", model: str = "", per_second: float | None = None, store: AnswerStore | None = None
-) -> RecordedJudge:
+def endpoint_judge(workspace: Path, name: str = "", model: str = "", store: AnswerStore | None = None) -> RecordedJudge:
     """The judge of a named endpoint (the environment's without a name), of another of its models where one is named."""
     settings = named_endpoint(workspace, name)
     if settings is None:
         raise SurroundingsError(f"{NO_JUDGE} (--simulated 0.1)")
     settings = replace(settings, model=model) if model else settings
-    return judge_of(settings, store or workspace, per_second=per_second)
+    return judge_of(settings, store or workspace)
 
 
 def entrants_of(stages: Sequence[LLMFilter], judges: Sequence[RecordedJudge]) -> list[Entrant]:

@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from rag_core.errors import StoreError
@@ -52,43 +52,15 @@ class Judge(Protocol):
         """Whom to ask in a further run."""
 
 
-class Pace:
-    """At most so many calls a second over all threads, evenly spaced."""
-
-    def __init__(self, per_second: float | None = None) -> None:
-        self._gap = 1 / per_second if per_second else 0.0
-        self._next = 0.0
-        self._lock = Lock()
-
-    def wait(self, until: float) -> bool:
-        """Wait for the next place; False, at once, where it lies after the time `until` (monotonic seconds)."""
-        if not self._gap:
-            return True
-        with self._lock:
-            at = max(self._next, monotonic())
-            if at >= until:
-                return False
-            self._next = at + self._gap
-        sleep(max(0.0, at - monotonic()))
-        return True
-
-
 class EndpointJudge:
     """Asks an endpoint's model. Each call ends within the time; a failed one is an answer with the reason."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        price: Price | None = None,
-        budget: RetryBudget | None = None,
-        pace: Pace | None = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, price: Price | None = None, budget: RetryBudget | None = None) -> None:
         from rag_core.llm.client import RetryBudget  # the HTTP library takes 0.2 s: only who calls an endpoint waits
 
         self.endpoint = endpoint
         self.price = price
         self.budget = budget or RetryBudget()
-        self._pace = pace or Pace()
         self._clients: dict[str, Client] = {}
         self._lock = Lock()
 
@@ -135,7 +107,8 @@ class EndpointJudge:
             return list(pool.map(lambda prompt: self._one(client, prompt, end, seconds), prompts))
 
     def _one(self, client: Client, prompt: Prompt, end: float, seconds: float) -> Answer:
-        if not self._pace.wait(end) or (left := end - monotonic()) <= 0:
+        left = end - monotonic()
+        if left <= 0:
             return Answer(error=f"no time was left for this call within {seconds:.3g} seconds")
         answer = client.try_chat(prompt.messages, prompt.schema, left)
         return answer if answer.text is None else replace(answer, cost=cost_of(self.price, prompt, answer))
@@ -245,20 +218,13 @@ class RecordedJudge:
             return
 
 
-def judge_of(
-    settings: ModelSettings,
-    store: AnswerStore | Path,
-    *,
-    per_second: float | None = None,
-    replay: bool = False,
-) -> RecordedJudge:
+def judge_of(settings: ModelSettings, store: AnswerStore | Path, *, replay: bool = False) -> RecordedJudge:
     """The judge of an endpoint with the answers stored in a file, or in a workspace; a replay never asks."""
     answers = store if isinstance(store, AnswerStore) else AnswerStore(store / FILE)
     endpoint = endpoint_of(settings)
     if replay:
         return RecordedJudge(answers, None, settings.model, endpoint.place)
-    behind = EndpointJudge(endpoint, price_of(settings), pace=Pace(per_second))
-    return RecordedJudge(answers, behind, settings.model)
+    return RecordedJudge(answers, EndpointJudge(endpoint, price_of(settings)), settings.model)
 
 
 def environment_judge(workspace: Path) -> RecordedJudge | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from threading import Condition, Event, Thread
-from time import monotonic
+from threading import Condition, Event, Lock, Thread
+from time import monotonic, sleep
 from typing import Any, TypeAlias
 
 from rag_core.errors import InputError
 from rag_core.llm.answer import Answer
-from rag_core.llm.judge import Judge, Pace
+from rag_core.llm.judge import Judge
 from rag_core.llm.prompt import Prompt
 
 Calls: TypeAlias = Sequence[tuple[Judge, Sequence[Prompt]]]
@@ -163,6 +163,22 @@ def answer_all(
     return run.progress
 
 
+class Pace:
+    """At most so many calls a second over all threads, evenly spaced."""
+
+    def __init__(self, per_second: float | None = None) -> None:
+        self._gap = 1 / per_second if per_second else 0.0
+        self._next = 0.0
+        self._lock = Lock()
+
+    def wait(self) -> None:
+        """Wait for the next place."""
+        with self._lock:
+            at = max(self._next, monotonic())
+            self._next = at + self._gap
+        sleep(max(0.0, at - monotonic()))
+
+
 class _Run:
     """The state of one run, shared by its threads under one lock."""
 
@@ -187,7 +203,7 @@ class _Run:
         try:
             while (call := self._next()) is not None:
                 judge, prompt, reserved = call
-                self._pace.wait(float("inf"))
+                self._pace.wait()
                 (answer,) = judge.ask(
                     [prompt], seconds=self.limits.seconds_per_call, concurrency=1, model="", cache=True
                 )
