@@ -199,13 +199,24 @@ def chances_of(rows: Sequence[Sequence[float]], model: Mapping[str, Sequence[flo
     return [1 / (1 + math.exp(-max(-700.0, min(700.0, logit)))) for logit in logits]
 
 
-def keep_by(chances: Sequence[float], least: int, recall: float | None = None) -> tuple[list[int], float]:
-    """The places to keep, the likeliest first, and the lowest chance among them (1 where none is kept).
+def keep_by(
+    chances: Sequence[float],
+    least: int,
+    recall: float | None = None,
+    named: Sequence[int] = (),
+    beside: float | None = None,
+) -> tuple[list[int], float]:
+    """The places to keep, the likeliest first, and from which chance on a chunk stays (above 1: from none).
 
     As many as make the expected F₁ greatest, 2 · Σ(kept) / (kept + Σ all), the fewest of equals; or, with `recall`, the
-    fewest whose chances are that share of all. At least `least`.
+    fewest whose chances are that share of all. At least `least`. Where chunks were asked for by name (`named`, their
+    places) and `beside` is given, those stay, and of the others whose chance is at least `beside`.
     """
     order = sorted(range(len(chances)), key=lambda at: (-chances[at], at))
+    if named and beside is not None:
+        kept = [at for at in order if at in named or chances[at] >= beside]
+        kept += [at for at in order if at not in kept][: max(0, least - len(kept))]
+        return kept, beside
     total, reached, best, keep = math.fsum(chances), 0.0, -1.0, 0
     for count, at in enumerate(order, 1):
         reached += chances[at]
@@ -216,4 +227,4 @@ def keep_by(chances: Sequence[float], least: int, recall: float | None = None) -
         elif keep == 0 and reached >= recall * total - 1e-12:
             keep = count
     keep = min(len(order), max(keep, least))
-    return order[:keep], chances[order[keep - 1]] if keep else 1.0
+    return order[:keep], chances[order[keep - 1]] if keep else 2.0

@@ -18,7 +18,10 @@ from typing import Any, ClassVar
 from rag_core.errors import SpecError
 from rag_core.files import parse_json, read_text
 from rag_core.filters.chances import SIGNALS, chances_of, keep_by, shares, signals
+from rag_core.filters.query_must import QueryMust
+from rag_core.rules import RuleVerdict
 from rag_core.stage import Filter, Judgement, setting
+from rag_core.text import counted
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Reason, Step
 
 PRIOR = Path(__file__).parent / "prior.json"
@@ -50,13 +53,24 @@ class LearnedFilter(Filter):
         step=0.05,
         usual=(0.5, 0.95),
     )
-    min_results: int = setting(1, "never keep fewer", low=0, high=1000, priority=2, unit="chunks", step=1, usual=(1, 5))
+    beside: float | None = setting(
+        0.5,
+        "chunks whose rule the question satisfies were asked for by name and stay; beside them others stay from this "
+        "chance on; not set: rules do not count",
+        low=0,
+        high=1,
+        optional=True,
+        priority=2,
+        step=0.05,
+        usual=(0.2, 0.8),
+    )
+    min_results: int = setting(1, "never keep fewer", low=0, high=1000, priority=3, unit="chunks", step=1, usual=(1, 5))
     max_results: int = setting(
         100,
         "look at no more than this many",
         low=1,
         high=1000,
-        priority=3,
+        priority=4,
         unit="chunks",
         step=1,
         usual=(15, 200),
@@ -90,40 +104,56 @@ class LearnedFilter(Filter):
         labels = step.facts["labels"]
         source = f"by {labels:,} labels" if labels else "by the shipped prior, no label"
         expected = f"{step.facts['expected_relevant']:.1f} relevant chunks expected"
+        if named := step.facts["asked_for"]:
+            expected = f"{counted(named, 'chunk', 'chunks')} asked for by name, {expected}"
         return f"{expected} {source}: {step.left} of {step.entered} left"
 
     def judge(self, candidates: Candidates) -> Judgement:
-        """Drop what is not among the likeliest; chunks that expansion or hops added pass."""
-        model = self.model
+        """Drop what is not among the likeliest; what was asked for by name stays, and what expansion or hops added."""
         judged = [hit for hit in candidates.hits if not hit.origin]
         looked = judged[: self.max_results]
         rows = signals_of(candidates.query.text, looked)
-        chances = chances_of(rows, model["signals"], model["intercept"])
-        kept, lowest = keep_by(chances, self.min_results, self.recall)
-        stays = set(kept)
-        reasons: dict[tuple[str, str], Reason | None] = {
-            hit.key: Reason(f"position {at}, only the first {self.max_results} are looked at", at, self.max_results)
-            for at, hit in enumerate(judged, 1)
-        }
-        for at, hit in enumerate(looked):
-            reasons[hit.key] = None if at in stays else _reason(rows[at], model["signals"], chances[at], lowest)
+        chances = chances_of(rows, self.model["signals"], self.model["intercept"])
+        named = [at for at, hit in enumerate(judged) if self.beside is not None and asked_for(hit)]
+        kept, lowest = keep_by(chances, self.min_results, self.recall, named, self.beside)
+        stays = {*kept, *named}
+        reasons: dict[tuple[str, str], Reason | None] = {}
+        for at, hit in enumerate(judged):
+            if at in stays:
+                reasons[hit.key] = None
+            elif at < len(looked):
+                reasons[hit.key] = _reason(rows[at], self.model["signals"], chances[at], lowest)
+            else:
+                text = f"position {at + 1}, only the first {self.max_results} are looked at"
+                reasons[hit.key] = Reason(text, at + 1, self.max_results)
         facts = {
             "chances": tuple(chances),
             "expected_relevant": math.fsum(chances),
-            "labels": model["labels"],
+            "labels": self.model["labels"],
+            "asked_for": len(named),
         }
         return Judgement([reasons.get(hit.key) for hit in candidates.hits], facts)
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
-        """The number of chunks to keep at least that would have reached it."""
-        looked = [hit for hit in before.hits if not hit.origin][: self.max_results]
-        at = next((at for at, hit in enumerate(looked) if hit.key == drop.hit.key), None)
-        if at is None:
-            return (Counterfactual("min_results", None, f"it stands behind the first {self.max_results}"),)
-        model = self.model
-        chances = chances_of(signals_of(before.query.text, looked), model["signals"], model["intercept"])
-        place = sorted(range(len(chances)), key=lambda other: (-chances[other], other)).index(at) + 1
+        """The number of chunks to keep at least that would have reached it; of one behind max_results, that."""
+        judged = [hit for hit in before.hits if not hit.origin]
+        at = [hit.key for hit in judged].index(drop.hit.key)
+        if at >= self.max_results:
+            return (Counterfactual("max_results", None, f"it stands behind the {self.max_results} that are looked at"),)
+        looked = judged[: self.max_results]
+        chances = chances_of(signals_of(before.query.text, looked), self.model["signals"], self.model["intercept"])
+        first = [other for other, hit in enumerate(looked) if self.beside is not None and asked_for(hit)]
+        order = sorted(range(len(looked)), key=lambda other: (other not in first, -chances[other], other))
+        place = order.index(at) + 1
         return (Counterfactual("min_results", place, f"min_results {place} would have kept it"),)
+
+
+def asked_for(hit: Hit) -> bool:
+    """Whether a stage in front found that the question names what the chunk's rule asks for."""
+    verdict = hit.notes.get(QueryMust.__name__)
+    return (
+        isinstance(verdict, RuleVerdict) and verdict.satisfied and any(part.term is not None for part in verdict.parts)
+    )
 
 
 def signals_of(question: str, hits: Sequence[Hit]) -> list[list[float]]:

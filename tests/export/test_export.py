@@ -44,6 +44,7 @@ SPECS = [
     [{"LearnedCut": {"parameters": PARAMETERS, "min_results": 1, "max_results": 12}}],
     ["QueryMust", {"Deduplicate": {"likeness": 0.7}}, {"Diversity": {"k": 5}}],
     ["QueryMust", "AdaptiveGap", "Coverage"],
+    [{"Requery": {"k": 12}}, {"LearnedFilter": {"beside": 0.2, "max_results": 3}}, {"TopK": {"k": 4}}],
     [],
 ]
 

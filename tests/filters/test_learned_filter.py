@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 
 from rag_core.errors import SpecError
 from rag_core.filters.chances import SIGNALS, chances_of, keep_by, signals
-from rag_core.filters.learned_filter import LearnedFilter, prior
+from rag_core.filters.learned_filter import LearnedFilter, asked_for, prior
+from rag_core.filters.query_must import QueryMust
 from rag_core.spec import dump_pipeline, parse_pipeline
 from rag_core.types import Candidates, Chunk, Hit, Query
 
@@ -89,6 +91,37 @@ def test_expansions_pass_and_every_hit_is_accounted_for():
     assert {hit.chunk.id for hit in after.hits} >= {"x"}
     assert len(after.hits) + len(after.drops) == 5
     assert LearnedFilter()(Candidates(start.query)).hits == ()
+
+
+RULES = [None, {"contain_one_of": [["E10"]]}, {"contain_one_of": [["E20"]]}, None]
+
+
+def ruled(text="boiler of the E20"):
+    start = candidates(text=text)
+    hits = (
+        replace(hit, chunk=replace(hit.chunk, query_must=rule)) for hit, rule in zip(start.hits, RULES, strict=True)
+    )
+    return QueryMust()(replace(start, hits=tuple(hits)))
+
+
+@pytest.mark.parametrize(("beside", "kept"), [(0.5, ["c1", "c3"]), (0.99, ["c3"]), (None, ["c1"])])
+def test_what_was_asked_for_by_name_stays_and_others_only_beside_it(beside, kept):
+    stage = LearnedFilter(model(rank=-4) | {"intercept": 2.0}, beside=beside)
+    after = stage(ruled())
+    assert [hit.chunk.id for hit in after.hits] == kept
+    for drop in after.drops[1:]:  # the first fell to its rule
+        (way,) = stage.would_keep(ruled(), drop)
+        assert drop.hit.key in [hit.key for hit in replace(stage, min_results=way.value)(ruled()).hits]
+
+
+def test_a_rule_that_asks_nothing_of_this_question_names_nothing():
+    (hit, *_) = candidates().hits
+    family = {"when_named": [{"one_of": ["E10"], "among": ["E10", "E20"]}]}
+    start = Candidates(Query("q", "boilers"), (replace(hit, chunk=replace(hit.chunk, query_must=family)),))
+    (stays,) = QueryMust()(start).hits
+    assert not asked_for(stays)
+    (named,) = QueryMust()(replace(start, query=Query("q", "the E10"))).hits
+    assert asked_for(named)
 
 
 def test_what_would_keep_a_dropped_chunk_keeps_it():
