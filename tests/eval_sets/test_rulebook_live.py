@@ -129,6 +129,28 @@ def test_the_strength_entry_is_crowded_out_and_refill_brings_it_back(index):
     assert sum(title.startswith("I.") for title in first) >= 12
 
 
+def test_asked_for_keeps_what_the_designs_need_in_lists_no_longer_than_theirs(rulebook, index):
+    by_id = {case.query.id: case for case in rulebook.cases}
+    longest = {"combat-1": 3, "combat-strength": 4, "combat-2": 10, "combat-3": 12}
+    for name, most in longest.items():
+        case = by_id[name]
+        ruled = {chunk.id for chunk in index.snapshot.chunks if chunk.query_must is not None}
+        answers = {id_ for id_, grade in case.grades.items() if grade == 3 and id_ in ruled}
+        kept = asked(index, case.query.text, "asked-for").hits
+        assert answers <= {hit.chunk.id for hit in kept}
+        assert len(answers) == {"combat-2": 2, "combat-3": 2}.get(name, 1)
+        assert len(kept) <= most
+    assert "Strength" in [
+        hit.chunk.title for hit in asked(index, by_id["combat-strength"].query.text, "asked-for").hits
+    ]
+
+
+def test_asked_for_is_worth_more_than_the_rules_with_any_fixed_k_on_dev(captures):
+    cases = of(captures, "dev")
+    ruled = [means(cases, f'["QueryMust", {{"TopK": {{"k": {k}}}}}]')["SetF"] for k in (1, 2, 3, 5, 8)]
+    assert means(cases, "asked-for")["SetF"] > max(ruled) + 0.05
+
+
 @pytest.mark.parametrize("name", shipped_names())
 def test_replaying_a_capture_gives_the_live_result(rulebook, index, name):
     source = workbench.source_of(index, 200, read_pipeline(name))
