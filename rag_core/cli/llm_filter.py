@@ -11,7 +11,7 @@ import typer
 
 from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Split, Workspace
 from rag_core.cli.output import AskingBar, say
-from rag_core.cli.sessions import WorksOn
+from rag_core.cli.sessions import WorksOn, open_session
 from rag_core.errors import Cancelled, InputError, SurroundingsError
 from rag_core.filters.llm import NO_JUDGE, LLMFilter
 from rag_core.given import given_labels, laid_over
@@ -54,8 +54,9 @@ Free = typer.Option(None, "--pipeline", "-p", help="A free filter to compare wit
 
 @dataclass(frozen=True)
 class Queries:
-    """Which labelled queries."""
+    """Which labelled queries: a project's dev questions, an eval set's, or those of a file."""
 
+    project: str | None = typer.Option(None, "--project", help="The dev questions of this project, on its source.")
     eval_set: str | None = EvalSetName
     lists: Path | None = Lists
     collection: str | None = Collection
@@ -71,6 +72,11 @@ class Queries:
 
     def bench(self, depth: int = DEEP) -> Bench:
         """The queries with their candidates (`depth` where they have none of their own) and the labels of today."""
+        if self.project is not None:
+            if self.eval_set or self.lists or self.split:
+                raise InputError("got --project beside --eval-set, --lists or --split, expected one of them")
+            session = open_session(self.folder, self.project, None, self.collection, None, self.min_grade)
+            return bench_of(session, Pipeline(()), 0, session.dev[: self.first])
         made = open_bench(
             self.eval_set, self.lists, self.collection, self.folder, self.split, self.first, self.min_grade, depth
         )

@@ -263,3 +263,14 @@ def test_a_study_says_what_a_model_removes_loses_and_costs_and_is_replayed_from_
     assert len(endpoint.log) == 4 * dev
     same = ("irrelevant_removed", "relevant_kept", "relevant_lost", "gain", "removed_by_run", "cost_per_question")
     assert {name: again[name] for name in same} == {name: study[name] for name in same}
+
+
+def test_a_floor_is_proposed_for_a_project_and_stands_beside_one_source_of_questions(
+    asked, project, capsysbinary, lists
+):
+    found = asked("floor", "--project", project)
+    assert found["proposed"]["relevant_kept"] >= 0.98
+    assert found["proposed"]["floor"] == pytest.approx(0.7)  # the second relevant chunk of each list
+    assert (found["present"]["floor"], found["present"]["relevant_lost"]) == (0.3, 0)
+    assert main(["llm-filter", "floor", "--project", project, "--lists", lists]) == 2
+    assert b"expected one of them" in capsysbinary.readouterr().err
