@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from rag_core.errors import SpecError
 from rag_core.types import EMPTY, Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step
@@ -210,6 +210,10 @@ class Stage(ABC):
         """What its step did to the list, in as few characters as will do: "−13", "+2"."""
         moved = step.left - step.entered
         return f"+{moved}" if moved > 0 else f"−{-moved}"
+
+    def changed(self, **settings: Any) -> Self:
+        """The stage with some settings changed; one whose default hangs on them follows, unless it was set."""
+        return replace(self, **settings)
 
     @property
     def reach(self) -> int:

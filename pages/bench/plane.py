@@ -16,8 +16,8 @@ from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline
-from rag_core.tune.chain import Table, sweep
 from rag_core.tune.grid import Axis
+from rag_core.tune.plane import Table, sweep
 from rag_core.tune.steps import cheap_knobs
 
 MOST = 60  # values of an axis: more than a person can tell apart on a screen

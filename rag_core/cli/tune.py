@@ -32,11 +32,11 @@ from rag_core.resources import with_entities, with_judge
 from rag_core.spec import dump_pipeline, fingerprint, make_stage, parse_pipeline, read_pipeline, stage_class
 from rag_core.stage import Pipeline
 from rag_core.store.studies import shared_storage
-from rag_core.tune import chain
+from rag_core.tune import plane as planes
 from rag_core.tune import search as searching
-from rag_core.tune.chain import best_of_plane
 from rag_core.tune.grid import parse_grid
 from rag_core.tune.learned import choose_trained
+from rag_core.tune.plane import best_of_plane
 from rag_core.tune.promise import promise, promise_json, realised, sentence, too_few
 from rag_core.tune.tune import Choice, choose, cross_validate, dev_and_test, judge, judgement_json, parse_floor, scored
 
@@ -186,7 +186,7 @@ def sweep(
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
     swept, axes = swept_pipeline(pipeline, stage, grid, session=session)
     if engine is None:
-        table = chain.sweep(cases, swept, axes, min_grade=grade, progress=ProgressBar("swept"))
+        table = planes.sweep(cases, swept, axes, min_grade=grade, progress=ProgressBar("swept"))
     else:
         with cluster.opened(engine) as workers:
             table = jobs.sweep(workers, cases, swept, axes, works_on.folder, grade, ProgressBar("parts"))

@@ -20,15 +20,14 @@ import rag_core
 from rag_core.engine import work
 from rag_core.engine.cluster import Engine
 from rag_core.files import write_whole
-from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.index.embed import BundledEmbedder, Vectors
 from rag_core.measure.experiment import ReportFile
 from rag_core.measure.scores import QueryScores
 from rag_core.records import dump_case
 from rag_core.spec import dump_stages
 from rag_core.stage import Pipeline
-from rag_core.tune.chain import Table
 from rag_core.tune.grid import Axis
+from rag_core.tune.plane import Table, cut_along
 from rag_core.types import Case
 
 FOLDER = "parts"
@@ -78,8 +77,6 @@ def pieces(count: int, threads: int, least: int = 1, per_thread: int = 8) -> lis
 
 
 TEXTS = 256  # texts of a part of an ingest
-WHOLE = {(AdaptiveGap.__name__, name) for name in ("gap_threshold", "min_results", "max_results")}
-"""Settings whose values belong together: sums shared over the axis, limits of which only some pairs are possible."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +151,7 @@ def sweep(
     min_grade: int = 1,
     progress: Progress | None = None,
 ) -> Table:
-    """Means of every setting of the grid, as chain.sweep gives them; the lists go to the workers by way of a file."""
+    """Means of every setting of the grid, as plane.sweep gives them; the lists go to the workers by way of a file."""
     file, digest = _shared(cases, workspace)
     along = cut_along(axes)
     # At least two values: a single one may be a default that a cut refuses for the metric of the lists.
@@ -169,14 +166,6 @@ def sweep(
     whole = means[0] if along is None else np.concatenate(means, axis=along + 1)
     file.unlink(missing_ok=True)
     return Table(tuple(axes), whole, sum(one["plainly"] for one in results))
-
-
-def cut_along(axes: Sequence[Axis]) -> int | None:
-    """Which axis a grid is cut along: the longest that can be; None where there is none."""
-    possible = [
-        at for at, axis in enumerate(axes) if (axis.stage, axis.setting) not in WHOLE and None not in axis.values
-    ]
-    return max(possible, key=lambda at: len(axes[at].values), default=None)
 
 
 def _shared(cases: Sequence[Case], workspace: Path) -> tuple[Path, str]:

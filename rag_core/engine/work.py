@@ -103,13 +103,13 @@ def pipeline_of(spec: dict[str, Any]) -> Pipeline:
 
 def sweep_part(text: str) -> str:
     """Means of every setting of a part of a grid; numbers are written so that they read back to the last bit."""
-    from rag_core.tune import chain
+    from rag_core.tune import plane
     from rag_core.tune.grid import Axis
 
     part = json.loads(text)
     axes = tuple(Axis(one["name"], one["stage"], one["setting"], tuple(one["values"])) for one in part["axes"])
     cases = _lists(part["file"], part["sha256"])
-    swept = chain.sweep(cases, pipeline_of(part["pipeline"]), axes, min_grade=part["min_grade"])
+    swept = plane.sweep(cases, pipeline_of(part["pipeline"]), axes, min_grade=part["min_grade"])
     return json.dumps({"means": swept.means.tolist(), "plainly": swept.plainly})
 
 

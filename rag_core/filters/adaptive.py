@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from rag_core.errors import InputError, SpecError
 from rag_core.filters.cut import (
@@ -83,6 +83,13 @@ class AdaptiveGap(Filter):
         super().__post_init__()
         if self.min_results > self.max_results:
             raise SpecError(f"{self.name}.min_results is {self.min_results}, expected at most {self.max_results}")
+
+    def changed(self, **settings: Any) -> Self:
+        """The stage with some settings changed; a default threshold becomes that of another policy."""
+        default = DEFAULT_RELATIVE_THRESHOLD if self.gap_policy == "relative" else DEFAULT_THRESHOLD
+        if "gap_policy" in settings and self.gap_threshold == default:
+            settings = {"gap_threshold": None, **settings}
+        return super().changed(**settings)
 
     @classmethod
     def said(cls, step: Step) -> str:

@@ -3,7 +3,7 @@
 `Lists` holds what is known of every question: distances in whole units of 1e-9 (as in the plain rule, so that every
 comparison is exact), how many of its first n chunks are relevant, and how many there are. `View` looks at them under
 one policy and limits: how many chunks a threshold or an offset keeps, and SetP, SetR, SetF and number kept of that.
-Grids and the optimum (plane.py), whole pipelines (variants.py, chain.py), step functions (steps.py) and ceilings
+Grids and the optimum (plane.py), whole pipelines (variants.py), step functions (steps.py) and ceilings
 (headroom.py) stand on these two. Which chunk is relevant and which query is scored follows measure/scores.py.
 """
 

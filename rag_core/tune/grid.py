@@ -1,24 +1,23 @@
 """Grids of settings: the grammar of `--grid` and what it names, `Axis` by `Axis`.
 
-    gap_threshold=0.01:0.3:60     60 values from 0.01 to 0.3, both ends in it
+    distance_offset=0.05:0.6:40   40 values from 0.05 to 0.6, both ends in it
     gap_policy=largest|first      a choice; a single value is a choice of one
     TopK.k=1:15:15                a setting of another stage of the pipeline
     QueryMust=on|off              the stage itself, in the pipeline or left out
     Hybrid.weights=0:1:11         the dense ranking's share of the fusion; also 2/1|1/1, weights as they stand
 
-Axes are separated by commas and vary in product order, the last fastest. Running a grid is the business of chain.py.
+Axes are separated by commas and vary in product order, the last fastest. Running a grid is the business of plane.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from rag_core.errors import InputError, SpecError
-from rag_core.filters.cut import DEFAULT_RELATIVE_THRESHOLD, DEFAULT_THRESHOLD
 from rag_core.spec import setting_fields, stage_class
 from rag_core.stage import Pipeline, Stage
 
@@ -148,12 +147,4 @@ def _changed(stage: Stage, changes: Mapping[str, Any]) -> Stage | None:
     given = {name: value for name, value in changes.items() if name != SWITCH}
     if not given:
         return stage
-    if "gap_policy" in given and "gap_threshold" not in given and _is_default_threshold(stage):
-        given["gap_threshold"] = None  # the default depends on the policy
-    return replace(stage, **given)
-
-
-def _is_default_threshold(stage: Stage) -> bool:
-    settings = stage.settings()
-    relative = settings["gap_policy"] == "relative"
-    return bool(settings["gap_threshold"] == (DEFAULT_RELATIVE_THRESHOLD if relative else DEFAULT_THRESHOLD))
+    return stage.changed(**given)

@@ -2,7 +2,7 @@
 
 For what a sweep cannot list: many settings at once, or two objectives against each other. A study may be kept in a
 storage of Optuna (store/studies.py opens a workspace's); a killed process loses the trial under way and nothing else.
-Measures and chunks kept come out of arrays (chain.py); tokens, time and cost are read off a plain run, whose stages say
+Measures and chunks kept come out of arrays (plane.py); tokens, time and cost are read off a plain run, whose stages say
 what their model calls took and cost, also where a stored answer stood in for the call. The best fixed k stands in every
 table. One plane of thresholds needs none of this: its optimum is exact.
 """
@@ -24,8 +24,8 @@ from rag_core.measure.experiment import PipelineReport, run
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
-from rag_core.tune.chain import QUANTITIES, means_of
 from rag_core.tune.grid import Axis, pipeline_at
+from rag_core.tune.plane import QUANTITIES, means_of
 from rag_core.tune.tune import Choice, Floor, fixed_k, stages_in_front
 from rag_core.tune.variants import Captures
 from rag_core.types import Case, Step

@@ -34,9 +34,8 @@ from rag_core.measure.significance import (
     shown_p,
 )
 from rag_core.stage import Pipeline, Stage
-from rag_core.tune.chain import best_of_plane, sweep
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.plane import Optimum
+from rag_core.tune.plane import best_of_plane, sweep
 from rag_core.types import Case
 
 Floor = tuple[str, float]
@@ -147,7 +146,10 @@ def choose(
     baseline, k, baseline_value = fixed_k(cases, front, objective, floor, min_grade)
     found = best_of_plane(cases, pipeline, axes, objective, min_grade=min_grade, at_least=floor)
     if found is not None:
-        settings, value = _settings_of(axes, *found), float(getattr(found[1], objective))
+        others, point = found
+        numbers = point.settings()
+        settings = {axis.name: others.get(axis.name, numbers.get(axis.setting)) for axis in axes}
+        value = float(getattr(point, objective))
     else:
         table = sweep(cases, pipeline, axes, min_grade=min_grade)
         best = table.best_at(objective, floor)
@@ -164,28 +166,6 @@ def stages_in_front(pipeline: Pipeline, axes: Sequence[Axis]) -> tuple[Stage, ..
     varied = {axis.stage for axis in axes}
     at = next((at for at, stage in enumerate(pipeline.stages) if stage.name in varied), len(pipeline.stages))
     return pipeline.stages[:at]
-
-
-def _settings_of(axes: Sequence[Axis], others: Mapping[str, Any], found: Optimum) -> dict[str, Any]:
-    """Every axis' value at an optimum; a threshold or offset from the middle of its cell, away from both edges."""
-    offset = middle(found.distance_offset, found.distance_offset_below)
-    inside = {
-        "gap_threshold": middle(found.gap_threshold, found.gap_threshold_below),
-        "distance_offset": offset,
-        "relative_offset": offset,
-    }
-    return {axis.name: others.get(axis.name, inside.get(axis.setting)) for axis in axes}
-
-
-def middle(low: float, below: float | None) -> float:
-    """A short number well inside [low, below): nothing changes within the cell, and new queries lie on both sides."""
-    if below is None:
-        return low
-    for digits in (3, 4, 5, 6, 9):
-        value = round((low + below) / 2, digits)
-        if low + 1e-9 <= value <= below - 2e-9:
-            return value
-    return low
 
 
 def _unreached(means: Any, floor: Floor | None) -> InputError:

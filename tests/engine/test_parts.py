@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.engine.cluster import Here, opened, scheduler_address
-from rag_core.engine.jobs import FOLDER, cut_along, in_parts, pieces
+from rag_core.engine.jobs import FOLDER, in_parts, pieces
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.tune.grid import parse_grid
+from rag_core.tune.plane import cut_along
 
 
 @given(st.integers(0, 500), st.integers(1, 40), st.integers(1, 5))

@@ -13,8 +13,8 @@ from rag_core.eval_sets.reading import load_set
 from rag_core.filters.cut import POLICIES
 from rag_core.measure.experiment import run
 from rag_core.spec import parse_pipeline
-from rag_core.tune.chain import QUANTITIES, best_of_plane, sweep
 from rag_core.tune.grid import Axis, parse_grid, pipeline_at
+from rag_core.tune.plane import QUANTITIES, best_of_plane, sweep
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 WORDS = ("owlbear", "cleric", "armor class 6", "dragon")

@@ -15,8 +15,8 @@ from rag_core.retrieve.capture import captured
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.spec import build, parse_pipeline
 from rag_core.store.studies import file_storage
-from rag_core.tune.chain import sweep
 from rag_core.tune.grid import parse_grid, pipeline_at
+from rag_core.tune.plane import sweep
 from rag_core.tune.search import search
 from rag_core.tune.variants import ranks_in
 from rag_core.types import Candidates, Case, Query

@@ -12,8 +12,8 @@ import pytest
 from rag_core.errors import Cancelled, InputError
 from rag_core.spec import parse_pipeline
 from rag_core.store.studies import file_storage
-from rag_core.tune.chain import best_of_plane
 from rag_core.tune.grid import parse_grid, pipeline_at
+from rag_core.tune.plane import best_of_plane
 from rag_core.tune.search import SAMPLERS, choice_of, search
 from rag_core.tune.tune import values_of
 from tests import planted

@@ -10,7 +10,8 @@ from rag_core.project.ledger import Look, key_of, look, looks_at
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import parse_grid
-from rag_core.tune.tune import choose, cross_validate, dev_and_test, judge, middle, parse_floor, sentence, values_of
+from rag_core.tune.plane import middle
+from rag_core.tune.tune import choose, cross_validate, dev_and_test, judge, parse_floor, sentence, values_of
 from rag_core.types import Case, Query
 from tests import planted
 
