@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_core.corpus.finding import SUFFIXES
+from rag_core.corpus.load import SUFFIXES
 from rag_core.errors import InputError
 from rag_core.index.collection import folder_of, open_collection
 from rag_core.index.embed import Embedder, Progress

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rag_core.corpus.keywords import header_keywords
+from rag_core.corpus.names import header_keywords
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import folders
 from rag_core.files import parse_yaml, read_text, write_whole

@@ -16,13 +16,11 @@ from pages.components import jobs, resources, say, who
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
-from rag_core.index.embed import BundledEmbedder, WordsOnly
-from rag_core.index.foreign import list_foreign
+from rag_core.index.embed import KNOWN, BundledEmbedder, WordsOnly
+from rag_core.index.foreign import FIELDS as RECORD_FIELDS
+from rag_core.index.foreign import Foreign, list_foreign
 from rag_core.index.foreign_place import IN_PLACE_WARNING
-from rag_core.index.foreign_records import FIELDS as RECORD_FIELDS
-from rag_core.index.foreign_records import Foreign
 from rag_core.index.ingest import IngestLook
-from rag_core.index.remote import KNOWN
 from rag_core.project import intake
 from rag_core.project.deeds import CHANGE_PROJECT, CONNECT, INGEST, READ_FILES
 from rag_core.project.intake import Chroma, Documents, Intake

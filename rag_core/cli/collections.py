@@ -20,10 +20,10 @@ from rag_core.errors import InputError
 from rag_core.files import read_text
 from rag_core.index.collection import delete_collection, list_collections
 from rag_core.index.embed import BundledEmbedder, Embedder
+from rag_core.index.foreign import FIELDS as RECORD_FIELDS
 from rag_core.index.foreign import connect as mirror
 from rag_core.index.foreign import list_foreign
 from rag_core.index.foreign_place import IN_PLACE_WARNING, ForeignPlace, named_place
-from rag_core.index.foreign_records import FIELDS as RECORD_FIELDS
 from rag_core.index.handles import ingest_embedder
 from rag_core.index.ingest import ingest as bring_in
 from rag_core.index.ingest import look

@@ -1,10 +1,14 @@
-"""Chunk ids from document and heading path: the same text gives the same ids, on every machine and run."""
+"""What headers give besides titles: chunk ids, the same on every machine and run, and the keywords of a collection."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
+
+from rag_core.text import words
+from rag_core.types import Chunk
 
 LONGEST = 80
 
@@ -30,3 +34,13 @@ class Names:
         """The name, numbered where it was given before."""
         self._used[name] += 1
         return name if self._used[name] == 1 else f"{name}~{self._used[name]}"
+
+
+SHORTEST_KEYWORD, LONGEST_KEYWORD = 4, 200  # characters; shorter headers are rarely names of anything
+
+
+def header_keywords(chunks: Iterable[Chunk]) -> tuple[str, ...]:
+    """The headers of chunks (else their titles) of 4 to 200 characters that hold a word, each once, sorted."""
+    found = {str(chunk.metadata.get("header") or chunk.title).strip() for chunk in chunks}
+    named = (one for one in found if SHORTEST_KEYWORD <= len(one) <= LONGEST_KEYWORD and words(one))
+    return tuple(sorted(named, key=lambda keyword: (keyword.casefold(), keyword)))

@@ -1,27 +1,24 @@
 """Look into a source page by page: chunks by text, type and document, one chunk whole, and what all of them are.
 
 Of a collection everything is asked of its own file; no more than one page of chunks is ever in memory. Recorded lists
-bring their chunks along: `page_among` and `overview_of` say the same of them, with lengths in characters.
+bring their chunks along: `page_among` and `overview_of` ask the same of a file in memory, with lengths in characters.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rag_core.errors import InputError
 from rag_core.index.collection import RuleCounts, folder_of, rule_counts
-from rag_core.index.store import CollectionFile, StoredChunk, opened
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import read_rule
+from rag_core.index.store import CollectionFile, StoredChunk, in_memory, opened, text_hash
 from rag_core.types import Chunk
 
 MOST_DOCUMENTS = 1_000
 MOST_DUPLICATES = 200
 BINS = 24
-BEGINS = 120  # characters of a chunk's text that a list shows where there is no title
 ORDERS = {
     "id": "id",
     "title": "title COLLATE NOCASE, id",
@@ -94,11 +91,28 @@ class Overview:
 
 def page_of(workspace: Path, name: str, wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
     """(how many chunks are wanted in all, those at start … start + count − 1 in the order that is wanted)."""
-    asked = (wanted.text.strip().casefold(), wanted.type, wanted.document)
     with opened(folder_of(workspace, name)) as file, file.reading():
-        ((total,),) = file.read(_TOTAL, asked)
-        rows = file.read(_PAGE.format(order=ORDERS[wanted.order]), (*asked, count, start))
+        return _page(file, wanted, start, count)
+
+
+def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
+    """As `page_of`, of chunks in memory."""
+    with _held(chunks) as file:
+        return _page(file, wanted, start, count)
+
+
+def _page(file: CollectionFile, wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
+    conditions = (wanted.text.strip().casefold(), wanted.type, wanted.document)
+    ((total,),) = file.read(_TOTAL, conditions)
+    rows = file.read(_PAGE.format(order=ORDERS[wanted.order]), (*conditions, count, start))
     return total, [ChunkLine(*row) for row in rows]
+
+
+def _held(chunks: Sequence[Chunk]) -> AbstractContextManager[CollectionFile]:
+    """A file in memory of chunks of no document, their lengths in characters."""
+    return in_memory(
+        StoredChunk(chunk, "", text_hash(f"{chunk.title}\n{chunk.text}"), len(chunk.text)) for chunk in chunks
+    )
 
 
 _TOTAL = """
@@ -125,91 +139,41 @@ def chunk_of(workspace: Path, name: str, identity: str) -> StoredChunk:
 def overview(workspace: Path, name: str) -> Overview:
     """What the collection holds, in numbers; about a second for 100,000 chunks."""
     with opened(folder_of(workspace, name)) as file, file.reading():
-        window = int(file.meta().get("window", 0))
-        rules = rule_counts(file)
-        groups = tuple(
-            Group(type_, count, tokens, rules.get(type_, RuleCounts())) for type_, count, tokens in file.read(_GROUPS)
-        )
-        chunks = sum(group.chunks for group in groups)
-        ((shortest, longest),) = file.read("SELECT coalesce(min(tokens), 0), coalesce(max(tokens), 0) FROM chunk")
-        ((too_long,),) = file.read("SELECT count(*) FROM chunk WHERE tokens > ?", (window,))
-        ((duplicated,),) = file.read("SELECT count(*) - count(DISTINCT text_hash) FROM chunk")
-        width = -(-(longest + 1) // BINS)
-        return Overview(
-            chunks=chunks,
-            window=window,
-            too_long=too_long,
-            groups=groups,
-            documents=dict(file.read(_DOCUMENTS, (MOST_DOCUMENTS,))),
-            lengths=tuple(file.read(_LENGTHS, (width, width, width))),
-            bin_width=width,
-            shortest=shortest,
-            median=_median(file, chunks),
-            longest=longest,
-            duplicates=_duplicates(file) if duplicated else (),
-            duplicated=duplicated,
-        )
-
-
-def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
-    """As `page_of`, of chunks in memory."""
-    text = wanted.text.strip().casefold()
-    fitting = [
-        chunk
-        for chunk in chunks
-        if (wanted.type is None or chunk.type == wanted.type)
-        and (not text or text in f"{chunk.title}\n{chunk.text}\n{chunk.id}".casefold())
-    ]
-    keys = {
-        "id": lambda chunk: chunk.id,
-        "title": lambda chunk: (chunk.title.casefold(), chunk.id),
-        "longest": lambda chunk: (-len(chunk.text), chunk.id),
-        "shortest": lambda chunk: (len(chunk.text), chunk.id),
-        "rules": lambda chunk: (chunk.query_must is None, chunk.id),
-    }
-    shown = sorted(fitting, key=keys[wanted.order])[start : start + count]
-    return len(fitting), [
-        ChunkLine(one.id, one.title, one.type, "", length, length, int(one.query_must is not None), one.text[:BEGINS])
-        for one in shown
-        for length in (len(one.text),)
-    ]
+        return _overview(file, "tokens")
 
 
 def overview_of(chunks: Sequence[Chunk]) -> Overview:
     """As `overview`, of chunks in memory; no model reads them, so that none is too long."""
-    lengths = sorted(len(chunk.text) for chunk in chunks) or [0]
-    width = -(-(lengths[-1] + 1) // BINS)
-    types: dict[str, list[Chunk]] = defaultdict(list)
-    same: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for chunk in chunks:
-        types[chunk.type].append(chunk)
-        same[chunk.title, chunk.text].append(chunk.id)
-    groups = (
-        Group(name, len(some), sum(len(one.text) for one in some), _rules_of(some)) for name, some in types.items()
+    with _held(chunks) as file:
+        return _overview(file, "characters")
+
+
+def _overview(file: CollectionFile, unit: str) -> Overview:
+    window = int(file.meta().get("window", 0))
+    rules = rule_counts(file)
+    groups = tuple(
+        Group(type_, count, tokens, rules.get(type_, RuleCounts())) for type_, count, tokens in file.read(_GROUPS)
     )
-    repeated = sorted((tuple(sorted(ids)) for ids in same.values() if len(ids) > 1), key=lambda ids: (-len(ids), ids))
+    chunks = sum(group.chunks for group in groups)
+    ((shortest, longest),) = file.read("SELECT coalesce(min(tokens), 0), coalesce(max(tokens), 0) FROM chunk")
+    ((too_long,),) = file.read("SELECT count(*) FROM chunk WHERE tokens > ?", (window or longest,))
+    ((duplicated,),) = file.read("SELECT count(*) - count(DISTINCT text_hash) FROM chunk")
+    width = -(-(longest + 1) // BINS)
     return Overview(
-        chunks=len(chunks),
-        window=0,
-        too_long=0,
-        groups=tuple(sorted(groups, key=lambda group: (-group.chunks, group.type))),
-        documents={},
-        lengths=tuple(sorted(Counter(length // width * width for length in lengths[: len(chunks)]).items())),
+        chunks=chunks,
+        window=window,
+        too_long=too_long,
+        groups=groups,
+        documents=dict(file.read(_DOCUMENTS, (MOST_DOCUMENTS,))) if unit == "tokens" else {},
+        lengths=tuple(file.read(_LENGTHS, (width, width, width))),
         bin_width=width,
-        shortest=lengths[0],
-        median=lengths[(len(lengths) - 1) // 2],
-        longest=lengths[-1],
-        duplicates=tuple(repeated[:MOST_DUPLICATES]),
-        duplicated=sum(len(ids) - 1 for ids in repeated),
-        unit="characters",
+        shortest=shortest,
+        median=_median(file, chunks),
+        longest=longest,
+        duplicates=_duplicates(file) if duplicated else (),
+        duplicated=duplicated,
+        unit=unit,
     )
-
-
-def _rules_of(chunks: Sequence[Chunk]) -> RuleCounts:
-    """What chunks in memory carry of rules, as `rule_counts` says of those in a file."""
-    rules = {chunk.id: read_rule(chunk.query_must) for chunk in chunks}
-    problems = [f"chunk {identity[:80]}: {rule}" for identity, rule in rules.items() if isinstance(rule, str)]
-    return RuleCounts(sum(isinstance(rule, Rule) for rule in rules.values()), len(problems), next(iter(problems), ""))
 
 
 _GROUPS = "SELECT type, count(*), sum(tokens) FROM chunk GROUP BY type ORDER BY count(*) DESC, type"

@@ -11,8 +11,7 @@ from pathlib import Path
 from rag_core.errors import InputError, WinnowError
 from rag_core.index.chroma import ChromaIndex
 from rag_core.index.collection import Snapshot, folder_of, list_collections, open_collection
-from rag_core.index.embed import BundledEmbedder, Embedder, WordsOnly
-from rag_core.index.remote import OpenAIEmbedder
+from rag_core.index.embed import BundledEmbedder, Embedder, OpenAIEmbedder, WordsOnly
 from rag_core.index.search import CollectionIndex
 from rag_core.index.store import opened
 from rag_core.llm.client import Client

@@ -13,8 +13,8 @@ from time import perf_counter
 from typing import Any
 
 from rag_core.corpus.columns import Columns
-from rag_core.corpus.keywords import header_keywords
 from rag_core.corpus.load import Corpus, Document, load, remarks_on
+from rag_core.corpus.names import header_keywords
 from rag_core.corpus.split import split_chunk
 from rag_core.errors import Cancelled, InputError, StoreError
 from rag_core.index.collection import KEYWORDS, fingerprints, folder_of

@@ -11,7 +11,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -235,6 +235,15 @@ def opened(folder: Path, write: bool = False) -> Iterator[CollectionFile]:
     finally:
         if connection is not None:
             connection.close()
+
+
+@contextmanager
+def in_memory(rows: Iterable[StoredChunk]) -> Iterator[CollectionFile]:
+    """A file of these rows that is gone afterwards; of one id the last counts."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.executescript(_SCHEMA)
+        connection.executemany(_PUT, (row.values() for row in rows))
+        yield CollectionFile(connection)
 
 
 def _prepare(connection: sqlite3.Connection, write: bool) -> None:

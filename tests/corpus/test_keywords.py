@@ -1,6 +1,6 @@
 """Keywords taken from headers: which are long enough, and that an ingest always takes them."""
 
-from rag_core.corpus.keywords import header_keywords
+from rag_core.corpus.names import header_keywords
 from rag_core.types import Chunk
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_core.corpus.openapi import read_openapi
-from rag_core.corpus.openapi_references import name_of, references
+from rag_core.corpus.openapi import name_of, read_openapi, references
 from rag_core.errors import InputError
 
 SHARED = Path(os.environ.get("WINNOW_SHARED", Path(__file__).parents[3] / "shared")) / "data"

@@ -18,9 +18,8 @@ from rag_core.index import foreign, foreign_place
 from rag_core.index.browse import overview
 from rag_core.index.chroma_server import ChromaServer
 from rag_core.index.collection import list_collections, open_collection
-from rag_core.index.foreign import connect, has_changed, kept_fields, list_foreign
+from rag_core.index.foreign import FIELDS, connect, has_changed, kept_fields, list_foreign, propose_fields
 from rag_core.index.foreign_place import ForeignPlace
-from rag_core.index.foreign_records import FIELDS, propose_fields
 from rag_core.index.handles import open_index
 from rag_core.index.ingest import ingest_chunks
 from rag_core.index.rules import apply_rules

@@ -7,7 +7,7 @@ import pytest
 from werkzeug import Response
 
 from rag_core.errors import EndpointError, InputError
-from rag_core.index.remote import OpenAIEmbedder, batches
+from rag_core.index.embed import OpenAIEmbedder, batches
 from rag_core.llm.client import Client
 from rag_core.llm.endpoint import Endpoint
 
