@@ -8,7 +8,7 @@ stand in cells, in the JSON tree and as inert text only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ import streamlit as st
 from pages import state
 from pages.bench import sight
 from pages.bench.sight import SeenList
-from pages.components import glossary, inert_text, say, who
+from pages.components import inert_text, say, who
 from pages.components.inert_text import Block, TextRun, marked
+from pages.widgets.take_along import BLUE, GREY, ORANGE, take_along
 from rag_core.entities import Explanation, Structure, TeamFilter, load_structure
 from rag_core.entities.agreement import (
     Agreement,
@@ -41,7 +42,7 @@ from rag_core.files import decode, write_whole
 from rag_core.filters.entity import entities_named
 from rag_core.project.deeds import CHANGE_STRUCTURE
 from rag_core.project.session import Session
-from rag_core.resources import STRUCTURE_FILES, structure_path
+from rag_core.resources import STRUCTURE_BUDGET, STRUCTURE_FILES, structure_path
 from rag_core.text import tokenize
 
 DEMO, OWN = "demo", "workspace"
@@ -50,7 +51,7 @@ SOURCE, QUERY, QUERY_OF = "entities.source", "entities.query", "entities.query_o
 DROPPED, DROPPED_LABELS = "entities.dropped", "entities.dropped_labels"
 ALIASES, PROBLEM = "entities.added", "entities.problem"
 LONGEST_QUERY = 10_000
-LONGEST_TREE, OPEN_UP_TO = 60, 3  # entities: a browser draws more too slowly; more are shown folded
+OPEN_UP_TO = 3  # entities: more are shown folded
 STRATEGIES = {
     "operative": "a member’s name",
     "ability": "an ability’s name",
@@ -58,8 +59,7 @@ STRATEGIES = {
     "team_name": "the entity’s own name, also misspelt",
 }
 CURVE = tuple(range(60, 101, 2))
-COLOURS = {"precision": "#0072B2", "recall": "#E69F00"}
-DASHES = {"precision": "solid", "recall": "dot"}
+THREE = st.column_config.NumberColumn(format="%.3f")
 RIGHT, WRONG, PARTLY = "✓ right now", "✕ wrong now", "partly"
 
 HELP = """
@@ -206,72 +206,42 @@ def _show_query(explained: Explanation, key: str) -> None:
 
 
 def _show_figures(finder: TeamFilter, explained: Explanation) -> None:
-    """Entities, strategies and tokens as one line of figures."""
-    saving = finder.part(explained.teams)
-    with st.container(horizontal=True, key="entities.figures"):
-        st.metric(
-            "entities meant",
-            f"{len(explained.teams)} of {len(finder.teams)}",
-            width=190,
-            help="Entities that the query means, of those in the structure.",
-        )
-        st.metric(
-            "strategies that found some",
-            f"{len(explained.by_strategy())} of {len(finder.strategies)}",
-            width=230,
-            help="Ways of matching that found an entity, of all that are switched on.",
-        )
-        st.metric(
-            "tokens sent",
-            f"{saving.tokens:,} of {saving.full:,}",
-            width=250,
-            help=f"Estimated tokens of the part that is sent, of the whole structure’s; {CHARACTERS_PER_TOKEN} "
-            "characters of JSON are one token. Lower costs less.",
-        )
-        st.metric(
-            "tokens saved",
-            f"{saving.share:.1%}",
-            width=150,
-            help="1 − tokens sent over tokens of the whole structure. Higher costs less.",
-        )
+    """What is meant and what it saves, in one line."""
+    part = finder.part(explained.teams)
+    st.markdown(
+        f"**{len(explained.teams)} of {part.of}** entities meant by {len(explained.by_strategy())} of "
+        f"{len(finder.strategies)} ways of matching · **{part.tokens:,} of {part.full:,}** tokens sent · "
+        f"**{part.share:.1%}** saved",
+        help=f"Tokens are estimated: {CHARACTERS_PER_TOKEN} characters of JSON are one.",
+    )
 
 
 def _show_matches(explained: Explanation) -> None:
-    """A row per match: by which strategy, which name and words, how sure, and why."""
+    """A row per match: by which strategy, which name and words, how sure, and why; and the words that do not count."""
     rows = explained.matches
     if rows:
-        st.dataframe(
-            {
-                "entity": [row.team for row in rows],
-                "strategy": [row.strategy for row in rows],
-                "found name": [row.item for row in rows],
-                "words": [" ".join(row.words) for row in rows],
-                "score": [row.score for row in rows],
-                "confidence": [row.confidence for row in rows],
-                "reason": [row.reason for row in rows],
-            },
-            hide_index=True,
-            key="entities.matches",
-            height=min(38 + 35 * len(rows), 420),
-            column_config={
-                "score": st.column_config.NumberColumn("score", format="%.0f", width=62),
-                "confidence": st.column_config.NumberColumn("confidence", format="%.3f", width=92),
-            },
-            alt=f"{len(rows)} matches with entity, strategy, found name, words, score, confidence and reason",
-        )
+        columns: dict[str, Sequence[Any]] = {
+            "entity": [row.team for row in rows],
+            "strategy": [row.strategy for row in rows],
+            "found name": [row.item for row in rows],
+            "words": [" ".join(row.words) for row in rows],
+            "score": [round(row.score) for row in rows],
+            "confidence": [row.confidence for row in rows],
+            "reason": [row.reason for row in rows],
+        }
+        take_along("entities matches", columns)
+    for match in explained.inside:
+        st.text(f"Not {match.team}: {' '.join(match.words)} stands inside a longer name.")
     silent = [f"{name} ({words})" for name, words in STRATEGIES.items() if name not in explained.by_strategy()]
     if silent:
         st.markdown(f":gray[Found nothing by: {', '.join(silent)}.]")
 
 
 def _show_tree(finder: TeamFilter, explained: Explanation) -> None:
-    """The part of the structure that the question needs, as a tree."""
-    teams = explained.teams or finder.teams
-    shown = teams[:LONGEST_TREE]
-    st.markdown("**The part that is sent**" if explained.teams else "**Nothing is named, so all entities are sent**")
-    if len(shown) < len(teams):
-        st.markdown(f"The first {len(shown)} of {len(teams):,} entities:")
-    st.json(finder.filter_structure(shown), expanded=2 if len(shown) <= OPEN_UP_TO else 1)
+    """The part of the structure that a model is told before a hop, as a tree: whole entities within the budget."""
+    part = finder.part(explained.teams, STRUCTURE_BUDGET)
+    st.markdown(f"**What a model is told before a hop**, at most {STRUCTURE_BUDGET:,} tokens: {part.to_text()}")
+    st.json(part.entities, expanded=2 if len(part.entities) <= OPEN_UP_TO else 1)
 
 
 # Aliases on trial
@@ -407,25 +377,17 @@ def _show_agreement(finder: TeamFilter, labelled: Sequence[LabelledQuery]) -> No
     rows = [row for row in labelled if half in ("all", row.half)]
     together = agreement(finder, rows)
     measured = {"all together": together, **{name: agreement(finder, rows, name) for name in STRATEGIES}}
-    columns = ("precision", "recall", "micro precision", "micro recall")
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.dataframe(
-            {
-                "found by": list(measured),
-                **{name: [getattr(one, name.replace(" ", "_")) for one in measured.values()] for name in columns},
-            },
-            hide_index=True,
-            key="entities.agreement",
-            column_config={
-                name: st.column_config.NumberColumn(name, format="%.3f", help=glossary.told(name)) for name in columns
-            },
-            alt="Precision and recall of all strategies together and of each alone",
-        )
-        st.caption(f"macro over {together.queries} labelled queries; micro: over all (query, entity) pairs")
-        _show_misses(together)
-    with right:
-        _show_curve(threshold_curve(finder, rows, CURVE), finder.settings.threshold)
+    names = ("precision", "recall", "micro precision", "micro recall")
+    figures = {name: [getattr(one, name.replace(" ", "_")) for one in measured.values()] for name in names}
+    take_along("entities agreement", {"found by": list(measured), **figures}, config=dict.fromkeys(names, THREE))
+    st.caption(f"macro over {together.queries} labelled queries; micro: over all (query, entity) pairs")
+    _show_misses(together)
+    curve = threshold_curve(finder, rows, CURVE)
+    points: dict[str, list[float | None]] = {"threshold": [threshold for threshold, _ in curve]}
+    points |= {name: [getattr(one, name) for _, one in curve] for name in names[:2]}
+    st.markdown("**Agreement at each threshold for misspelt names**, macro")
+    config = dict.fromkeys(names[:2], THREE)
+    take_along("entities curve", points, lambda: _curve(points, finder.settings.threshold), config=config)
 
 
 def _show_misses(agreed: Agreement) -> None:
@@ -450,53 +412,21 @@ def _show_misses(agreed: Agreement) -> None:
     )
 
 
-def _show_curve(points: Sequence[tuple[float, Agreement]], now: float) -> None:
-    """Precision and recall over the threshold, as a chart whose axes stay where they are, and in numbers."""
+def _curve(points: Mapping[str, Sequence[float | None]], now: float) -> Any:
+    """Precision and recall over the threshold, the stage's own marked."""
     import plotly.graph_objects as go  # 0.3 s; most never open this view
 
-    thresholds = [threshold for threshold, _ in points]
     figure = go.Figure()
-    for name, colour in COLOURS.items():
-        figure.add_scatter(
-            x=thresholds,
-            y=[getattr(one, name) for _, one in points],
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "dash": DASHES[name]},
-            hovertemplate=f"threshold %{{x}}<br>{name} %{{y:.3f}}<extra></extra>",
-        )
-    figure.add_vline(
-        x=now,
-        line_dash="dash",
-        line_color="#8A9199",  # seen on white and on black
-        annotation_text=f"threshold {now:.0f}",
-        annotation_position="bottom left",
-    )
-    lowest = min(value for _, one in points for value in (one.precision or 0, one.recall or 0))
+    for name, colour, dash in (("precision", BLUE, "solid"), ("recall", ORANGE, "dot")):
+        line = {"color": colour, "dash": dash}
+        figure.add_scatter(x=points["threshold"], y=points[name], name=name, mode="lines+markers", line=line)
+    figure.add_vline(x=now, line_dash="dash", line_color=GREY, annotation_text=f"threshold {now:.0f}")
     figure.update_layout(
-        height=330,
-        margin={"l": 60, "r": 16, "t": 44, "b": 48},
-        title={"text": "Agreement at each threshold for misspelt names", "font": {"size": 14}},
-        xaxis={"title": {"text": "threshold (likeness, 0 to 100)"}, "range": [59, 101]},
-        yaxis={"title": {"text": "macro mean over queries"}, "range": [max(0, int(lowest * 10 - 1) / 10), 1.02]},
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.08},
+        xaxis={"title": {"text": "threshold (likeness, 0 to 100)"}, "range": [CURVE[0] - 1, CURVE[-1] + 1]},
+        yaxis={"title": {"text": "macro mean over queries"}, "rangemode": "tozero"},
+        legend={"orientation": "h", "y": 1.08},
     )
-    st.plotly_chart(
-        figure,
-        key="entities.curve",
-        config={"displaylogo": False},
-        alt="Macro precision and recall at each threshold for misspelt names; the table below holds the numbers.",
-    )
-    with st.expander("The curve in numbers"):
-        st.dataframe(
-            {"threshold": thresholds, **{name: [getattr(one, name) for _, one in points] for name in COLOURS}},
-            hide_index=True,
-            height=260,
-            column_config=glossary.explained(
-                COLOURS, {name: st.column_config.NumberColumn(name, format="%.3f") for name in COLOURS}
-            ),
-            alt="Precision and recall at each threshold",
-        )
+    return figure
 
 
 def _lint(finder: TeamFilter) -> None:
@@ -507,18 +437,13 @@ def _lint(finder: TeamFilter) -> None:
         return
     number = "1 doubtful name" if len(findings) == 1 else f"{len(findings)} doubtful names"
     st.markdown(f"**{number}.** The structure works; a query may find less or more because of them.")
-    st.dataframe(
-        {
-            "kind": [one.kind.replace("_", " ") for one in findings],
-            "name": [one.name for one in findings],
-            "what a query does": [one.text for one in findings],
-            "entities": [", ".join(one.teams) for one in findings],
-        },
-        hide_index=True,
-        key="entities.lint",
-        height=min(38 + 35 * len(findings), 500),
-        alt=f"{number} with kind and consequence",
-    )
+    columns = {
+        "kind": [one.kind.replace("_", " ") for one in findings],
+        "name": [one.name for one in findings],
+        "what a query does": [one.text for one in findings],
+        "entities": [", ".join(one.teams) for one in findings],
+    }
+    take_along("entities lint", columns)
 
 
 # Structures, labels and what is kept
@@ -571,35 +496,40 @@ def _shipped() -> list[LabelledQuery]:
 
 
 def _take_structure() -> None:
-    """Read the structure opened as a file and choose it; what is wrong with it is kept as a sentence."""
-    st.session_state[PROBLEM] = ""
-    file = st.session_state.get("entities.file")
-    if file is None:
-        return
-    data: bytes = file.getvalue()
-    try:
+    """Read the structure opened as a file and choose it."""
+
+    def read_structure(data: bytes) -> tuple[str, Structure]:
         structure = structure_from_text(decode(data, "the file"), "the file")
-    except InputError as error:
-        st.session_state[PROBLEM] = str(error)
-        return
-    st.session_state[DROPPED] = (f"dropped {hashlib.sha256(data).hexdigest()[:12]}", structure)
-    st.session_state[SOURCE] = st.session_state[DROPPED][0]
+        return f"dropped {hashlib.sha256(data).hexdigest()[:12]}", structure
+
+    if _taken("entities.file", DROPPED, read_structure):
+        st.session_state[SOURCE] = st.session_state[DROPPED][0]
 
 
 def _take_labels() -> None:
-    """Read labelled queries opened as a file; what is wrong with them is kept as a sentence."""
-    st.session_state[PROBLEM] = ""
-    file = st.session_state.get("entities.labels")
-    if file is None:
-        return
-    try:
-        rows = labelled_from_text(decode(file.getvalue(), "the file"), "the file")
+    """Read labelled queries opened as a file."""
+
+    def read_rows(data: bytes) -> list[LabelledQuery]:
+        rows = labelled_from_text(decode(data, "the file"), "the file")
         if not rows:
             raise InputError("the file holds no line, expected labelled queries")
+        return rows
+
+    _taken("entities.labels", DROPPED_LABELS, read_rows)
+
+
+def _taken(upload: str, into: str, reading: Callable[[bytes], Any]) -> bool:
+    """Whether an opened file could be read and kept for this session; what is wrong with it is kept as a sentence."""
+    st.session_state[PROBLEM] = ""
+    file = st.session_state.get(upload)
+    if file is None:
+        return False
+    try:
+        st.session_state[into] = reading(file.getvalue())
     except InputError as error:
         st.session_state[PROBLEM] = str(error)
-        return
-    st.session_state[DROPPED_LABELS] = rows
+        return False
+    return True
 
 
 def _keeping(structure: Structure, session: Session) -> None:

@@ -43,20 +43,22 @@ class TermTree:
                 held = number not in found and term.needs <= query.words
                 if held and next(occurrences(term, query), None) is not None:
                     found.add(number)
-        for start in range(len(query.tokens)):
-            found.update(self._from(start, query))
+        for start, words in enumerate(query.forms):
+            states = [(self._root[word], start) for word in words if word in self._root]
+            if states:
+                found.update(_ended(states, query))
         return found
 
-    def _from(self, start: int, query: Reading) -> Iterator[int]:
-        """The terms that begin at a token. A state is a node and the place of its word."""
-        states = [(self._root[word], start) for word in query.forms[start] if word in self._root]
-        while states:
-            node, at = states.pop()
-            yield from node.get(END, ())
-            following = query.solid[at + 1]
-            if following == len(query.tokens) or query.tokens[following].sentence != query.tokens[at].sentence:
-                continue
-            if is_number(query.tokens[following]):
-                for place in number_list(query.tokens, following):
-                    yield from node.get(query.tokens[place].text, {}).get(END, ())
-            states += [(node[word], following) for word in query.forms[following] if word in node]
+
+def _ended(states: list[tuple[Node, int]], query: Reading) -> Iterator[int]:
+    """The terms that go on from these states to their end; a state is a node and the place of its word."""
+    while states:
+        node, at = states.pop()
+        yield from node.get(END, ())
+        following = query.solid[at + 1]
+        if following == len(query.tokens) or query.tokens[following].sentence != query.tokens[at].sentence:
+            continue
+        if is_number(query.tokens[following]):
+            for place in number_list(query.tokens, following):
+                yield from node.get(query.tokens[place].text, {}).get(END, ())
+        states += [(node[word], following) for word in query.forms[following] if word in node]
