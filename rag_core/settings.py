@@ -50,6 +50,7 @@ class ModelSettings:
     reasoning_effort: str = ""  # low, medium, high or what the model calls it; "": not sent
     seed: int | None = None  # None: not sent
     max_tokens: int = MAX_ANSWER_TOKENS  # of an answer, what a model thinks before it included
+    logprobs: bool = False  # whether the probability of every token is asked for, which some servers offer
 
     def __repr__(self) -> str:
         return f"ModelSettings({self.base_url!r}, {self.model!r})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ class Answer:
     retries: int = 0
     milliseconds: float = 0.0
     model: str = ""  # as the server names it
+    odds: tuple[tuple[int, float], ...] = ()  # where each token ends in the text, and its log-probability
     unclear: int = 0  # tries without an answer that may have been paid for: too late, broken off, unusable
 
 
@@ -63,6 +65,13 @@ class Fault(Exception):
     ) -> None:
         super().__init__(text)
         self.text, self.retry, self.wait, self.unclear, self.refusal = text, retry, wait, unclear, refusal
+
+
+def probability(odds: Sequence[tuple[int, float]], start: int, end: int) -> float | None:
+    """How probable the model found what it wrote from `start` to `end`; None where that is not known."""
+    begins = [0, *(place for place, _ in odds[:-1])]
+    logs = [log for begin, (place, log) in zip(begins, odds, strict=False) if begin < end and place > start]
+    return min(1.0, math.exp(sum(logs))) if logs else None
 
 
 def parse_body(body: bytes, content_type: str) -> dict[str, Any]:
@@ -129,8 +138,24 @@ def chat_answer(body: dict[str, Any], model: str) -> Answer:
         finish_reason=reason if isinstance(reason, str) else "unknown",
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
+        odds=_odds(choices[0].get("logprobs"), content),
         model=served[:200] if isinstance(served := body.get("model"), str) else model,
     )
+
+
+def _odds(value: Any, text: str) -> tuple[tuple[int, float], ...]:
+    """Where each token ends, and its log-probability; nothing where the tokens are not those of the text."""
+    content = value.get("content") if isinstance(value, dict) else None
+    odds, end = [], 0
+    for one in content if isinstance(content, list) else ():
+        token, log = (one.get("token"), one.get("logprob")) if isinstance(one, dict) else (None, None)
+        if not isinstance(token, str) or not text.startswith(token, end) or isinstance(log, bool):
+            return ()
+        if not isinstance(log, int | float) or not -1e4 <= log <= 1e-6:
+            return ()
+        end += len(token)
+        odds.append((end, float(log)))
+    return tuple(odds) if end == len(text) <= MAX_TEXT else ()
 
 
 def _count(value: Any) -> int | None:

@@ -156,7 +156,8 @@ class Client:
             return Answer(error=redact(str(error)))
         answer = done.answer or Answer(error=done.error)
         text = None if answer.text is None else redact(answer.text)  # a server may send back the key it got
-        answer = replace(answer, text=text, model=redact(answer.model))
+        odds = answer.odds if text == answer.text else ()  # they are places in the text
+        answer = replace(answer, text=text, model=redact(answer.model), odds=odds)
         return replace(answer, retries=done.retries, milliseconds=done.milliseconds, unclear=done.unclear)
 
     def models(self) -> list[str]:

@@ -46,6 +46,7 @@ class Endpoint:
     reasoning_effort: str = ""
     seed: int | None = None
     max_tokens: int = MAX_ANSWER_TOKENS  # of an answer, what a model thinks before it included
+    logprobs: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w .\-]{1,64}", self.name):
@@ -64,7 +65,8 @@ class Endpoint:
     @property
     def options(self) -> dict[str, Any]:
         """The parameters of a chat request that are set; the limit of an answer always is."""
-        values = {"temperature": self.temperature, "reasoning_effort": self.reasoning_effort or None, "seed": self.seed}
+        values: dict[str, Any] = {"temperature": self.temperature, "seed": self.seed}
+        values |= {"reasoning_effort": self.reasoning_effort or None, "logprobs": self.logprobs or None}
         return {name: value for name, value in values.items() if value is not None} | {"max_tokens": self.max_tokens}
 
     @property
@@ -174,7 +176,7 @@ _RANGES = {
     "seed": (-(2.0**53), 2.0**53),
     "max_tokens": (1.0, 1_000_000.0),
 }
-_KEYS = (*_NEEDED, "key_variable", "allow_private", "reasoning_effort", *_RANGES)
+_KEYS = (*_NEEDED, "key_variable", "allow_private", "logprobs", "reasoning_effort", *_RANGES)
 
 
 def endpoints(workspace: Path) -> dict[str, ModelSettings]:
@@ -213,15 +215,16 @@ def _entry(entry: Any, where: str) -> ModelSettings:
     key_variable = texts.pop("key_variable")
     if not re.fullmatch(r"|[A-Za-z_][A-Za-z0-9_]{0,99}", key_variable):
         raise InputError(f"{where} has a key_variable that is no variable's name, expected the name and not the key")
-    private = entry.get("allow_private", False)
-    if not isinstance(private, bool):
-        raise InputError(f"{where} has allow_private {str(private)[:80]!r}, expected true or false")
+    switches = {name: entry.get(name, False) for name in ("allow_private", "logprobs")}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise InputError(f"{where} has {name} {str(value)[:80]!r}, expected true or false")
     numbers = {name: _number(entry[name], name, where) for name in _RANGES if entry.get(name) is not None}
     whole = {name: int(value) for name, value in numbers.items() if name in ("seed", "max_tokens")}
     one = ModelSettings(
         **texts,
         key=variable(key_variable) if key_variable else "",
-        allow_private=private,
+        **switches,
         **{**numbers, **whole},  # type: ignore[arg-type]
     )
     endpoint_of(one)  # an address that may not be asked is refused when the file is read
@@ -247,6 +250,7 @@ def endpoint_of(settings: ModelSettings) -> Endpoint:
         reasoning_effort=settings.reasoning_effort,
         seed=settings.seed,
         max_tokens=settings.max_tokens,
+        logprobs=settings.logprobs,
     )
 
 

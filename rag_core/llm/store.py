@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from time import time
@@ -20,11 +21,12 @@ FILE = "answers.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS answer (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, judge TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL,
-    prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL, milliseconds REAL NOT NULL, asked_at REAL NOT NULL
+    prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL, milliseconds REAL NOT NULL, asked_at REAL NOT NULL,
+    odds TEXT
 ) WITHOUT ROWID
 """
 _GET = """
-SELECT text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds FROM answer WHERE key = ?
+SELECT text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds, odds FROM answer WHERE key = ?
 """
 
 
@@ -46,6 +48,9 @@ class AnswerStore:
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=FULL")
             self._file.execute(_TABLE)
+            if not any(row[1] == "odds" for row in self._file.execute("PRAGMA table_info(answer)")):
+                with suppress(sqlite3.OperationalError):  # another process added it meanwhile
+                    self._file.execute("ALTER TABLE answer ADD COLUMN odds TEXT")
         except (sqlite3.Error, OSError) as error:
             raise self._broken(error) from None
 
@@ -54,15 +59,18 @@ class AnswerStore:
         rows = self._run(_GET, (key,))
         if not rows:
             return None
-        text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds = rows[0]
-        return Answer(text, "", finish_reason, prompt_tokens, completion_tokens, cost, True, 0, milliseconds)
+        text, finish_reason, prompt_tokens, completion_tokens, cost, milliseconds, stored = rows[0]
+        odds = tuple((int(end), float(log)) for end, log in json.loads(stored)) if stored else ()
+        counts = (prompt_tokens, completion_tokens, cost)
+        return Answer(text, "", finish_reason, *counts, cached=True, milliseconds=milliseconds, odds=odds)
 
     def put(self, key: str, model: str, judge: str, answer: Answer) -> None:
         """Store an answer that has a text; the first for a key stays."""
         counts = (answer.prompt_tokens, answer.completion_tokens, answer.cost, answer.milliseconds, time())
         text = redact(answer.text or "").encode("utf-8", "replace").decode("utf-8")
-        values = (key, redact(model), redact(judge), text, answer.finish_reason, *counts)
-        self._run("INSERT OR IGNORE INTO answer VALUES (?,?,?,?,?,?,?,?,?,?)", values)
+        odds = json.dumps(answer.odds) if answer.odds and text == answer.text else None
+        values = (key, redact(model), redact(judge), text, answer.finish_reason, *counts, odds)
+        self._run("INSERT OR IGNORE INTO answer VALUES (?,?,?,?,?,?,?,?,?,?,?)", values)
 
     def count(self) -> int:
         """How many answers are stored."""

@@ -5,6 +5,9 @@ compatibility), vLLM (OpenAI-compatible server), llama.cpp (tools/server) and Li
 """
 
 import json
+import math
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain, combinations
 
@@ -16,12 +19,13 @@ from rag_core.filters.llm import LLMFilter
 from rag_core.filters.llm.prompts import answer_schema
 from rag_core.judged.grading import SCHEMA as GRADE
 from rag_core.llm import accepted
-from rag_core.llm.answer import MOST_TOKENS, Price
+from rag_core.llm.answer import MOST_TOKENS, Answer, Price
 from rag_core.llm.client import Client, check_connection
 from rag_core.llm.endpoint import Endpoint
-from rag_core.llm.judge import EndpointJudge
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
 from rag_core.llm.prompt import Prompt, strict
 from rag_core.llm.run import RunLimits, answer_all
+from rag_core.llm.store import AnswerStore
 from rag_core.retrieve.multihop import SCHEMA as HOP
 from rag_core.rules import generate
 from rag_core.types import Candidates, Chunk, Hit, Metric, Query
@@ -270,3 +274,56 @@ def test_no_budget_is_kept_with_an_endpoint_that_takes_no_limit(server):
     done = answer_all([(judge, prompts)], RunLimits(concurrency=1, budget=1.0))
     assert "takes no limit of an answer's length" in done.stopped
     assert done.asked == 1
+
+
+def with_odds(sent, **changes):
+    """Every candidate kept, each token of three characters with a probability of a half."""
+    body = keeps_all(sent)
+    text = body["choices"][0]["message"]["content"]
+    tokens = [{"token": text[at : at + 3], "logprob": math.log(0.5), "bytes": None} for at in range(0, len(text), 3)]
+    body["choices"][0]["logprobs"] = {"content": tokens} | changes
+    return body
+
+
+def test_log_probabilities_are_asked_for_where_set_and_say_how_sure_a_decision_is(server, tmp_path):
+    asked = []
+
+    def handler(request):
+        asked.append(request.get_json())
+        return Response(json.dumps(with_odds(asked[-1])), content_type="application/json")
+
+    server.expect_request(CHAT).respond_with_handler(handler)
+    endpoint = Endpoint("scripted", server.url_for("/v1"), "small", logprobs=True)
+    judge = RecordedJudge(AnswerStore(tmp_path / "a.sqlite"), EndpointJudge(endpoint), "small")
+    notes = []
+    for one in (judge, judge.replay()):
+        after = replace(LLMFilter(timeout_ms=20_000), judge=one)(a_list())
+        notes.append([hit.notes["LLMFilter"] for hit in after.hits])
+    assert asked[0]["logprobs"] is True
+    assert len(asked) == 1
+    assert notes[0] == notes[1]
+    assert set(notes[0]) <= {"KEEP (25% sure)", "KEEP (12% sure)"}  # four letters lie in two or three tokens
+
+
+@pytest.mark.parametrize("wrong", [{"content": None}, {"content": [{"token": "x", "logprob": -1}]}, {"content": "no"}])
+def test_log_probabilities_of_another_text_are_none(server, wrong):
+    def handler(request):
+        return Response(json.dumps(with_odds(request.get_json(), **wrong)), content_type="application/json")
+
+    server.expect_request(CHAT).respond_with_handler(handler)
+    endpoint = Endpoint("scripted", server.url_for("/v1"), "small", logprobs=True)
+    assert Client(endpoint).try_chat([{"role": "user", "content": "?"}]).odds == ()
+
+
+def test_answers_stored_before_there_were_log_probabilities_are_read(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("CREATE TABLE answer (key TEXT PRIMARY KEY, model TEXT NOT NULL, judge TEXT NOT NULL, text TEXT NOT "
+                    "NULL, finish_reason TEXT NOT NULL, prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL, "
+                    "milliseconds REAL NOT NULL, asked_at REAL NOT NULL) WITHOUT ROWID")  # fmt: skip
+        old.execute("INSERT INTO answer VALUES ('k', 'm', 'j', 'yes', 'stop', 1, 2, NULL, 3.0, 4.0)")
+        old.commit()
+    store = AnswerStore(path)
+    assert (store.get("k").text, store.get("k").odds) == ("yes", ())
+    store.put("l", "m", "j", Answer("no", odds=((2, -0.5),)))
+    assert store.get("l").odds == ((2, -0.5),)

@@ -3,7 +3,6 @@
 import math
 import random
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from rag_core.filters.learned import FEATURES, LearnedCut
 from rag_core.filters.llm import LLMFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.filters.variety import Deduplicate, Diversity
+from rag_core.llm.answer import Answer
 from rag_core.measure.experiment import kept_ids, run
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.tally import measure_all
@@ -212,13 +212,7 @@ class Keeper:
             )
             for prompt in prompts
         ]
-        return [SimpleNamespace(**ANSWER, text=text) for text in lines]
-
-
-ANSWER = {
-    "error": "", "finish_reason": "stop", "prompt_tokens": None, "completion_tokens": None, "cost": None,
-    "milliseconds": 0.0, "cached": False, "retries": 0,
-}  # fmt: skip
+        return [Answer(text, finish_reason="stop") for text in lines]
 
 
 def test_a_number_of_the_llm_filter_is_decided_on_the_answers_there_are():

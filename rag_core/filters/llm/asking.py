@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from rag_core.errors import WinnowError
-from rag_core.filters.llm.decisions import AnswerReading, Decision, counted, read_decisions
+from rag_core.filters.llm.decisions import AnswerReading, Decision, counted, read_decisions, with_certainty
 from rag_core.llm.answer import Answer
 from rag_core.llm.judge import Judge
 from rag_core.llm.prompt import Prompt
@@ -100,6 +100,7 @@ def read_answer(
     if answer is None or answer.text is None:
         return AnswerReading(), (answer.error if answer is not None else broken) or "no answer came"
     reading = read_decisions(answer.text, [chunk.id for chunk in prompt.chunks])
+    with_certainty(reading, answer.text, answer.odds)
     coverage = len(reading.decisions) / len(prompt.chunks)
     if not reading.decisions:
         unknown = f", {reading.unknown_ids} unknown ids" if reading.unknown_ids else ""

@@ -136,7 +136,8 @@ def _said(verdict: CandidateVerdict) -> str:
     """The model's action with its reason, and a mark where the other order said something else."""
     decision = verdict.decision
     assert decision is not None
-    text = f"{decision.action}: {decision.reason}" if decision.reason else decision.action
+    sure = "" if decision.certainty is None else f" ({decision.certainty:.0%} sure)"
+    text = f"{decision.action}{sure}" + (f": {decision.reason}" if decision.reason else "")
     return f"{text} (decision depends on the order)" if verdict.flipped else text
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rag_core.llm.answer import probability
 from rag_core.llm.prompt import json_values
 
 KEEP, DISCARD = "KEEP", "DISCARD"
@@ -29,6 +30,7 @@ class Decision:
 
     action: str
     reason: str = ""
+    certainty: float | None = None  # how probable the model found the action, where its server says so
 
     @property
     def depth(self) -> int:
@@ -295,3 +297,15 @@ def read_decisions(text: str, ids: Sequence[str]) -> AnswerReading:
     if len(ids) == 1 and parse_action(text.strip())[0]:  # asked about one, a model may answer with the bare action
         best.take(1, text.strip(), after_action(text))
     return best
+
+
+_WRITTEN = re.compile(r"\b(?:KEEP|DISCARD|EXPAND_[0-9]+)\b")
+
+
+def with_certainty(reading: AnswerReading, text: str, odds: Sequence[tuple[int, float]]) -> AnswerReading:
+    """The decisions with how probable the model found each; as they are where its answer has other words than these."""
+    places = [match.span() for match in _WRITTEN.finditer(text)] if odds else []
+    if len(places) == len(reading.decisions):
+        for (number, decision), place in zip(list(reading.decisions.items()), places, strict=True):
+            reading.decisions[number] = replace(decision, certainty=probability(odds, *place))
+    return reading

@@ -17,6 +17,7 @@ class Said:
     milliseconds: float = 0.0
     cached: bool = False
     retries: int = 0
+    odds: tuple = ()
 
 
 @dataclass
