@@ -92,5 +92,5 @@ def test_they_count_where_rules_are_checked(run, workspace):
     run("labels", "import", workspace / "mine.csv", "--eval-set", small_rules.NAME)
     from rag_core.cli.rules import RulesAbout
 
-    found = RulesAbout(small_rules.NAME, small_rules.NAME, None, None, None, workspace).read()
+    found = RulesAbout(None, workspace, small_rules.NAME, small_rules.NAME, None, None).read()
     assert {case.query.id: dict(case.grades) for case in found.cases}["shield"] == {"shields": 2, "strength": 2}

@@ -59,17 +59,18 @@ def show(session: Session) -> None:
     st.button(
         "Add questions", type="primary", icon=":material/add:", key="questions.add", on_click=_add, args=(session,)
     )
-    _more_of_slots(session)
     with st.expander("Read it as", expanded=False):
         st.selectbox("Read", [BY_LOOK, *FORMS], key=FORM, help=FORMS_HELP, label_visibility="collapsed")
     if text.strip():
         _preview(session, text, name)
+    _more_of_slots(session)
 
 
 def _more_of_slots(session: Session) -> None:
     """A number and a button: questions from what near-duplicate titles differ in, with their labels."""
     if session.project.source.kind != COLLECTION:
         return
+    st.markdown("**Or made from near-duplicate titles**, with their labels:")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input("At most", 1, 1_000, 40, key=MADE, width=110)
         st.button(

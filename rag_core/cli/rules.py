@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from dataclasses import replace as replace_field
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import typer
 
 from rag_core import workbench
 from rag_core.cli.llm_filter import Endpoint, Spending
-from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Workspace
+from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade
 from rag_core.cli.output import AskingBar, emit, say
-from rag_core.cli.sessions import ProjectName, open_session, project_named
+from rag_core.cli.sessions import InProject, open_session, project_named
 from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
@@ -21,7 +22,7 @@ from rag_core.llm.endpoint import named_endpoint
 from rag_core.llm.judge import judge_of
 from rag_core.llm.run import RunLimits, preview
 from rag_core.project import deeds
-from rag_core.project.project import COLLECTION, open_project
+from rag_core.project.project import COLLECTION
 from rag_core.records import load_lists
 from rag_core.retrieve.capture import captured
 from rag_core.rules import slot_check, slots
@@ -34,7 +35,6 @@ from rag_core.rules.rule_files import read_rules, save_rules, stored_rules, unre
 from rag_core.rules.templates import TemplateFamily, propose, read_families
 from rag_core.types import Case, Chunk
 from rag_core.wording import synonyms_in, word_file
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 rules = Commands("Chunk-side rules: lint, suggest, propose, generate, apply, import, export, batches, undo.")
@@ -44,23 +44,16 @@ Templates = typer.Option(None, "--templates", help="A file of rule templates; de
 
 
 @dataclass(frozen=True)
-class StoredRules:
+class StoredRules(InProject):
     """The collection whose rules a command works on, by name or by its project."""
 
     collection: str | None = typer.Option(None, "--collection", help="The collection's name.")
-    project: str | None = ProjectName
-    workspace: Path | None = Workspace
-
-    @property
-    def folder(self) -> Path:
-        """The workspace."""
-        return resolve_workspace(self.workspace)
 
     @property
     def name(self) -> str:
         """The collection; an InputError where neither it nor a project that searches one is named."""
-        named = None if self.collection else project_named(self.project)
-        source = open_project(named, self.folder).source if named else None
+        project = None if self.collection else self.opened()
+        source = project.source if project else None
         name = self.collection or (source.name if source and source.kind == COLLECTION else None)
         if name is None:
             raise InputError("no collection is named, expected --collection NAME or --project NAME")
@@ -84,20 +77,13 @@ class Material:
 
 
 @dataclass(frozen=True)
-class RulesAbout:
+class RulesAbout(InProject):
     """Chunks and labelled questions that rules are checked against."""
 
     collection: str | None = Collection
     eval_set: str | None = EvalSetName
     lists: Path | None = Lists
-    project: str | None = ProjectName
     min_grade: int | None = MinGrade
-    workspace: Path | None = Workspace
-
-    @property
-    def folder(self) -> Path:
-        """The workspace."""
-        return resolve_workspace(self.workspace)
 
     def read(self) -> Material:
         """The collection's chunks (an eval set with a corpus brings its own), else those of the recorded lists."""
@@ -285,10 +271,8 @@ def apply_file(
 
     Example: python -m rag_core rules apply rules.yaml --collection rulebook --eval-set rulebook
     """
-    collection = StoredRules(about.collection, about.project, about.workspace).name
-    material = RulesAbout(
-        collection, about.eval_set, about.lists, about.project, about.min_grade, about.workspace
-    ).read()
+    collection = StoredRules(about.project, about.workspace, about.collection).name
+    material = replace_field(about, collection=collection).read()
     checked = check_proposals(read_rules(file), material.chunks, material.cases, material.min_grade)
     number = None if dry_run else _store(about.folder, collection, checked.accepted, batch or file.name)
     _report(checked, json, {"batch": number}, "pass" if number is None else f"stored as batch {number}")

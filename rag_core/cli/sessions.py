@@ -126,10 +126,9 @@ def project_named(project: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class LabelOptions:
-    """Whose labels a command works on: those of an eval set, else of a project."""
+class InProject:
+    """A project, and the workspace it is in."""
 
-    eval_set: str | None = typer.Option(None, "--eval-set", help="Whose labels.")
     project: str | None = ProjectName
     workspace: Path | None = Workspace
 
@@ -138,15 +137,26 @@ class LabelOptions:
         """The workspace."""
         return resolve_workspace(self.workspace)
 
+    def opened(self) -> Project | None:
+        """The project that is meant, or None where none is."""
+        named = project_named(self.project)
+        return open_project(named, self.folder) if named else None
+
+
+@dataclass(frozen=True)
+class LabelOptions(InProject):
+    """Whose labels a command works on: those of an eval set, else of a project."""
+
+    eval_set: str | None = typer.Option(None, "--eval-set", help="Whose labels.")
+
     @property
     def name(self) -> str:
         """The name under which the labels are kept; an InputError where none is named."""
-        if self.eval_set is not None:
-            return self.eval_set
-        named = project_named(self.project)
-        if named is None:
+        project = None if self.eval_set else self.opened()
+        name = self.eval_set or (project.labels if project else None)
+        if name is None:
             raise InputError("no eval set is named, expected --eval-set NAME or --project NAME")
-        return open_project(named, self.folder).labels
+        return name
 
 
 def open_session(
@@ -263,12 +273,15 @@ def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[C
     if not session.cases:  # a question of one's own stands on no side
         return {"fingerprints": prints, "split": None}
     split, asked = session.split, {case.query.id for case in cases}
+    generated = sum(bool(case.query.made_from) for case in cases)
+    if generated:
+        typer.echo(f"{generated} of {len(cases)} questions are generated", err=True)
     sides = {side: len(asked & set(getattr(split, side))) for side in ("dev", "held_out", "examples")}
     return {
         "project": session.project.name,
         "fingerprints": prints,
         "split": {"fingerprint": split.fingerprint, "declared": split.declared, **sides},
-        "generated": sum(bool(case.query.made_from) for case in cases),
+        "generated": generated,
     }
 
 

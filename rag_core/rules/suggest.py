@@ -133,16 +133,21 @@ def _template(ids: Sequence[str], titles: Mapping[str, str], families: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class RuleCoverage:
-    """How many chunks carry rules: in all, unreadable ones, and per family (name, chunks, with a rule)."""
+    """How many chunks carry rules: in all, unreadable ones, and per family (name, chunks, with a rule).
+
+    `problem` is what is wrong with the first rule that cannot be read.
+    """
 
     chunks: int
     with_rule: int
     unreadable: int
     families: tuple[tuple[str, int, int], ...]
+    problem: str = ""
 
     def to_text(self) -> str:
         """One line."""
-        return f"{self.with_rule} of {self.chunks} chunks carry rules, {self.unreadable} cannot be read"
+        first = f" ({self.problem})" if self.problem else ""
+        return f"{self.with_rule} of {self.chunks} chunks carry rules, {self.unreadable} cannot be read{first}"
 
 
 def coverage(
@@ -156,4 +161,5 @@ def coverage(
     named = families_of(chunks, families, least) if named is None else named
     ruled = {identity for identity, rule in read.items() if isinstance(rule, Rule)}
     rows = tuple((name, len(ids), len(ruled.intersection(ids))) for name, ids in named.items())
-    return RuleCoverage(len(chunks), len(ruled), sum(isinstance(rule, str) for rule in read.values()), rows)
+    wrong = [f"chunk {identity}: {rule}" for identity, rule in read.items() if isinstance(rule, str)]
+    return RuleCoverage(len(chunks), len(ruled), len(wrong), rows, wrong[0] if wrong else "")
