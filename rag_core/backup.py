@@ -24,7 +24,7 @@ from typing import Any
 from rag_core import journal
 from rag_core.errors import InputError, StoreError
 from rag_core.settings import database_settings
-from rag_core.store import dump
+from rag_core.store import dump, holding
 from rag_core.store.database import BACKUPS, FILE, has_store, open_store
 
 KIND, VERSION = "winnow back-up", 1
@@ -139,25 +139,27 @@ def restore(path: Path, workspace: Path, *, force: bool = False) -> Report:
 
     What is there is never overwritten without `force`; with it, the folder is set aside under a name of its own and the
     rows of a PostgreSQL database are copied into the new one's `backups` first. Folder and rows change together or not
-    at all: a back-up that is damaged, a folder that cannot be moved and a database that fails change nothing.
+    at all: a back-up that is damaged, a folder that cannot be moved and a database that fails change nothing. Where a
+    server or a command uses the workspace, it is a StoreError that names its process.
     """
     workspace = workspace.absolute()
     if not path.is_file():
         raise InputError(f"there is no file {path}, expected one made by backup")
     if not force and workspace.is_dir() and any(workspace.iterdir()):
         raise StoreError(f"workspace {workspace} is not empty, expected a new one or --force")
-    swap = _Swap(fresh := workspace.with_name(f"{workspace.name}.restoring"), workspace)
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    try:
-        manifest = _unpacked(path, fresh)
-        _database(fresh, workspace, force, swap)
-        swap.do()
-    except BaseException:
-        swap.undo()
-        raise
-    finally:
+    swap = _Swap(fresh := workspace.with_name(workspace.name + holding.RESTORING), workspace)
+    with holding.alone(workspace):
         shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        try:
+            manifest = _unpacked(path, fresh)
+            _database(fresh, workspace, force, swap)
+            swap.do()
+        except BaseException:
+            swap.undo()
+            raise
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
     return _report(path, manifest, swap.aside)
 
 

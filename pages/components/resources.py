@@ -41,9 +41,14 @@ def _open(folder: str) -> Store:
 def label_store() -> Store:
     """The open label store of the workspace; a StoreError where it cannot be opened.
 
+    Where another file took its place it is opened anew; where there is none any more, the old one refuses to write.
     Whoever may not label is handed one that refuses to write: no page can forget to ask.
     """
     store = _open(str(workspace()))
+    if store.away and store.path.is_file():
+        _open.clear()
+        store.close()
+        store = _open(str(workspace()))
     refusal = who.refusal(LABEL)
     return replace(store, unwritable=refusal) if refusal else store
 

@@ -3,7 +3,8 @@
     with perform(Deed(DELETE_COLLECTION, person, about="rules"), workspace):
         delete_collection(workspace, "rules")
 
-The right is asked when the deed is done, not when its button was drawn. Each deed, refused ones too, leaves one line in
+The right is asked when the deed is done, not when its button was drawn; while it is done the workspace is shared, which
+a restore waits for (store/holding.py). Each deed, refused ones too, leaves one line in
 the workspace's `deeds.jsonl`, which is only ever added to: names and ids, never a key, never the text of a chunk or a
 question. Labels leave none, since every label event says who pressed, by what authority and when.
 """
@@ -15,7 +16,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +25,7 @@ from typing import Any
 from rag_core.errors import Cancelled, InputError
 from rag_core.journal import NAME, redacted
 from rag_core.roles import ADMIN, ANNOTATOR, VIEWER, Person
+from rag_core.store import holding
 from rag_core.store.events import COMMAND, IMPORT, JUDGE, PAGE, Signature, is_reserved, now
 
 FILE = "deeds.jsonl"
@@ -137,7 +139,8 @@ def perform(deed: Deed, workspace: Path) -> Iterator[Performed]:
         if refusal := deed.kind.refusal(deed.person):
             outcome = REFUSED
             raise InputError(refusal)
-        yield performed
+        with _sharing(workspace) if deed.kind is not RESTORE else nullcontext():
+            yield performed
         outcome = DONE
     except BaseException as failure:
         outcome = CANCELLED if isinstance(failure, Cancelled | KeyboardInterrupt) else outcome
@@ -155,6 +158,17 @@ def perform(deed: Deed, workspace: Path) -> Iterator[Performed]:
             )
 
 
+def _sharing(workspace: Path) -> AbstractContextManager[object]:
+    """The workspace held beside others while a deed is done, so that no restore takes it away meanwhile."""
+    holding.refuse_missing(workspace)
+    return closing(holding.share(workspace)) if _is_used(workspace) else nullcontext()
+
+
+def _is_used(workspace: Path) -> bool:
+    """Whether there is a workspace that holds anything yet; else it is left as it is."""
+    return workspace.is_dir() and any(workspace.iterdir())
+
+
 def allow(deed: Deed, workspace: Path) -> None:
     """Nothing, or the InputError that refuses the deed, logged; for what is begun later or elsewhere, as a job."""
     if deed.kind.refusal(deed.person):
@@ -163,8 +177,8 @@ def allow(deed: Deed, workspace: Path) -> None:
 
 
 def _add(workspace: Path, line: dict[str, Any]) -> None:
-    """One whole line at the end of the log; a workspace that is not there or holds nothing yet is left so."""
-    if not workspace.is_dir() or not any(workspace.iterdir()):
+    """One whole line at the end of the log, where there is a workspace."""
+    if not _is_used(workspace):
         return
     text = json.dumps(line, ensure_ascii=False) + "\n"
     try:

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
@@ -19,8 +19,9 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from rag_core.errors import StoreError
 from rag_core.settings import DatabaseSettings, database_settings
-from rag_core.store import postgres, sqlite
+from rag_core.store import holding, postgres, sqlite
 from rag_core.store.migrate import migrate, refuse_unknown, revision
+from rag_core.store.schema import HEAD
 from rag_core.store.sqlite import BACKUPS, FILE, refuse_network_folder
 
 BUSY_SECONDS = 30.0
@@ -32,7 +33,8 @@ __all__ = ["BACKUPS", "BUSY_SECONDS", "FILE", "Store", "has_store", "open_store"
 class Store:
     """An open label store. `unwritable` is '' or the sentence why only reading is allowed; close it when done.
 
-    `server` is '' for the workspace's file, else the address of the database without user and password.
+    `server` is '' for the workspace's file, else the address of the database without user and password. One that may
+    write holds the workspace beside others (`hold`) and knows which file it opened (`identity`).
     """
 
     workspace: Path
@@ -40,6 +42,8 @@ class Store:
     unwritable: str = ""
     busy_seconds: float = BUSY_SECONDS
     server: str = ""
+    hold: sqlite3.Connection | None = None
+    identity: tuple[int, int] | None = None
 
     @property
     def path(self) -> Path:
@@ -51,6 +55,13 @@ class Store:
         """What messages call it."""
         return f"label database {self.server}" if self.server else f"label store {self.path}"
 
+    @property
+    def away(self) -> str:
+        """'' or the sentence that the file which is open is no longer the one at its path."""
+        if self.identity is None or self.identity == holding.identity(self.path):
+            return ""
+        return f"{self.name} was moved, deleted or replaced while it was open: nothing of this counts, do it again"
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the store and waits for nobody."""
@@ -60,12 +71,17 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that alone may write; only after the block has ended without an error is it on disk."""
-        if self.unwritable:
-            raise StoreError(self.unwritable)
+        """A transaction that alone may write; only after the block has ended without an error is it on disk.
+
+        On disk where the workspace is now: a StoreError where it is another file than the one that was written.
+        """
+        if why := self.unwritable or self.away:
+            raise StoreError(why)
         immediate = self.engine.execution_options(immediate=True)
         with plain_errors(self.name, self.busy_seconds), immediate.begin() as connection:
             yield connection
+        if why := self.away:  # moved meanwhile: what was committed went with the old file and is not acknowledged
+            raise StoreError(why)
 
     def back_up(self, reason: str) -> Path:
         """A whole copy in `backups`, named by time and reason; returns its path once it is on disk."""
@@ -77,8 +93,10 @@ class Store:
             return sqlite.back_up(self.engine, self.workspace, reason)
 
     def close(self) -> None:
-        """Give the file or the connections back."""
+        """Give the file or the connections back, and the workspace free."""
         self.engine.dispose()
+        if self.hold is not None:
+            self.hold.close()
 
     def __enter__(self) -> Store:
         """The store itself."""
@@ -108,6 +126,7 @@ def open_store(workspace: Path, *, create: bool = True, busy_seconds: float = BU
     if not create and not path.is_file():
         raise StoreError(f"no label store at {path}, expected one made by labelling or importing")
     refuse_network_folder(workspace)
+    holding.refuse_missing(workspace)
     with plain_errors(f"label store {path}", busy_seconds):
         workspace.mkdir(parents=True, exist_ok=True)
         if path.is_file() and not sqlite.writable(path):
@@ -115,17 +134,25 @@ def open_store(workspace: Path, *, create: bool = True, busy_seconds: float = BU
         damage = sqlite.damage(path, busy_seconds) if path.is_file() else ""
         if damage:
             return _open_for_reading(workspace, f"label store {path} is damaged ({damage})", busy_seconds)
-        engine = sqlite.engine(path, busy_seconds)
-        return _brought_up(Store(workspace, engine, busy_seconds=busy_seconds))
+        identity = sqlite.made(path)
+        engine = sqlite.engine(path, busy_seconds, expected=identity)
+        return _brought_up(Store(workspace, engine, busy_seconds=busy_seconds, identity=identity))
 
 
 def _brought_up(store: Store) -> Store:
+    """The store at this schema, sharing its workspace; a missing step waits until nobody else uses it."""
     try:
-        migrate(store)
+        with store.reading() as connection:
+            before = revision(connection)
+        if before != HEAD:
+            refuse_unknown(store, before)
+            with holding.alone(store.workspace, store.busy_seconds):
+                migrate(store)
+        hold = holding.share(store.workspace, store.busy_seconds)
     except BaseException:
         store.close()
         raise
-    return store
+    return replace(store, hold=hold)
 
 
 def _open_server(workspace: Path, server: DatabaseSettings, busy_seconds: float) -> Store:

@@ -10,7 +10,7 @@ import os
 import re
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -18,6 +18,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from rag_core.errors import StoreError
+from rag_core.store.holding import identity, identity_of
 
 MOUNTS = Path("/proc/self/mountinfo")
 NAMES = r"nfs4?|cifs|smb3|smbfs|afs|ceph|glusterfs|lustre|beegfs|davfs2?|ocfs2|gfs2|sshfs|s3fs|gcsfuse|rclone"
@@ -60,6 +61,7 @@ FILE = "winnow.db"
 BACKUPS = "backups"
 
 CAUSES = (  # what SQLite says → what to tell
+    ("file moved", "was moved, deleted or replaced while it was open: nothing of this counts, do it again"),
     ("locked", "is held by another writer for too long, expected it to be free within {busy:g} s"),
     ("full", "cannot grow: the disk or its quota is full"),
     ("readonly", "is read-only, expected to be allowed to write"),
@@ -90,8 +92,23 @@ def damage(path: Path, busy_seconds: float) -> str:
         opened.dispose()
 
 
-def engine(path: Path, busy_seconds: float, mode: str = "") -> Engine:
-    """`mode` is '' for a connection that may write, else the URI parameter of one that may not."""
+def made(path: Path) -> tuple[int, int] | None:
+    """Device and number of the file at that path, which is made where it is not there."""
+    with suppress(FileExistsError):
+        # never where it is there: to close a file of SQLite's gives back this process's locks on it
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            return identity_of(os.fstat(handle))
+        finally:
+            os.close(handle)
+    return identity(path)
+
+
+def engine(path: Path, busy_seconds: float, mode: str = "", expected: tuple[int, int] | None = None) -> Engine:
+    """`mode` is '' for a connection that may write, else the URI parameter of one that may not.
+
+    Each connection is to the file that is `expected`, log included, which SQLite opens by name: else it is refused.
+    """
     uri = f"file:{quote(str(path.absolute()))}?{mode or 'mode=rwc'}"
 
     def connect() -> sqlite3.Connection:
@@ -100,6 +117,11 @@ def engine(path: Path, busy_seconds: float, mode: str = "") -> Engine:
         if not mode:
             _write_ahead(connection, time.monotonic() + busy_seconds)
             connection.execute("PRAGMA synchronous=FULL")
+        if expected is not None:
+            connection.execute("SELECT name FROM sqlite_master").fetchone()  # opens the log
+            if identity(path) != expected:
+                connection.close()
+                raise sqlite3.OperationalError("file moved")
         return connection
 
     # hide_parameters: an error must never carry a note or an id's text.

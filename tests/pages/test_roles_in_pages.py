@@ -107,7 +107,7 @@ CHANGES = {
     "from rag_core.project.project import open_project\nfrom rag_core.workspace import resolve_workspace\n"
     "source.start(open_project('demo', resolve_workspace()), Documents(('/etc/hosts',)))",
     "preview": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"
-    "source._look(Documents(('/etc/hosts',)))\nimport streamlit as st\nst.text(st.session_state[source.PROBLEM])",
+    "source._look(Documents(('/etc/hosts',)), 'preview')\nimport streamlit as st\nst.text(st.session_state[source.PROBLEM])",
     "structure": "from pages.bench import entities\nfrom rag_core.entities import load_structure\n"
     "from rag_core.workspace import resolve_workspace\nentities.keep(load_structure(), resolve_workspace())",
 }
