@@ -25,10 +25,11 @@ from rag_core.project import intake
 from rag_core.project.deeds import CHANGE_PROJECT, CONNECT, INGEST, READ_FILES
 from rag_core.project.intake import Chroma, Documents, Intake
 from rag_core.project.project import Project
-from rag_core.records import load_lists
+from rag_core.sources.mapping import OWN, LogReading, read_log
 
 DOCUMENTS, CHROMA, LISTS = "Documents", "Chroma collection", "Recorded lists"
 KINDS = (DOCUMENTS, CHROMA, LISTS)
+LOGS = ("json", "csv", "tsv", "parquet")
 SUFFIXES = ("md", "markdown", "jsonl", "ndjson", "csv", "tsv", "parquet", "json", "yaml", "yml")
 SHOWN = 20  # documents and chunks of a look
 NONE = ""
@@ -316,9 +317,16 @@ def ask_fields(names: Sequence[str], proposed: Mapping[str, str], key: str) -> t
 
 
 def _lists(project: Project | None) -> None:
-    """A file of lists that some retriever returned: it is source and questions at once."""
-    st.caption("JSONL, one question a line with the chunks that your retriever returned for it: docs/formats.md.")
-    file = st.file_uploader("Drop a file of lists", type=["jsonl", "ndjson"], key="data.lists_file")
+    """A file of lists that some retriever returned, or another tool's log: it is source and questions at once."""
+    st.caption(
+        "Recorded lists, or what LangSmith, Langfuse, Phoenix, OpenInference, Ragas or AutoRAG wrote: docs/logs.md."
+    )
+    file = st.file_uploader("Drop a file of lists", type=["jsonl", "ndjson", *LOGS], key="data.lists_file")
+    preset = OWN
+    if file is not None and (looked := _looked_at(file.getvalue(), file.name)) is not None:
+        preset = looked.preset
+        with st.expander(f"{len(looked.cases):,} questions with their lists, read as {preset}", expanded=preset != OWN):
+            st.text(looked.to_text())
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = _name(project, intake.proposed_name(file.name, resources.workspace()) if file else "")
         pressed = st.button(
@@ -329,14 +337,22 @@ def _lists(project: Project | None) -> None:
     st.session_state[PROBLEM] = ""
     try:
         with who.doing(CHANGE_PROJECT, name):
-            load_lists(file.getvalue(), file.name)  # before the project is made
+            read_log(file.getvalue(), file.name, preset)  # before the project is made
             made = project or intake.begin_project(resources.workspace(), name)
-            intake.take_lists(made, file.getvalue(), file.name)
+            intake.take_lists(made, file.getvalue(), file.name, preset)
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
     else:
         state.change(project=made.name)
     st.rerun()
+
+
+def _looked_at(content: bytes, name: str) -> LogReading | None:
+    """What a file would give, each preset tried; None where that is for the press to say."""
+    try:
+        return read_log(content, name)
+    except WinnowError:
+        return None
 
 
 # The work

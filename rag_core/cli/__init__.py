@@ -40,6 +40,7 @@ COMMANDS = {
     "replay": ("replay", "Run filters over recorded lists and measure them."),
     "query": ("query", "Ask one question: what is found, what is dropped and why."),
     "init": ("projects", "Make a project of documents, lists or a function."),
+    "import": ("projects", "Make a project of another tool's log or data set."),
     "projects": ("projects", "Every project: the demo, your own, and what else ships."),
     "why": ("projects", "What became of a chunk, and what would keep it."),
     "advise": ("projects", "Which lever pays on a project, and how far it reaches."),

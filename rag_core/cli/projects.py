@@ -27,7 +27,7 @@ from rag_core.measure.experiment import shown, start_of
 from rag_core.project import deeds, verdict
 from rag_core.project.calibrate import calibrate
 from rag_core.project.ceilings import ceilings, moving_knobs
-from rag_core.project.intake import Chroma, Documents, check_intake, take_in
+from rag_core.project.intake import Chroma, Documents, check_intake, proposed_name, take_in
 from rag_core.project.ledger import looks
 from rag_core.project.levers import levers
 from rag_core.project.project import (
@@ -43,8 +43,9 @@ from rag_core.project.project import (
     reset_overlay,
 )
 from rag_core.project.split import reset_held_out, split_of
-from rag_core.records import load_lists, parse_json_line
+from rag_core.records import dump_lists, load_lists, parse_json_line
 from rag_core.sources.callable_source import CallOptions, load_callable
+from rag_core.sources.mapping import FIELDS, presets, read_log
 from rag_core.spec import dump_pipeline
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.formats import format_of, read_labels
@@ -118,6 +119,37 @@ def init(
         stray = f"scores are {load_callable(made.name, made.call).scores}" + (f"; {stray}" if stray else "")
     facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
     say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
+
+
+@app.command("import")
+def import_log(
+    file: Path = typer.Argument(..., help="A log or data set: JSON, JSONL, CSV or Parquet."),
+    name: str = typer.Option("", "--as", help="The new project's name; default: the file's."),
+    preset: str = typer.Option("auto", "--preset", help=f"auto, {', '.join(presets())}."),
+    mapped: list[str] = typer.Option([], "--map", help=f"FIELD=PATH, also several: {', '.join(FIELDS)}."),  # noqa: B008
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be read; write nothing."),
+    workspace: Path | None = Workspace,
+    json: bool = Json,
+) -> None:
+    """Make a project of what another tool wrote down: questions, the chunks it got, references.
+
+    Example: winnow import runs.jsonl --preset langsmith --as support
+    """
+    pairs = [one.partition("=") for one in mapped]
+    if any(not (field and path) for field, _, path in pairs):
+        raise InputError("--map came without a path, expected FIELD=PATH such as query=inputs.question")
+    folder = resolve_workspace(workspace)
+    lists = read_log(file.read_bytes(), file.name, preset, {field.strip(): path for field, _, path in pairs})
+    if dry_run:
+        say(lists, json)
+        return
+    name = name or proposed_name(str(file), folder)
+    check_new(folder, name)
+    with deeds.command(deeds.CHANGE_PROJECT, name, folder):
+        project = init_project(folder, name, ProjectSource(LISTS), "")
+        write_whole(project.folder / "lists.jsonl", "".join(f"{row}\n" for row in dump_lists(lists.cases)))
+    next_step = _next_step(open_project(name, folder))
+    say(lists, json, f"{lists.to_text()}\nproject {name}; next: {next_step}", project=name)
 
 
 def _order(

@@ -32,8 +32,9 @@ from rag_core.project.project import (
     save,
 )
 from rag_core.project.project import LISTS as RECORDED
-from rag_core.records import load_lists
+from rag_core.records import dump_lists
 from rag_core.settings import chroma_settings
+from rag_core.sources.mapping import OWN, read_log
 
 FILE = "intake.json"
 DROPS = "dropped"
@@ -167,12 +168,16 @@ def seen(workspace: Path, name: str, intake: Documents) -> IngestLook:
     return look(intake.paths, name, workspace, embedder, **intake.reading)
 
 
-def take_lists(project: Project, content: bytes, name: str) -> Project:
-    """Make recorded lists (JSONL, docs/formats.md) the project's source and questions; whole file or nothing."""
+def take_lists(project: Project, content: bytes, name: str, preset: str = OWN) -> Project:
+    """Make recorded lists (JSONL, docs/formats.md), or a log that a preset reads, the project's source and questions.
+
+    Whole file or nothing: own lists are kept as they are written, those of a log as `read_log` reads them.
+    """
     if project.shipped:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
-    load_lists(content, name)
-    write_whole(project.folder / LISTS, decode(content, name))
+    lists = read_log(content, name, preset)
+    text = decode(content, name) if lists.preset == OWN else "".join(f"{row}\n" for row in dump_lists(lists.cases))
+    write_whole(project.folder / LISTS, text)
     return save(project, source=ProjectSource(RECORDED))
 
 

@@ -1,7 +1,8 @@
 """Labels from Ragas data sets: JSONL with `user_input` and `reference_contexts`, the texts an answer needs.
 
 Ragas names nothing by id: queries and chunks are met by their texts. Each reference context is a label of grade 2; its
-chunk is the one of the corpus with the same text, and the text's own hash stands for a chunk that is not there. Written
+chunk is the one of the corpus with the same text, else those that hold it or a piece of it (fragments.py), and the
+text's own hash stands for a chunk that is not there. Written
 by text as well: the relevant chunks of each query. Grades other than relevant or not have no place in it.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.files import lines as numbered
 from rag_core.files import parse_json
+from rag_core.store.exchange.fragments import FragmentIndex
 from rag_core.store.exchange.line import LabelLine, at_line, check_line
 from rag_core.store.keys import text_hash
 
@@ -29,6 +31,7 @@ def read_ragas(
     """
     query_ids = {text_hash(said): query_id for query_id, said in queries.items()}
     chunk_ids = {text_hash(said): chunk_id for chunk_id, said in chunks.items()}
+    pieces = FragmentIndex(chunks)
     found: dict[tuple[str, str], LabelLine] = {}
     strangers = 0
     for number, line in numbered(text):
@@ -38,11 +41,13 @@ def read_ragas(
             strangers += query_id is None
             for context in contexts if query_id is not None else ():
                 digest = text_hash(context)
-                chunk_id = chunk_ids.get(digest, f"text-{digest[:16]}")
-                label = LabelLine(
-                    query_id or "", chunk_id, GRADE, query_hash=text_hash(asked), text_hash=digest, number=number
-                )
-                found.setdefault((label.query_id, digest), check_line(label))
+                met = {chunk_ids[digest]: digest} if digest in chunk_ids else {}
+                met = met or {name: text_hash(chunks[name]) for name in pieces.meet(context)}
+                for chunk_id, hashed in (met or {f"text-{digest[:16]}": digest}).items():
+                    label = LabelLine(
+                        query_id or "", chunk_id, GRADE, query_hash=text_hash(asked), text_hash=hashed, number=number
+                    )
+                    found.setdefault((label.query_id, hashed), check_line(label))
     return list(found.values()), strangers
 
 

@@ -1,0 +1,167 @@
+"""Logs of other tools become lists by a preset that is proposed, or by paths; what is not read is counted and said.
+
+The LangSmith and OpenInference records have the form that langchain-core 1.7 (langsmith 0.15) and
+openinference-instrumentation-langchain 0.1.80 wrote, the Ragas ones that of ragas 0.4.3; those of Langfuse (public API,
+observations) and Phoenix (spans as a table) are written after their published schemas.
+"""
+
+import csv
+import io
+import json
+import random
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_core.cli import main
+from rag_core.errors import InputError
+from rag_core.sources.mapping import look_up, presets, read_log
+from rag_core.store.exchange.fragments import FragmentIndex
+
+QUESTIONS = [f"what is number {n}?" for n in range(6)]
+TEXTS = ["wolves hunt in packs at dusk", "bears sleep through the winter", "owls see well in the dark"]
+ROWS = [(f"c{n}", text, 1 / (n + 1)) for n, text in enumerate(TEXTS)]
+
+
+def documents():
+    return [
+        {"id": one, "metadata": {"relevance_score": score}, "page_content": text, "type": "Document"}
+        for one, text, score in ROWS
+    ]
+
+
+def langsmith(query):
+    inner = {"name": "R", "run_type": "retriever", "inputs": {"query": query}, "outputs": {"documents": documents()}}
+    outer = {"name": "chain", "run_type": "chain", "inputs": {"input": query}, "outputs": {"output": "x"}}
+    return {**outer, "child_runs": [inner]}
+
+
+def openinference(query):
+    flat = {}
+    for n, (_, text, score) in enumerate(ROWS):
+        flat[f"retrieval.documents.{n}.document.content"] = text
+        flat[f"retrieval.documents.{n}.document.metadata"] = json.dumps({"relevance_score": score})
+    attributes = {"input.value": query, "openinference.span.kind": "RETRIEVER", **flat}
+    return {"name": "R", "context": {"span_id": "0x1"}, "attributes": attributes}
+
+
+def phoenix(query):
+    hits = [{"document.content": text, "document.id": one, "document.score": score} for one, text, score in ROWS]
+    start = {"name": "R", "span_kind": "RETRIEVER", "attributes.input.value": query}
+    return {**start, "attributes.retrieval.documents": hits}
+
+
+def langfuse(query):
+    return {"id": "o", "traceId": "t", "type": "RETRIEVER", "input": query, "output": json.dumps(documents())}
+
+
+def ragas(query):
+    references = ["Bears SLEEP through the winter.", "nobody has ever said this here"]
+    return {"user_input": query, "retrieved_contexts": TEXTS, "reference_contexts": references, "response": "r"}
+
+
+WRITERS = {
+    "langsmith": langsmith,
+    "openinference": openinference,
+    "phoenix": phoenix,
+    "langfuse": langfuse,
+    "ragas": ragas,
+}
+
+
+def as_jsonl(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+@pytest.mark.parametrize("tool", WRITERS)
+def test_the_right_preset_is_proposed_and_every_question_is_read(tool):
+    reading = read_log(as_jsonl(map(WRITERS[tool], QUESTIONS)), "log.jsonl")
+    assert reading.preset == tool
+    assert [case.query.text for case in reading.cases] == QUESTIONS
+    for case in reading.cases:
+        assert [hit.chunk.text for hit in case.candidates.hits] == TEXTS
+        assert [hit.scores["score"] for hit in case.candidates.hits] == [1, 1 / 2, 1 / 3]
+    assert reading.read == len(reading.cases) + sum(reading.skipped.values())
+    wrapped = read_log(json.dumps({"data": [WRITERS[tool](query) for query in QUESTIONS]}).encode(), "log.json")
+    assert wrapped.cases == reading.cases
+
+
+def test_a_table_with_lists_printed_by_python_is_read():
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(ragas("x")))
+    writer.writeheader()
+    writer.writerows(map(ragas, QUESTIONS))
+    read = read_log(out.getvalue().encode(), "log.csv")
+    assert read.cases == read_log(as_jsonl(map(ragas, QUESTIONS)), "l.jsonl").cases
+
+
+def test_references_meet_their_chunks_and_those_that_do_not_are_counted_and_named():
+    reading = read_log(as_jsonl(map(ragas, QUESTIONS)), "log.jsonl")
+    assert (reading.met, reading.lost, reading.unscored) == (6, 6, 6)
+    assert reading.examples[0] == "nobody has ever said this here"
+    case = reading.cases[0]
+    assert case.grades[case.candidates.hits[1].chunk.id] == 2
+    assert len(case.grades) == 2  # the lost one counts against recall
+
+
+def test_what_is_no_list_is_skipped_with_its_reason():
+    rows = [openinference(QUESTIONS[0]), {**openinference("x"), "attributes": {"openinference.span.kind": "LLM"}}]
+    reading = read_log(as_jsonl(rows), "spans.jsonl")
+    assert dict(reading.skipped) == {"attributes.openinference.span.kind is not RETRIEVER": 1}
+    with pytest.raises(InputError, match="expected --map"):
+        read_log(as_jsonl([{"question": "q", "answer": "a"}]), "x.jsonl")
+
+
+def test_paths_stand_above_the_preset():
+    got = [{"key": one, "body": text, "dist": score} for one, text, score in reversed(ROWS)]
+    rows = [{"turn": {"asked": query}, "got": got} for query in QUESTIONS]
+    paths = {"query": "turn.asked", "hits": "got", "id": "key", "text": "body", "distance": "dist"}
+    reading = read_log(as_jsonl(rows), "own.jsonl", paths=paths)
+    assert [hit.scores["distance"] for hit in reading.cases[0].candidates.hits] == [1 / 3, 1 / 2, 1]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["query", "input", "a.0.b", "hits", "candidates", "output"]), inner, max_size=3
+        )
+    ),
+    max_leaves=12,
+)
+some_paths = st.sampled_from([path for one in presets().values() for path in one.values() if isinstance(path, str)])
+
+
+@given(json_values, some_paths)
+def test_any_value_may_stand_at_a_path(value, path):
+    look_up(value, path)
+    with suppress(InputError):
+        read_log(json.dumps([value]).encode(), "x.json")
+
+
+def test_the_command_says_what_was_read_and_makes_a_project(tmp_path, capsysbinary):
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(as_jsonl(map(ragas, QUESTIONS)))
+    place = ["--workspace", str(tmp_path / "ws"), "--json"]
+    assert main(["import", str(path), "--dry-run", *place]) == 0
+    said = json.loads(capsysbinary.readouterr().out)
+    assert (said["preset"], said["lists"], said["met"], said["lost"]) == ("ragas", 6, 6, 6)
+    assert not (tmp_path / "ws" / "eval_sets").exists()
+    assert main(["import", str(path), "--as", "support", *place]) == 0
+    capsysbinary.readouterr()
+    assert main(["evaluate", "--project", "support", "-p", '[{"TopK": {"k": 2}}]', *place]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["pipelines"][0]["means"]["SetR"] == 0.5
+
+
+def test_pieces_of_chunks_meet_them_and_strangers_do_not():
+    dice = random.Random(5)
+    vocabulary = [f"{a}{b}" for a in "bcdfghjklmnp" for b in ("ab", "el", "ir", "on", "ut", "ax", "ez", "ip", "od")]
+    chunks = {f"c{n}": " ".join(dice.choices(vocabulary, k=120)) for n in range(200)}
+    index = FragmentIndex(chunks)
+    for name, text in chunks.items():
+        start = dice.randrange(90)
+        assert list(index.meet(" ".join(text.split()[start : start + 25]).upper() + ".")) == [name]
+        assert index.meet(" ".join(dice.choices(vocabulary, k=25))) == {}
