@@ -135,7 +135,7 @@ def test_a_worked_number_is_what_the_code_computes(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_measure_is_told_in_the_words_of_the_program(name):
-    assert TOLD[name].startswith(f"{FAMILIES[name]} |")
+    assert TOLD[name].startswith(f"{FAMILIES[name].meaning} |")
 
 
 @pytest.mark.parametrize("name", ASKED)

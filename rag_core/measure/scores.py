@@ -126,7 +126,9 @@ def _judge(kept_ids: Sequence[str], grades: Grades, total: int, known: int, min_
     """The kept list with its grades, and every grade known for the query in ideal order."""
     kept = tuple(grades.get(id_, 0) for id_ in kept_ids)
     ideal = sorted([*grades.values(), *[min_grade] * (total - known)], reverse=True)
-    return JudgedList(tuple(grade >= min_grade for grade in kept), kept, total, tuple(ideal))
+    irrelevant = sum(0 <= grade < min_grade for grade in grades.values())
+    judged = tuple(id_ in grades for id_ in kept_ids)
+    return JudgedList(tuple(grade >= min_grade for grade in kept), kept, total, tuple(ideal), judged, irrelevant)
 
 
 def _denominators(measures: Iterable[Measure], kept: int, total: int) -> dict[str, int]:

@@ -15,7 +15,7 @@ from rag_core.errors import InputError
 from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.measure.scores import score, summarise
 
-NAMES = "SetP SetR SetF P@1 P@5 P@15 R@5 R@15 RR RR@3 AP AP@5 nDCG nDCG@1 nDCG@5 nDCG@10"
+NAMES = "SetP SetR SetF P@1 P@5 P@15 R@5 R@15 RR RR@3 AP AP@5 nDCG nDCG@1 nDCG@5 nDCG@10 Success@3 Rprec bpref"
 ALL = [parse_measure(name) for name in NAMES.split()]
 
 
@@ -50,8 +50,9 @@ def as_trec(cases, min_grade):
     return qrels, runs
 
 
-TREC = {"SetP": "set_P", "SetR": "set_recall", "SetF": "set_F", "RR": "recip_rank", "AP": "map", "nDCG": "ndcg"}
-TREC_AT = {"P": "P", "R": "recall", "AP": "map_cut", "nDCG": "ndcg_cut"}
+TREC = {"SetP": "set_P", "SetR": "set_recall", "SetF": "set_F", "RR": "recip_rank", "AP": "map", "nDCG": "ndcg",
+        "Rprec": "Rprec", "bpref": "bpref"}  # fmt: skip
+TREC_AT = {"P@k": "P", "R@k": "recall", "AP": "map_cut", "nDCG": "ndcg_cut", "Success@k": "success"}
 
 
 def trec_name(measure):
@@ -89,7 +90,7 @@ def test_every_measure_equals_ir_measures_on_1000_random_lists(min_grade):
     qrels, runs = as_trec(cases, min_grade)
     wanted = {}
     for measure in ALL:
-        theirs = ir_measures.parse_measure(measure.name)
+        theirs = ir_measures.parse_measure(measure.name.replace("bpref", "Bpref"))
         wanted[theirs if measure.family == "nDCG" else theirs(rel=min_grade)] = measure
     found = {(wanted[one.measure], one.query_id): one.value for one in ir_measures.iter_calc(wanted, qrels, runs)}
     for number, (kept, grades, total) in enumerate(cases):

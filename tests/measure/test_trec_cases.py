@@ -15,11 +15,11 @@ from rag_core.sources.trec_run import load_run, read_qrels, unanswered
 THEIRS = {
     "SetP": "set_P", "SetR": "set_recall", "SetF": "set_F", "RR": "recip_rank", "AP": "map", "AP@7": "map_cut_7",
     "nDCG": "ndcg", "nDCG@1": "ndcg_cut_1", "nDCG@10": "ndcg_cut_10", "P@1": "P_1", "P@5": "P_5", "P@20": "P_20",
-    "R@5": "recall_5", "R@20": "recall_20",
+    "R@5": "recall_5", "R@20": "recall_20", "Success@5": "success_5", "Rprec": "Rprec", "bpref": "bpref",
 }  # fmt: skip
 MEASURES = [parse_measure(name) for name in THEIRS]
 ASKED = {"set_P", "set_recall", "set_F", "recip_rank", "map", "map_cut.7", "ndcg", "ndcg_cut.1,10", "P.1,5,20",
-         "recall.5,20"}  # fmt: skip
+         "recall.5,20", "success.5", "Rprec", "bpref"}  # fmt: skip
 
 
 def random_files(folder, count, seed):
