@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from rag_core.errors import InputError
@@ -16,28 +16,33 @@ from rag_core.store.exchange.table import read_csv, write_csv
 from rag_core.store.exchange.trec import read_trec, write_trec
 from rag_core.store.labels import LabelStore
 
-FORMATS = ("jsonl", "trec", "beir", "csv", "quepid", "srw")
-GRADES_ONLY = frozenset({"trec", "beir", "quepid", "srw"})
-"""Formats with one grade per query and chunk and nothing else."""
-SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".qrels": "trec",
-    ".trec": "trec",
-    ".tsv": "beir",
-    ".csv": "csv",
-    ".json": "srw",
+
+@dataclass(frozen=True, slots=True)
+class LabelFormat:
+    """How a file of labels is read and written: adding one is a module and an entry below."""
+
+    read: Callable[..., list[LabelLine]]  # text, source
+    write: Callable[..., str]  # lines
+    suffixes: tuple[str, ...] = ()  # endings that tell it
+    grades_only: bool = True  # one grade per query and chunk and nothing else
+    tables: bool = False  # cells that a spreadsheet would run are guarded, unless `raw`
+
+
+FORMATS = {
+    "jsonl": LabelFormat(read_jsonl, write_jsonl, (".jsonl", ".ndjson"), grades_only=False),
+    "trec": LabelFormat(read_trec, write_trec, (".qrels", ".trec")),
+    "beir": LabelFormat(read_beir, write_beir, (".tsv",)),
+    "csv": LabelFormat(read_csv, write_csv, (".csv",), grades_only=False, tables=True),
+    "quepid": LabelFormat(read_quepid, write_quepid),
+    "srw": LabelFormat(read_srw, write_srw, (".json",)),
 }
+SUFFIXES = {suffix: name for name, format_ in FORMATS.items() for suffix in format_.suffixes}
 
 
 def write_labels(labels: Iterable[LabelLine], format_name: str, raw: bool = False) -> str:
     """The labels as the text of a file."""
-    if format_name == "csv":
-        return write_csv(labels, raw)
-    writers = {
-        "jsonl": write_jsonl, "trec": write_trec, "beir": write_beir, "quepid": write_quepid, "srw": write_srw,
-    }  # fmt: skip
-    return writers[known_format(format_name)](labels)
+    format_ = FORMATS[known_format(format_name)]
+    return format_.write(labels, raw) if format_.tables else format_.write(labels)
 
 
 def read_labels(
@@ -47,12 +52,10 @@ def read_labels(
 
     `grades` says what other grades than 0 to 3 mean here; -1 is unsure in all formats but our own.
     """
-    readers: dict[str, Callable[[str, str], list[LabelLine]]] = {
-        "jsonl": read_jsonl, "csv": partial(read_csv, raw=raw), "trec": read_trec, "beir": read_beir,
-        "quepid": read_quepid, "srw": read_srw,
-    }  # fmt: skip
+    format_ = FORMATS[known_format(format_name)]
+    lines = format_.read(text, source, raw) if format_.tables else format_.read(text, source)
     meant = grades if format_name == "jsonl" else {-1: None, **grades}
-    return one_grade_each(graded(readers[known_format(format_name)](text, source), source, meant), source)
+    return one_grade_each(graded(lines, source, meant), source)
 
 
 def known_format(name: str) -> str:
@@ -75,7 +78,7 @@ def lines_to_export(
 ) -> tuple[list[LabelLine], int]:
     """The lines that count now, and how many unsure labels the format has no place for."""
     events = labels.labels(eval_set, annotator)
-    if format_name not in GRADES_ONLY:
+    if not FORMATS[known_format(format_name)].grades_only:
         return [line_of(event) for event in events], 0
     grades = labels.current(eval_set, annotator)
     lines = [LabelLine(query, chunk, grade) for query, of in grades.items() for chunk, grade in of.items()]
