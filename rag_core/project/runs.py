@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rag_core.compare.gate import GateResult, GateRules, judge
 from rag_core.compare.run_file import Run
 from rag_core.compare.snapshot import About, Recorder
+from rag_core.eval_sets.reading import labels_fingerprint
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
 from rag_core.project.ledger import Look, look
 from rag_core.project.session import Progress, Session
@@ -67,7 +68,7 @@ def looked(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case
     held_out = set(session.split.held_out) & {case.query.id for case in cases if case.grades}
     if not held_out:
         return 0
-    labels, split = session.fingerprints()["labels"], session.split.name
+    labels, split = labels_fingerprint(session.cases), session.split.name
     count = 0
     for one in pipelines:
         seen = Look(fingerprint(one), labels, split, len(held_out), one.label, by, place)

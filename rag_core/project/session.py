@@ -151,6 +151,7 @@ class _Held:
     own: tuple[str, EvalSet] | None = None
     cases: tuple[str, EvalSet] | None = None
     split: tuple[tuple[Case, ...], str, Sides] | None = None
+    lists: tuple[tuple[Case, ...], str] | None = None
     asked: int = 0
 
 
@@ -491,11 +492,21 @@ class Session:
         }
 
     def _lists_fingerprint(self) -> str:
-        rows = [
-            [case.query.id, [[hit.chunk.id, dict(hit.scores), hit.chunk.text] for hit in start_of(case).hits]]
-            for case in self.cases
-        ]
-        return hashlib.sha256(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        cases = self.cases
+        with self._lock:
+            held = self._held.lists
+        if held is not None and held[0] is cases:
+            return held[1]
+        digest = hashlib.sha256(b"[")  # of all lists as one JSON list, which 10,000 of them would fill 300 MB with
+        for number, case in enumerate(cases):
+            hits = [[hit.chunk.id, dict(hit.scores), hit.chunk.text] for hit in start_of(case).hits]
+            text = (", " if number else "") + json.dumps([case.query.id, hits], ensure_ascii=False)
+            digest.update(text.encode("utf-8", "surrogatepass"))
+        digest.update(b"]")
+        found = digest.hexdigest()[:16]
+        with self._lock:
+            self._held.lists = (cases, found)
+        return found
 
     def _state(self) -> tuple[str, ...]:
         structure = self._as_it_stands("structure", self._look_at_structure)

@@ -18,7 +18,7 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.eval_sets.split import fold_queries, split_queries
 from rag_core.filters.cutoff import TopK
-from rag_core.measure.experiment import run, start_of
+from rag_core.measure.experiment import start_of
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.scores import score
 from rag_core.measure.sequential import Ruling, decide
@@ -33,6 +33,7 @@ from rag_core.measure.significance import (
     paired_differences,
     shown_p,
 )
+from rag_core.measure.tally import measure_all
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.grid import Axis, pipeline_at
 from rag_core.tune.plane import best_of_plane, sweep
@@ -198,8 +199,8 @@ def cross_validate(
 
 def values_of(cases: Sequence[Case], pipeline: Pipeline, objective: str, min_grade: int = 1) -> Values:
     """The measure of every case under the plain pipeline."""
-    report = run(cases, pipeline, min_grade, SET_MEASURES)
-    return [outcome.scores.values[objective] for outcome in report.outcomes]
+    (tally,) = measure_all(cases, [pipeline], min_grade, SET_MEASURES)
+    return tally.values(objective)
 
 
 def mean_of(values: Values) -> float:
