@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from rag_core.eval_sets.queries import form_of, read_query_list
 from rag_core.files import lines, read_text, write_whole
 from rag_core.given import unmet
 from rag_core.index.collection import list_collections
+from rag_core.labelling.unusual import unusual_first
 from rag_core.measure.experiment import shown, start_of
 from rag_core.project import deeds, verdict
 from rag_core.project.calibrate import calibrate
@@ -42,6 +43,7 @@ from rag_core.project.project import (
     project_names,
     reset_overlay,
 )
+from rag_core.project.session import Session
 from rag_core.project.split import reset_held_out, split_of
 from rag_core.records import dump_lists, load_lists, parse_json_line
 from rag_core.sources.callable_source import CallOptions, load_callable
@@ -52,7 +54,7 @@ from rag_core.store.exchange.formats import format_of, read_labels
 from rag_core.store.exchange.line import parse_grades
 from rag_core.store.exchange.planning import apply_import, plan_import
 from rag_core.store.labels import LabelStore
-from rag_core.types import Query
+from rag_core.types import Case, Query
 from rag_core.workspace import resolve_workspace
 
 app, project_app, held_out_app = (
@@ -127,6 +129,7 @@ def import_log(
     name: str = typer.Option("", "--as", help="The new project's name; default: the file's."),
     preset: str = typer.Option("auto", "--preset", help=f"auto, {', '.join(presets())}."),
     mapped: list[str] = typer.Option([], "--map", help=f"FIELD=PATH, also several: {', '.join(FIELDS)}."),  # noqa: B008
+    like: str = typer.Option("", "--like", help="A project: questions whose lists are unlike its own come first."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be read; write nothing."),
     workspace: Path | None = Workspace,
     json: bool = Json,
@@ -143,11 +146,15 @@ def import_log(
     if dry_run:
         say(lists, json)
         return
+    cases: Sequence[Case] = lists.cases
+    if like:
+        tuned = Session(open_project(like, folder))
+        cases = unusual_first(cases, tuned.capture(tuned.pipeline("unfiltered")))
     name = name or proposed_name(str(file), folder)
     check_new(folder, name)
     with deeds.command(deeds.CHANGE_PROJECT, name, folder):
         project = init_project(folder, name, ProjectSource(LISTS), "")
-        write_whole(project.folder / "lists.jsonl", "".join(f"{row}\n" for row in dump_lists(lists.cases)))
+        write_whole(project.folder / "lists.jsonl", "".join(f"{row}\n" for row in dump_lists(cases)))
     next_step = _next_step(open_project(name, folder))
     say(lists, json, f"{lists.to_text()}\nproject {name}; next: {next_step}", project=name)
 
