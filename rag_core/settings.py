@@ -80,6 +80,7 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of the environment (of this process unless given), or an InputError for the first bad one."""
     given = os.environ if environment is None else environment
     history_days(given)
+    calls_a_day(given)
     return Settings(chunk_filtering(given), model_settings(given), database_settings(given))
 
 
@@ -191,6 +192,12 @@ def history_days(environment: Mapping[str, str] | None = None) -> int:
     return _whole(given, "WINNOW_HISTORY_DAYS", 90, 0, 36_500)
 
 
+def calls_a_day(environment: Mapping[str, str] | None = None) -> int:
+    """How many calls of a model somebody who is no admin may make in a day (WINNOW_CALLS_A_DAY), 1,000 unless set."""
+    given = os.environ if environment is None else environment
+    return _whole(given, "WINNOW_CALLS_A_DAY", 1000, 0, 10_000_000)
+
+
 @dataclass(frozen=True)
 class Variable:
     """A variable as a page may show it: never a key or a password."""
@@ -228,6 +235,7 @@ def shown(environment: Mapping[str, str] | None = None) -> list[Variable]:
         "CHROMA_DATABASE": chroma.database,
         "WINNOW_USER_HEADER": server.user_header,
         "WINNOW_TRUSTED_PROXIES": ", ".join(server.proxies),
+        "WINNOW_CALLS_A_DAY": calls_a_day(given),
     }
     return [
         Variable(name, "" if value is None else str(value), bool(given.get(name, "").strip()))

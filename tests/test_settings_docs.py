@@ -48,6 +48,7 @@ def reads(environment):
         "CHROMA_DATABASE": chroma.database,
         "WINNOW_USER_HEADER": server.user_header,
         "WINNOW_TRUSTED_PROXIES": ",".join(server.proxies),
+        "WINNOW_CALLS_A_DAY": settings.calls_a_day(environment),
     }
 
 

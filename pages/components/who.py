@@ -15,7 +15,8 @@ from streamlit import config
 
 from pages.components import say
 from rag_core.errors import InputError
-from rag_core.project.deeds import ASK_MODEL, LOOK, Deed, Kind, Performed, allow, perform
+from rag_core.llm.allowance import spend_from_here
+from rag_core.project.deeds import ASK_MODEL, LOOK, Deed, Kind, Performed, allow, allowance_of, perform
 from rag_core.roles import ADMIN, FILE, Person, canonical_name, read_roles, role_of
 from rag_core.settings import model_settings, server_settings
 from rag_core.stage import Stage, needs_of
@@ -82,6 +83,8 @@ def check_models(pipelines: Iterable[Stage]) -> None:
     paid = model_settings() is not None and any("hop_judge" in needs_of(one) for one in pipelines)
     if paid and (refused := refusal(ASK_MODEL)):
         raise InputError(refused)
+    if paid:
+        spend_from_here(allowance_of(person(), resolve_workspace()))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ import httpx2
 
 from rag_core.errors import EndpointError, InputError, WinnowError
 from rag_core.files import parse_json
+from rag_core.llm import allowance
 from rag_core.llm.accepted import FORMS, Accepted, accepted_by, remember
 from rag_core.llm.answer import Answer, Fault, chat_answer, parse_body, vectors_of
 from rag_core.llm.endpoint import Endpoint
@@ -203,6 +204,7 @@ class Client:
 
     def _called(self, call: Callable[[], Awaitable[T]], deadline: float | None) -> _Call[T]:
         """The call within the deadline; the one place where errors leave, without a key in them."""
+        allowance.take()
         self._opened()  # before the clock starts
         started, done = perf_counter(), _Call[T]()
         problem = run(self._within(call, done, deadline or self.endpoint.deadline))

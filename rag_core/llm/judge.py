@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -104,7 +105,8 @@ class EndpointJudge:
         if len(prompts) < 2 or concurrency < 2:
             return [self._one(client, prompt, end, seconds) for prompt in prompts]
         with ThreadPoolExecutor(min(concurrency, len(prompts)), "model-call") as pool:
-            return list(pool.map(lambda prompt: self._one(client, prompt, end, seconds), prompts))
+            contexts = [copy_context() for _ in prompts]  # whose calls they are
+            return list(pool.map(lambda of, prompt: of.run(self._one, client, prompt, end, seconds), contexts, prompts))
 
     def _one(self, client: Client, prompt: Prompt, end: float, seconds: float) -> Answer:
         left = end - monotonic()

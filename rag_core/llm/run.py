@@ -7,6 +7,7 @@ killed goes on where it was. What the answers mean is read later, from the store
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, replace
 from threading import Condition, Event, Lock, Thread
 from time import monotonic, sleep
@@ -148,7 +149,10 @@ def answer_all(
     if limits.budget is not None and any(judge.most(asked[0]) is None for judge, asked in calls if asked):
         raise InputError("a budget was set but the model's price is not known, expected prices or a number of calls")
     run = _Run(calls, limits, on_progress, cancel or Event())
-    workers = [Thread(target=run.work, name=f"run-{at}", daemon=True) for at in range(limits.concurrency)]
+    workers = [  # in this context: whose calls they are
+        Thread(target=copy_context().run, args=(run.work,), name=f"run-{at}", daemon=True)
+        for at in range(limits.concurrency)
+    ]
     for worker in workers:
         worker.start()
     try:

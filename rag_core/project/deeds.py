@@ -24,7 +24,9 @@ from typing import Any
 
 from rag_core.errors import Cancelled, InputError
 from rag_core.journal import NAME, redacted
+from rag_core.llm.allowance import Allowance, spending
 from rag_core.roles import ADMIN, ANNOTATOR, VIEWER, Person
+from rag_core.settings import calls_a_day
 from rag_core.store import holding
 from rag_core.store.events import COMMAND, IMPORT, JUDGE, PAGE, Signature, is_reserved, now
 
@@ -45,6 +47,7 @@ class Kind:
     words: str
     logged: bool = True
     actor: str | None = None
+    paid: bool = False  # calls of a model are made, which count against the person's of the day
 
     def refusal(self, person: Person) -> str:
         """'' or the sentence why this person may not."""
@@ -64,7 +67,7 @@ UNDO_IMPORT = Kind("undo import", ANNOTATOR, "take back labels you brought in")
 UNDO_ANY_IMPORT = Kind("undo another's import", ADMIN, "take back labels that somebody else brought in")
 RESET_LABELS = Kind("reset labels", ADMIN, "take back all labels of a project")
 JUDGE_LABELS = Kind("judge labels", ADMIN, "have a model propose labels", actor=JUDGE)
-ASK_MODEL = Kind("ask model", ANNOTATOR, "ask a model that costs money")
+ASK_MODEL = Kind("ask model", ANNOTATOR, "ask a model that costs money", paid=True)
 
 READ_FILES = Kind("read files", ADMIN, "read files of the server")
 INGEST = Kind("ingest", ADMIN, "change collections")
@@ -139,7 +142,8 @@ def perform(deed: Deed, workspace: Path) -> Iterator[Performed]:
         if refusal := deed.kind.refusal(deed.person):
             outcome = REFUSED
             raise InputError(refusal)
-        with _sharing(workspace) if deed.kind is not RESTORE else nullcontext():
+        shared = _sharing(workspace) if deed.kind is not RESTORE else nullcontext()
+        with shared, spending(allowance_of(deed.person, workspace)) if deed.kind.paid else nullcontext():
             yield performed
         outcome = DONE
     except BaseException as failure:
@@ -156,6 +160,11 @@ def perform(deed: Deed, workspace: Path) -> Iterator[Performed]:
                 | {name: redacted(value)[:LONGEST] for name, value in said.items() if value}
                 | {"seconds": round(perf_counter() - began, 3)},
             )
+
+
+def allowance_of(person: Person, workspace: Path) -> Allowance | None:
+    """How many calls of a model a person may make in a day; None for admins, who may set it."""
+    return None if person.is_at_least(ADMIN) else Allowance(workspace, person.name, calls_a_day())
 
 
 def _sharing(workspace: Path) -> AbstractContextManager[object]:

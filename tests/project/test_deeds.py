@@ -7,6 +7,10 @@ from contextlib import suppress
 import pytest
 
 from rag_core.errors import Cancelled, InputError
+from rag_core.llm.endpoint import Endpoint
+from rag_core.llm.judge import EndpointJudge
+from rag_core.llm.prompt import Prompt
+from rag_core.llm.run import RunLimits, answer_all
 from rag_core.project import deeds
 from rag_core.project.deeds import FILE, KINDS, Deed, allow, cancel_kind, import_kind, log, perform, undo_kind
 from rag_core.roles import Person
@@ -15,6 +19,7 @@ from rag_core.store.events import ADJUDICATED, COMMAND, IMPORT
 from rag_core.store.exchange.line import LabelLine
 from rag_core.store.exchange.planning import apply_import, plan_import
 from rag_core.store.labels import LabelStore
+from rag_core.types import Query
 
 ANN = Person("ann", "annotator")
 VIEWER = {"look", "cancel job"}
@@ -151,3 +156,31 @@ def test_an_annotator_brings_in_their_own_labels_and_takes_back_only_what_they_b
 def test_work_is_stopped_by_whoever_began_it_or_an_admin():
     assert cancel_kind(ANN, "ann") is deeds.CANCEL_JOB
     assert cancel_kind(ANN, "root") is deeds.CANCEL_ANY_JOB
+
+
+def test_no_thread_or_run_makes_more_calls_than_the_quota_of_the_person(workspace, httpserver, monkeypatch):
+    """Through the client, past every page: two runs of four threads each, and a call beside them."""
+    monkeypatch.setenv("WINNOW_CALLS_A_DAY", "7")
+    answer = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}], "model": "small"}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(answer)
+    judge = EndpointJudge(Endpoint("here", httpserver.url_for("/v1"), model="small"))
+
+    def ask(person, first, number):
+        prompts = [
+            Prompt(({"role": "user", "content": f"{n}"},), Query("q", "?")) for n in range(first, first + number)
+        ]
+        with perform(Deed(deeds.ASK_MODEL, person), workspace):
+            half = answer_all([(judge, prompts[: number // 2])], RunLimits(concurrency=4)).failed
+            rest = judge.ask(prompts[number // 2 :], seconds=20, concurrency=4, model="", cache=False)
+        return half + sum(one.text is None for one in rest), [one.error for one in rest]
+
+    failed, said = ask(ANN, 0, 12)
+    assert (failed, len(httpserver.log)) == (5, 7)
+    assert "the 7 calls of a day are made" in "".join(said)
+    assert ask(ANN, 12, 12)[0] == 12
+    assert len(httpserver.log) == 7
+    assert ask(Person("bob", "annotator"), 30, 4)[0] == 0  # each their own
+    assert ask(Person("root", "admin"), 40, 10)[0] == 0
+    with pytest.raises(InputError, match="expected annotator"):
+        ask(Person("vera", "viewer"), 60, 2)
+    assert len(httpserver.log) == 7 + 4 + 10
