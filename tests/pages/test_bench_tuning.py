@@ -235,6 +235,17 @@ def test_the_command_of_a_drawer_finds_the_same_and_counts_its_look(bench, works
     assert looks(open_project("made", workspace).state)
 
 
+def test_calibrating_proposes_what_the_command_does_and_takes_what_is_on(bench, workspace, capsys, words):
+    app = finish(press(bench(), "bench.calibrate"))
+    assert "the pipeline searches no words" in words(app)
+    options = ["--project", "made", "--workspace", str(workspace), "--take", "all", "--json"]
+    assert main(["calibrate", "--pipeline", '["AdaptiveGap"]', *options]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in said["proposals"]] == ["cut"]
+    press(app, "bench.calibrate.take")
+    assert a_of(app, workspace).stages == parse_pipeline(said["taken"]["pipeline"]).stages
+
+
 def test_a_knob_that_moves_nothing_says_so(workspace):
     from pages.bench.sight import knob_text
     from rag_core.project.ceilings import moving_knobs
