@@ -265,7 +265,8 @@ def cost_of(cost: float | None, about: str = "") -> str:
 def _floor(pipeline: Pipeline, place: int, session: Session) -> None:
     """On a press the floor that the dev questions' own distances propose, beside the one that is set; taken or left."""
     stage = pipeline.stages[place]
-    assert isinstance(stage, LLMFilter)
+    if not isinstance(stage, LLMFilter):  # what is judged between hops has no floor
+        return
     if not session.dev or not st.toggle("Floor from your distances", key="judge.floor", help=FLOOR_HELP):
         return
 

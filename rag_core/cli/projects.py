@@ -26,7 +26,7 @@ from rag_core.index.collection import list_collections
 from rag_core.labelling.unusual import unusual_first
 from rag_core.measure.experiment import shown, start_of
 from rag_core.project import deeds, verdict
-from rag_core.project.calibrate import calibrate
+from rag_core.project.calibrate import calibrate, figures_of
 from rag_core.project.ceilings import ceilings, moving_knobs
 from rag_core.project.intake import Chroma, Documents, check_intake, proposed_name, take_in
 from rag_core.project.ledger import looks
@@ -467,9 +467,9 @@ def calibrate_pipeline(
     lines = [made.to_text()]
     if names:
         taken = made.taken(names)
-        (tally,) = session.measure([taken], session.dev)
-        facts["taken"] = {"names": names, "pipeline": dump_pipeline(taken), "dev": tally.summary.means}
-        lines.append(f"with {', '.join(names)}: SetF {shown(tally.summary.means['SetF'])} on dev")
+        dev = figures_of(session, taken, session.dev)
+        facts["taken"] = {"names": names, "pipeline": dump_pipeline(taken), "dev": dev}
+        lines.append(f"with {', '.join(names)}: SetF {shown(dev['SetF'])} on dev")
         if save:
             with deeds.command(deeds.CHANGE_PROJECT, session.project.name, session.workspace):
                 session.save_pipeline(save, taken)

@@ -2,8 +2,8 @@
 
 Each proposal is one stage's settings, measured over the dev questions on top of the proposals before it (a cut is
 chosen on the lists that the proposed search brings), and is taken or left. What a lever could reach at most is in
-levers.py, how a cut is chosen in choosing.py, a floor in judged/floor.py. All of it is chosen on dev and says nothing
-of other questions: the verdict does.
+levers.py, how a cut is chosen in choosing.py, a floor in judged/floor.py. No model is asked. All of it is chosen on dev
+and says nothing of other questions: the verdict does.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cutoff import MinSimilarity
 from rag_core.filters.llm import LLMFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.store import embedded_text
-from rag_core.judged.bench import Bench
 from rag_core.judged.floor import propose_floor
 from rag_core.measure.measures import SET_MEASURES, parse_measure
+from rag_core.project.asking import bench_of
 from rag_core.project.choosing import best_on_dev
 from rag_core.project.session import Session, front_of
 from rag_core.retrieve.lexical import WordSource
@@ -146,15 +147,29 @@ Found = tuple[int, Stage, str]
 """Place of a stage, the stage as it would be, and why."""
 
 
+def figures_of(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> dict[str, float | None]:
+    """SetP, SetR and SetF of what a pipeline does for nothing: up to the first stage that asks a model, of which a
+    judge's floor alone is counted.
+    """
+    stages: list[Stage] = []
+    for stage in pipeline.stages:
+        if isinstance(stage, LLMFilter):
+            stages.append(MinSimilarity(min_relevance=stage.min_relevance_threshold))
+        if stage.costly:
+            break
+        stages.append(stage)
+    (tally,) = session.measure([Pipeline(tuple(stages))], cases)
+    return {measure.name: tally.summary.means.get(measure.name) for measure in SET_MEASURES}
+
+
 def _measured(
     session: Session, pipeline: Pipeline, cases: Sequence[Case], name: str, place: int, after: Stage, why: str
 ) -> Calibrated:
     """The proposal with its figures, each pipeline over the same questions."""
     stages = pipeline.stages
     changed = Pipeline((*stages[:place], after, *stages[place + 1 :]))
-    both = session.measure([pipeline, changed], cases)
-    means = [{measure.name: tally.summary.means.get(measure.name) for measure in SET_MEASURES} for tally in both]
-    return Calibrated(name, place, stages[place], after, (means[0], means[1]), why)
+    both = (figures_of(session, pipeline, cases), figures_of(session, changed, cases))
+    return Calibrated(name, place, stages[place], after, both, why)
 
 
 def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
@@ -186,9 +201,9 @@ def _floor(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found
     place, stage = next(_stages(pipeline, LLMFilter), (None, None))
     if place is None or stage is None:
         raise InputError("the pipeline asks no judge")
-    starts = session.starts(Pipeline(pipeline.stages[:place]), cases)
-    bench = Bench(session.project.name, tuple(starts), session.source.by_id, session.min_grade)
-    made = propose_floor(bench, stage)
+    if any(one.costly for one in pipeline.stages[:place]):
+        raise InputError("a stage before the judge asks a model")
+    made = propose_floor(bench_of(session, pipeline, place, cases), stage)
     if abs(made.proposed.floor - stage.min_relevance_threshold) < SAME:
         raise InputError(f"the floor of {stage.min_relevance_threshold:g} is the one that would be proposed")
     kept = f"{made.proposed.relevant_kept:.1%} of {made.relevant} relevant chunks"
@@ -220,6 +235,8 @@ def _cut(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
     place = next((at for at in reversed(range(len(pipeline.stages))) if pipeline.stages[at].is_cut), None)
     if place is None:
         raise InputError(f"the pipeline has no cut; add {AdaptiveGap.__name__} and calibrate again")
+    if any(one.costly for one in pipeline.stages[:place]):
+        raise InputError("a stage before the cut asks a model; choose it in the cut's drawer")
     best = best_on_dev(session, pipeline, place, crossed=False)
     after = best.pipeline.stages[place]
     if after == pipeline.stages[place]:

@@ -64,6 +64,29 @@ def test_each_proposal_is_taken_alone_and_an_unknown_one_is_refused(garden):
         made.taken(["nonsense"])
 
 
+def test_a_floor_is_proposed_from_distances_and_no_model_is_asked(tmp_path):
+    place = tmp_path / "eval_sets" / "mine"
+    place.mkdir(parents=True)
+    (place / "meta.yaml").write_text("version: 1\nname: mine\n")
+    far = [{"id": "a", "distance": 0.8, "relevant": 3}, {"id": "b", "distance": 0.95, "relevant": 0}]
+    rows = [{"version": 1, "id": f"q{at}", "query": f"question {name}", "metric": "cosine", "split": "dev", "candidates": far}
+            for at, name in enumerate("abc")]  # fmt: skip
+    (place / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    class Silent:
+        name = model = "silent"
+
+        def __getattr__(self, name):
+            pytest.fail(f"the judge was asked ({name})")
+
+    session = Session(open_project("mine", tmp_path), judge=Silent())
+    made = calibrate(session, session.pipeline('[{"LLMFilter": {}}, {"TopK": {"k": 5}}]'))
+    (floor,) = made.proposals
+    assert floor.changes["min_relevance_threshold"][1] == pytest.approx(0.2, abs=0.002)
+    assert (floor.figures[0]["SetR"], floor.figures[1]["SetR"]) == (0, 1)
+    assert "asks a model" in made.left["cut"]
+
+
 @pytest.mark.parametrize(
     ("text", "language"),
     [
