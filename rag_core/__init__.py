@@ -38,6 +38,8 @@ _PUBLIC = {
     "dump_lists": "rag_core.records",
     "load_set": "rag_core.eval_sets.reading",
     "run": "rag_core.measure.experiment",
+    "open_project": "rag_core.project.project",
+    "Session": "rag_core.project.session",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from rag_core.measure.economy import Economy, economy_of
 from rag_core.measure.experiment import Outcome, kept_ids, start_of, stream, unique_names
@@ -72,6 +73,34 @@ class PipelineTally:
     def values(self, measure: str) -> list[float | None]:
         """The measure of every query; None where it is unscored."""
         return [query.scores.values.get(measure) for query in self.queries]
+
+    def to_frame(self) -> Any:
+        """A pandas frame, a row a query: its text, how many it keeps, every measure (NaN where unscored)."""
+        import pandas as pd  # only who is in a notebook has it, and half a second for it
+
+        rows = [
+            {"query_id": one.query_id, "query": one.query, "pipeline": self.name, "kept": len(one.kept)}
+            | dict(one.scores.values)
+            for one in self.queries
+        ]
+        return pd.DataFrame(rows).set_index("query_id") if rows else pd.DataFrame()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the frame, texts escaped by pandas."""
+        return str(self.to_frame().to_html(max_rows=20, notebook=True, float_format="{:.3f}".format))
+
+    def plot(self, measure: str = "SetF") -> Any:
+        """A Plotly figure: the measure of every query, best first, and its mean over the scored ones."""
+        import plotly.graph_objects as go  # as above
+
+        frame = self.to_frame().dropna(subset=[measure]).sort_values(measure, ascending=False, kind="stable")
+        figure = go.Figure(go.Bar(x=frame.index, y=frame[measure], hovertext=frame["query"], name=self.name))
+        mean = self.summary.means.get(measure)
+        if mean is not None:
+            figure.add_hline(y=mean, annotation_text=f"mean {mean:.3f} of {len(frame)}")
+        return figure.update_layout(
+            title=f"{self.name}: {measure} by question", yaxis_title=measure, yaxis_range=[0, 1]
+        )
 
     @property
     def unjudged(self) -> float | None:

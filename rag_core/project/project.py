@@ -29,6 +29,7 @@ from rag_core.index.collection import list_collections
 from rag_core.sources.callable_source import CallOptions
 from rag_core.spec import SAVED
 from rag_core.types import Query
+from rag_core.workspace import resolve_workspace
 
 FILE = "project.yaml"
 FORMAT = 1
@@ -103,8 +104,12 @@ class Project:
         return any((self.folder / one).is_file() for one in (QUERIES, "lists.jsonl"))
 
 
-def open_project(name: str | Path, workspace: Path) -> Project:
-    """The project of that name (`demo` is rulebook), folder or collection; else an InputError lists all there are."""
+def open_project(name: str | Path, workspace: Path | None = None) -> Project:
+    """The project of that name (`demo` is rulebook), folder or collection; else an InputError lists all there are.
+
+    Without a workspace it is the one that commands take: WINNOW_WORKSPACE, else `.winnow` here.
+    """
+    workspace = resolve_workspace(workspace)
     text = str(name).strip()
     text = ALIASES.get(text, text)
     known = folders(workspace)
