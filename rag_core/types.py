@@ -26,6 +26,9 @@ class Metric(StrEnum):
     L2 = "l2"  # squared Euclidean, in [0, ∞)
     IP = "ip"  # 1 − inner product
     UNKNOWN = "unknown"  # a recorded list that does not say
+    BM25 = "bm25"  # these three: the score of that name times −1, where a list has no distances (see `falling`)
+    RRF = "rrf"
+    SCORE = "score"
 
 
 class Order(StrEnum):
@@ -185,6 +188,25 @@ class Candidates:
     reader: Reader | None = field(default=None, compare=False, repr=False)
     searched: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: EMPTY, compare=False, repr=False)
     """What stages did when a kept list was searched: facts of their steps by stage name, where they are known."""
+
+
+def falling(candidates: Candidates) -> Candidates:
+    """The list with a distance on its hits, so that what cuts by distance cuts by any score: smaller is better.
+
+    As it is where a hit from the source has a distance; else by the first of similarity (1 − it), score, rrf and bm25
+    (each times −1, the metric then says so) that hits from the source carry.
+    """
+    sourced = [hit for hit in candidates.hits if not hit.origin]
+    kinds = ("distance", "similarity", "score", "rrf", "bm25")
+    kind = next((kind for kind in kinds if any(kind in hit.scores for hit in sourced)), "distance")
+    if kind == "distance":
+        return candidates
+    top = 1.0 if kind == "similarity" else 0.0
+    hits = tuple(
+        replace(hit, scores={**hit.scores, "distance": top - hit.scores[kind]}) if kind in hit.scores else hit
+        for hit in candidates.hits
+    )
+    return replace(candidates, hits=hits, metric=candidates.metric if kind == "similarity" else Metric(kind))
 
 
 Grades = Mapping[str, int]

@@ -31,6 +31,7 @@ def test_dumped_settings_have_all_defaults_filled_in():
                 "gap_policy": "largest",
                 "relative_offset": None,
                 "query_specific": False,
+                "score_kind": "auto",
             }
         }
     ]

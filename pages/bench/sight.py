@@ -26,7 +26,7 @@ from rag_core.spec import parse_pipeline, stage_class
 from rag_core.stage import Pipeline, Stage
 from rag_core.text import counted
 from rag_core.tune.steps import Knob, StepFunction, cheap_knobs, step_function
-from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order
+from rag_core.types import Candidates, Case, Drop, Hit, Metric, Order, falling
 
 LOSSES, ONE = "losses", "one"
 JUDGED = "judge"  # the drawer of a stage that asks a model about chunks
@@ -500,6 +500,7 @@ def _curve(sight: Sight, kind: str, at: Mapping[str, int]) -> wire.Curve:
 def _curve_of_cut(
     before: Candidates, after: Candidates, made: Cut, place: int, stage: Stage, name: str, at: Mapping[str, int]
 ) -> wire.Curve:
+    before = falling(before)
     judged = sorted(
         (hit for hit in before.hits if hit.distance is not None and not hit.origin),
         key=lambda hit: (hit.distance, hit.rank) if before.order is Order.FUSED else (0.0, hit.rank),

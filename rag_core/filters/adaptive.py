@@ -22,7 +22,7 @@ from rag_core.filters.cut import (
 )
 from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step, falling
 
 _MOVED = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
 
@@ -69,6 +69,13 @@ class AdaptiveGap(Filter):
     )
     query_specific: bool = setting(
         False, "half the gap_threshold for specific questions, 1.5 times for broad ones (filters/query_form.py)"
+    )
+
+    score_kind: str = setting(
+        "auto",
+        "what the thresholds were chosen for: a list by another score is refused; auto takes any, the distance where "
+        "there is one, else the score that the list has",
+        choices=("auto", "distance", "bm25", "rrf", "score"),
     )
 
     title: ClassVar[str] = "adaptive cut"
@@ -125,8 +132,11 @@ class AdaptiveGap(Filter):
         """By distance where the list is fused; hits the cut does not judge come after, in their order."""
         if candidates.order is Order.DISTANCE:
             return hits
-        cuttable = sorted((hit for hit in hits if _cuttable(hit)), key=lambda hit: (hit.distance, hit.rank))
-        return (*cuttable, *(hit for hit in hits if not _cuttable(hit)))
+        seen = zip(hits, falling(replace(candidates, hits=hits)).hits, strict=True)
+        cuttable = [(_distance(one), hit.rank, hit) for hit, one in seen if _cuttable(one)]
+        cuttable.sort(key=lambda row: row[:2])
+        keys = {hit.key for _, _, hit in cuttable}
+        return (*(hit for _, _, hit in cuttable), *(hit for hit in hits if hit.key not in keys))
 
     def for_query(self, text: str) -> AdaptiveGap:
         """The stage as it stands for one question: with `query_specific`, the threshold that its form asks for."""
@@ -136,10 +146,11 @@ class AdaptiveGap(Filter):
 
     def rule(self) -> dict[str, Any]:
         """The settings that the rule of cut.py takes."""
-        return {name: value for name, value in self.settings().items() if name != "query_specific"}
+        return {name: value for name, value in self.settings().items() if name not in ("query_specific", "score_kind")}
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Drop what lies behind the cut; expansions, hops and hits without a distance pass and are counted."""
+        candidates = falling(candidates)
         self._check_metric(candidates)
         if self.query_specific:
             judged_as = self.for_query(candidates.query.text).judge(candidates)
@@ -166,6 +177,7 @@ class AdaptiveGap(Filter):
         """The same for many drops of one list, which is looked at once."""
         if self.query_specific:
             return self._would_keep_by_form(before, drops)
+        before = falling(before)
         judged = [hit for hit in self.arrange(before.hits, before) if _cuttable(hit)]
         places = {hit.key: place for place, hit in enumerate(judged)}
         ranked = Ranked([_distance(hit) for hit in judged])
@@ -238,7 +250,13 @@ class AdaptiveGap(Filter):
         return Reason(text, distance, reach)
 
     def _check_metric(self, candidates: Candidates) -> None:
-        """The default thresholds are cosine distances: refuse them for another metric."""
+        """Refuse a list by another score than what the thresholds were chosen for; the defaults are for cosine."""
+        kind = candidates.metric if candidates.metric in (Metric.BM25, Metric.RRF, Metric.SCORE) else "distance"
+        if self.score_kind not in ("auto", kind):
+            raise SpecError(
+                f"AdaptiveGap has thresholds for {self.score_kind} on a list by {kind}, expected a list by "
+                f"{self.score_kind}, or thresholds chosen on lists like this"
+            )
         if candidates.metric in (Metric.COSINE, Metric.UNKNOWN):
             return
         gap_default = self.gap_policy != "relative" and self.gap_threshold == DEFAULT_THRESHOLD
@@ -246,8 +264,8 @@ class AdaptiveGap(Filter):
         if gap_default or offset_default:
             raise SpecError(
                 f"AdaptiveGap has its default thresholds, made for cosine distances, on a list of "
-                f"{candidates.metric} distances; expected gap_threshold and distance_offset set for them, "
-                f"or gap_policy relative with relative_offset"
+                f"{candidates.metric} {'distances' if kind == 'distance' else 'scores'}; expected gap_threshold and "
+                f"distance_offset set for them, or gap_policy relative with relative_offset"
             )
 
 

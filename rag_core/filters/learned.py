@@ -17,7 +17,7 @@ from rag_core.errors import SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import words
-from rag_core.types import Candidates, Hit, Metric, Reason, Step
+from rag_core.types import Candidates, Hit, Metric, Reason, Step, falling
 
 FEATURES = (
     "distance", "behind nearest", "behind nearest, of the span", "gap before", "gap after", "largest gap before",
@@ -95,6 +95,7 @@ class LearnedCut(Filter):
         """Drop what lies behind the expected best length; hits without a distance and expansions pass."""
         if self.parameters is None:
             raise SpecError(f"{self.name} has no parameters, expected those that training wrote")
+        candidates = falling(candidates)
         self._check_metric(self.parameters, candidates.metric)
         judged = [hit for hit in candidates.hits if not hit.origin and hit.distance is not None]
         looked = [hit.scores["distance"] for hit in judged[: self.max_results]]

@@ -20,6 +20,7 @@ from rag_core.eval_sets.split import near_duplicates
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import TopK
+from rag_core.measure.experiment import start_of
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.grid import Axis, pipeline_at
@@ -36,13 +37,14 @@ from rag_core.tune.tune import (
     scored,
     stages_in_front,
 )
-from rag_core.types import Case
+from rag_core.types import Case, Metric, falling
 
 FOLDS = 5
 LEAST = (1, 2, 3)
 LADDER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100, 200)
 """Lengths that max_results is tried at, as far as the lists go; a fixed k is tried at every length."""
 SAME = 1e-9
+SCORED = {Metric.BM25, Metric.RRF, Metric.SCORE}
 Progress = Callable[[int, int], None]
 
 
@@ -267,12 +269,14 @@ def best_of_family(
         return Choice(tuned, {"k": k}, value, fixed, k, value)
     if isinstance(stage, AdaptiveGap):
         most = (*(one for one in LADDER if one < longest), max(1, min(longest, 1000)))
+        kinds = {falling(start_of(case)).metric for case in cases if start_of(case).hits}
+        by_score = kinds & SCORED
+        kind = "auto" if by_score and len(kinds) > 1 else str(next(iter(by_score), "distance"))
         best: Choice | None = None
         for policy in POLICIES:
-            start = replace(stage, gap_policy=policy, gap_threshold=None, relative_offset=None, min_results=1)
-            variant = replace(
-                pipeline, stages=(*front, replace(start, max_results=1000), *pipeline.stages[place + 1 :])
-            )
+            # numbers that are no defaults, which are refused on lists that are no cosine distances; both are sought
+            start = AdaptiveGap(0.2, 0.5, 1, 1000, policy, None, stage.query_specific, kind)
+            variant = replace(pipeline, stages=(*front, start, *pipeline.stages[place + 1 :]))
             axes = (
                 Axis("min_results", stage.name, "min_results", LEAST),
                 Axis("max_results", stage.name, "max_results", most),

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from rag_core.errors import InputError
 from rag_core.filters.cut import POLICIES
 from rag_core.measure.scores import score
-from rag_core.types import Candidates, Case, Hit, Order
+from rag_core.types import Candidates, Case, Hit, Order, falling
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -104,6 +104,7 @@ def lists_of(starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int
     """
     distances, relevant, passing = [], [], []
     for start, case in zip(starts, cases, strict=True):
+        start = falling(start)
         ranked = [(hit.distance, hit.rank, hit) for hit in start.hits if hit.distance is not None and not hit.origin]
         if start.order is not Order.DISTANCE:
             ranked.sort(key=lambda one: one[:2])

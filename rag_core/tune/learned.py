@@ -20,7 +20,7 @@ from rag_core.measure.experiment import start_of
 from rag_core.stage import Pipeline
 from rag_core.tune.arrays import Floats
 from rag_core.tune.tune import Choice, fixed_k, mean_of, values_of
-from rag_core.types import Case, Metric
+from rag_core.types import Case, Metric, falling
 
 FEWEST_LABELS = 100
 """With fewer labelled chunks LearnedFilter is not trained: the shipped prior stands in."""
@@ -61,7 +61,7 @@ def train(
 
 def _metric(cases: Sequence[Case]) -> Metric:
     """The one metric of all lists; unknown where they do not say. An InputError where they differ."""
-    known = {start.metric for case in cases if (start := start_of(case)).hits} - {Metric.UNKNOWN}
+    known = {start.metric for case in cases if (start := falling(start_of(case))).hits} - {Metric.UNKNOWN}
     if len(known) > 1:
         raise InputError(f"training got lists of {' and '.join(sorted(known))} distances, expected one metric")
     return next(iter(known), Metric.UNKNOWN)
@@ -75,7 +75,7 @@ def _examples(
     flags: list[bool] = []
     weights: list[float] = []
     for case in cases:
-        reaching = front(start_of(case))
+        reaching = falling(front(start_of(case)))
         hits = [hit for hit in LearnedCut().arrange(reaching.hits, reaching) if not hit.origin]
         looked = [hit for hit in hits if hit.distance is not None][:max_results]
         rows += features([hit.scores["distance"] for hit in looked], query_length(case.query.text))

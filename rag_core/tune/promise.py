@@ -28,7 +28,7 @@ from rag_core.measure.significance import mean_interval
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.arrays import Floats, whole_units
 from rag_core.tune.variants import Captures
-from rag_core.types import Candidates, Case, Hit
+from rag_core.types import Candidates, Case, Hit, falling
 
 ASSUMPTION = "holds on average over draws, where queries to come are of the same kind as the calibration queries"
 KNOBS = {
@@ -88,8 +88,9 @@ def needs(start: Candidates, case: Case, knob: str, min_grade: int = 1) -> Float
         return np.array([place for place, _ in relevant], dtype=np.float64)
     if knob == "min_relevance":
         return np.array([-_similarity(hit, start) for _, hit in relevant], dtype=np.float64)
-    nearest = min((hit.distance for hit in start.hits if hit.distance is not None), default=0.0)
-    reached = whole_units([_distance(hit) for _, hit in relevant]) - whole_units([nearest])
+    seen = falling(start).hits
+    nearest = min((hit.distance for hit in seen if hit.distance is not None), default=0.0)
+    reached = whole_units([_distance(seen[place - 1]) for place, _ in relevant]) - whole_units([nearest])
     return np.asarray(reached / 1e9, dtype=np.float64)
 
 

@@ -33,7 +33,7 @@ from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Setting, Source, Stage
 from rag_core.tune.arrays import Floats, Lists, View, Whole
 from rag_core.tune.variants import Captured, Captures, fused_lists
-from rag_core.types import RANKS, Candidates, Hit, Metric
+from rag_core.types import RANKS, Candidates, Hit, Metric, falling
 
 Bools = NDArray[np.bool_]
 Progress = Callable[[int, int], None]
@@ -579,11 +579,17 @@ def _kept_hits(start: Candidates, arrange: Stage | None, kept: int) -> Sequence[
     if not isinstance(arrange, AdaptiveGap):
         return (start if arrange is None else arrange(start)).hits[:kept]
     hits = arrange.arrange(start.hits, start)
-    judged = [hit for hit in hits if not hit.origin and hit.distance is not None]
+    judged = _judged(hits, start)
     if len(judged) == len(hits):
         return judged[:kept]
     gone = {hit.key for hit in judged[kept:]}
     return [hit for hit in hits if hit.key not in gone]
+
+
+def _judged(hits: Sequence[Hit], start: Candidates) -> list[Hit]:
+    """The hits of a list that a cut judges: from the source, with a distance or what stands for one."""
+    seen = {hit.key for hit in falling(start).hits if not hit.origin and hit.distance is not None}
+    return [hit for hit in hits if hit.key in seen]
 
 
 def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
@@ -593,7 +599,7 @@ def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
         ordered = start if stage is None else stage(start)
         return {hit.chunk.id: place for place, hit in enumerate(ordered.hits)}
     arranged = stage.arrange(start.hits, start)
-    judged = [hit for hit in arranged if not hit.origin and hit.distance is not None]
+    judged = _judged(arranged, start)
     return {hit.chunk.id: -1 for hit in arranged} | {hit.chunk.id: place for place, hit in enumerate(judged)}
 
 

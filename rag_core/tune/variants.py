@@ -29,7 +29,7 @@ from rag_core.retrieve.requery import Requery
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.arrays import Floats, Lists, Whole, lists_of, make_lists
-from rag_core.types import Candidates, Case, Order
+from rag_core.types import Candidates, Case, Order, falling
 
 _FAR = 10**9  # behind every list
 _KEPT_VARIANTS = 10  # captured variants held at once; product order comes back to the same few
@@ -156,11 +156,16 @@ class Captured:
         return not self.lists.kept_always.any()
 
     @cached_property
+    def fallen(self) -> tuple[Candidates, ...]:
+        """The lists as a cut reads them, with a distance whatever their score."""
+        return tuple(falling(start) for start in self.starts)
+
+    @cached_property
     def bare(self) -> tuple[Candidates, ...]:
         """The lists in order of distance that hold a hit without one: what the cut refuses, whatever its settings."""
         return tuple(
             start
-            for start in self.starts
+            for start in self.fallen
             if start.order is Order.DISTANCE and any(hit.distance is None and not hit.origin for hit in start.hits)
         )
 
@@ -177,8 +182,8 @@ class Captured:
     @cached_property
     def metrics(self) -> tuple[Candidates, ...]:
         """One empty list of every metric there is, the first query's of each."""
-        first = {start.metric: start for start in reversed(self.starts)}
-        return tuple(replace(start, hits=()) for start in self.starts if first[start.metric] is start)
+        first = {start.metric: start for start in reversed(self.fallen)}
+        return tuple(replace(start, hits=()) for start in self.fallen if first[start.metric] is start)
 
     def refuse(self, cut: Stage) -> None:
         """Raise what the plain stage raises on these lists: hits without a distance, defaults for another metric."""

@@ -105,8 +105,8 @@ def test_expanded_chunks_are_not_cut():
 
 
 def test_a_missing_distance_in_a_distance_list_is_named():
-    hits = (Hit(Chunk("a"), 1, {"bm25": 3.0}),)
-    with pytest.raises(InputError, match="needs a distance on every candidate, rank 1 has bm25"):
+    hits = (Hit(Chunk("b"), 1, {"distance": 0.2}), Hit(Chunk("a"), 2, {"bm25": 3.0}))
+    with pytest.raises(InputError, match="needs a distance on every candidate, rank 2 has bm25"):
         AdaptiveGap()(Candidates(Query("q", "x"), hits, recorded=True))
 
 

@@ -180,7 +180,7 @@ def test_an_optimum_with_the_threshold_held_is_at_least_every_offset():
 def test_errors_of_a_stage_name_the_query():
     query = Query("odd-one", "owlbear")
     case = Case(query, {"c": 1}, Candidates(query, (Hit(Chunk("c"), 1, {"bm25": 2.0}),), recorded=True))
-    with pytest.raises(InputError, match="query odd-one: AdaptiveGap needs a distance"):
+    with pytest.raises(InputError, match="query odd-one: AdaptiveGap has its default thresholds"):
         sweep([case], parse_pipeline(["AdaptiveGap"]), parse_grid("gap_threshold=0.1", "AdaptiveGap"))
 
 
