@@ -76,6 +76,7 @@ class AdaptiveGap(Filter):
         "what the thresholds were chosen for: a list by another score is refused; auto takes any, the distance where "
         "there is one, else the score that the list has",
         choices=("auto", "distance", "bm25", "rrf", "score"),
+        cheap=False,  # it says what the list is, there is nothing to try
     )
 
     title: ClassVar[str] = "adaptive cut"

@@ -12,9 +12,9 @@ from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
 from rag_core.project.choosing import best_of_family
 from rag_core.stage import Pipeline
-from rag_core.tune.chain import sweep
 from rag_core.tune.grid import parse_grid
 from rag_core.tune.learned import train
+from rag_core.tune.plane import sweep
 from rag_core.tune.promise import guarantee
 from rag_core.tune.tune import mean_of, values_of
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
