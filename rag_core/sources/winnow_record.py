@@ -67,7 +67,7 @@ class ListRecorder:
             self._queue.put_nowait(record)
             self._start()
         except Exception:  # a service must not fail because its log does
-            self.dropped += 1
+            self._drop()
 
     def _hit(self, hit: Any, rank: int) -> dict[str, Any]:
         entry = {str(key): value for key, value in hit.items() if self.texts or key not in ("text", "title")}
@@ -78,6 +78,10 @@ class ListRecorder:
         if not any(entry.get(name) is not None for name in SCORES):
             entry["score"] = 1 / rank
         return entry
+
+    def _drop(self) -> None:
+        with self._lock:  # callers and the writer count at once
+            self.dropped += 1
 
     def _start(self) -> None:
         with self._lock:
@@ -98,7 +102,7 @@ class ListRecorder:
                         file.write(line)
                     self.written += 1
             except Exception:  # a full disk, a value that no JSON holds
-                self.dropped += 1
+                self._drop()
             finally:
                 self._queue.task_done()
 
@@ -127,7 +131,7 @@ class ListRecorder:
             try:
                 self.record(query, [_hit_of(one) for one in answer])
             except Exception:  # an answer of another form
-                self.dropped += 1
+                self._drop()
             return answer
 
         return watched
