@@ -30,7 +30,7 @@ from rag_core.project.calibrate import calibrate, figures_of
 from rag_core.project.ceilings import ceilings, moving_knobs
 from rag_core.project.intake import Chroma, Documents, check_intake, proposed_name, take_in
 from rag_core.project.ledger import looks
-from rag_core.project.levers import levers
+from rag_core.project.levers import crossed_levers
 from rag_core.project.project import (
     CALLABLE,
     COLLECTION,
@@ -435,13 +435,13 @@ def advise(
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose search to look behind; default: A."),
     json: bool = Json,
 ) -> None:
-    """Which lever pays on this project: search, rules, cut or judge, and how far each could reach.
+    """Which lever pays on this project: search, rules, cut, learned filter or judge; how far each reaches or could.
 
     Example: winnow advise --project demo
     """
     session = works_on.session()
     chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
-    levered = levers(session, chosen)
+    levered = crossed_levers(session, chosen)
     facts = {"project": session.project.name, **levered.to_json(), **stands_on(session, [chosen], session.dev)}
     session.close()
     say(facts, json, levered.to_text())

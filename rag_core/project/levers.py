@@ -9,20 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 from rag_core.errors import InputError
+from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.learned_filter import LearnedFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.measure.experiment import start_of
+from rag_core.project.choosing import best_of_family
 from rag_core.project.session import Session, front_of
 from rag_core.rules.suggest import families_of
 from rag_core.stage import Pipeline
 from rag_core.tune.headroom import distinct, headroom
-from rag_core.tune.tune import fixed_k
+from rag_core.tune.learned import FEWEST_LABELS, choose_trained
+from rag_core.tune.tune import cross_validate, fixed_k, mean_of, values_of
 from rag_core.types import Case
 
-SEARCH, RULES, CUT, JUDGE = "search", "rules", "cut", "judge"
+SEARCH, RULES, CUT, JUDGE, LEARNED = "search", "rules", "cut", "judge", "learned filter"
+COSTS = {
+    SEARCH: "embedding or indexing anew",
+    RULES: "rules on chunks, none at query time",
+    CUT: "none",
+    JUDGE: "a model's answer for each question",
+    LEARNED: f"{FEWEST_LABELS} labels to train, milliseconds at query time",
+}
+"""What pulling a lever costs."""
+FEWEST_QUESTIONS = 10
+"""With fewer labelled dev questions nothing is said of what a lever does gain: folds of two tell nothing."""
 LEAST = 0.02
 """A lever that can move mean F₁ by less than this does not pay."""
 
@@ -75,7 +90,7 @@ class Levers:
             "fixed_k": self.fixed_k,
             "fixed": self.fixed,
             "perfect": self.perfect,
-            "levers": rows,
+            "levers": [{**row, "cost": COSTS[str(row["lever"])]} for row in rows],
             "pays": best.name if best else None,
         }
 
@@ -111,6 +126,35 @@ def _levers(session: Session, front: Pipeline) -> Levers:
         found.append(Lever(RULES, family - value, True, text))
     found.sort(key=lambda lever: -lever.gain)
     return Levers(len(scored), fixed[1], value, perfect, tuple(found))
+
+
+def crossed_levers(session: Session, pipeline: Pipeline) -> Levers:
+    """The levers, and what a tuned cut and the learned filter do gain: fold by fold on questions left out of both.
+
+    Below FEWEST_LABELS the filter stands with its shipped prior, which has learned from none of these questions.
+    """
+    front, least = front_of(pipeline), session.min_grade
+    bounds = levers(session, pipeline)
+    cases = [
+        case for case in session.capture(front, session.dev) if any(grade >= least for grade in case.grades.values())
+    ]
+    if not bounds.questions or len(cases) < FEWEST_QUESTIONS:
+        return bounds
+    cut = partial(best_of_family, pipeline=Pipeline((AdaptiveGap(),)), place=0, min_grade=least)
+    gained = cross_validate(cases, cut, min_grade=least).gain
+    gains = [
+        Lever(CUT, gained, False, f"Cut: {gained:+.3f}, every setting of it, on questions left out of the choice.")
+    ]
+    alone = Pipeline((LearnedFilter(),))
+    try:
+        gained = cross_validate(cases, partial(choose_trained, pipeline=alone, min_grade=least), min_grade=least).gain
+        how = "trained, on questions left out of the training"
+    except InputError:  # too few labels
+        gained = mean_of(values_of(cases, alone, "SetF", least)) - bounds.fixed
+        how = "with its shipped prior, no label"
+    gains.append(Lever(LEARNED, gained, False, f"Learned filter: {gained:+.3f}, {how}."))
+    rows = [*gains, *(lever for lever in bounds.levers if lever.name != CUT)]
+    return replace(bounds, levers=tuple(sorted(rows, key=lambda lever: -lever.gain)))
 
 
 def _best_fixed(cases: Sequence[Case], least: int) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from rag_core.errors import InputError
 from rag_core.project.ledger import looks
-from rag_core.project.levers import CUT, JUDGE, RULES, SEARCH, levers
+from rag_core.project.levers import CUT, JUDGE, LEARNED, RULES, SEARCH, crossed_levers, levers
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.project.verdict import BETTER, IDENTICAL, OPEN, SAME, TOO_FEW, judge
@@ -61,6 +61,22 @@ def test_the_bounds_are_those_of_a_list_done_by_hand(project):
     assert gains[JUDGE] == pytest.approx(1 / 3)
     assert gains[SEARCH] == pytest.approx(0)
     assert gains[RULES] == pytest.approx(0)  # no rule, no family
+
+
+def test_what_a_lever_does_gain_is_told_on_questions_left_out_of_its_choice(project):
+    session = project(**{f"q{at}": ("dev", "+---" if at % 2 else "+-+-") for at in range(12)})
+    found, bounds = crossed_levers(session, Pipeline()), levers(session, Pipeline())
+    gained = {lever.name: lever for lever in found.levers}
+    assert set(gained) == {SEARCH, RULES, CUT, JUDGE, LEARNED}
+    assert not gained[CUT].bound
+    assert gained[CUT].gain <= by_name(bounds)[CUT] + 1e-9
+    assert "no label" in gained[LEARNED].text  # 48 labels do not train it
+    assert all(row["cost"] for row in found.to_json()["levers"])
+
+
+def test_of_few_questions_bounds_are_all_that_is_told(project):
+    session = project(a=("dev", "+-"), b=("dev", "-+"))
+    assert crossed_levers(session, Pipeline()) == levers(session, Pipeline())
 
 
 def test_where_nothing_pays_it_says_so(project):
