@@ -46,6 +46,10 @@ class StoreError(SurroundingsError):
     """The label store, an index or Chroma cannot be reached, read or written."""
 
 
+class UnfitError(StoreError):
+    """What can never be stored as it is, however often it is tried; the store itself is well."""
+
+
 class EndpointError(SurroundingsError):
     """A model endpoint failed for good; the message names the endpoint, never its key."""
 

@@ -16,7 +16,7 @@ from pages.components import labels, resources, say, who
 from pages.labels import pool, queue, settings
 from pages.labels.pairs import WANTED, PairQueue, make_queue
 from pages.labels.queue import QueueData
-from pages.labels.queue.intake import read_batch, take
+from pages.labels.queue.intake import Unfit, read_batch, take
 from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, QueueSettings
 from rag_core.errors import StoreError, WinnowError
 from rag_core.eval_sets.writing import guidelines
@@ -84,19 +84,19 @@ def absorb(sent: Any, store: Store, pairs: PairQueue) -> None:
     pairs.take([entry for entry in taken.entries if entry.event.seq > acks.get(entry.event.session, -1)])
     for stream, seq in taken.acks.items():
         acks[stream] = max(seq, acks.get(stream, -1))
-    st.session_state[ANSWERED] = (batch.stream, batch.attempt, taken.problem, batch.later)
+    st.session_state[ANSWERED] = (batch.stream, batch.attempt, taken.problem, tuple(taken.unfit), batch.later)
 
 
-def answered() -> tuple[str, int, str, Sequence[str]]:
-    """Stream and number of the last batch taken in, what was wrong, and what is put off."""
-    found: tuple[str, int, str, Sequence[str]] = st.session_state.get(ANSWERED, ("", 0, "", ()))
+def answered() -> tuple[str, int, str, tuple[Unfit, ...], Sequence[str]]:
+    """Stream and number of the last batch taken in, what was wrong, what can never be stored, and what is put off."""
+    found: tuple[str, int, str, tuple[Unfit, ...], Sequence[str]] = st.session_state.get(ANSWERED, ("", 0, "", (), ()))
     return found
 
 
 @st.fragment
 def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int) -> None:
     """The component; its labels are stored before this runs, or, in a session that is new to them, right after."""
-    stream, attempt, problem, later = answered()
+    stream, attempt, problem, unfit, later = answered()
     data = QueueData(
         whose=f"{pairs.eval_set} {pairs.annotator}",
         items=pairs.window(later),
@@ -107,6 +107,7 @@ def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int) -> None:
         guidelines=rules,
         acks=dict(st.session_state.get(ACKS, {})),
         problem=problem or store.unwritable,
+        unfit=unfit,
         answers=stream,
         attempt=attempt,
         base=pairs.base,

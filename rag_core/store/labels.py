@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, TableClause, case, exists, func, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rag_core.errors import StoreError
+from rag_core.errors import StoreError, UnfitError
 from rag_core.store.database import Store
 from rag_core.store.events import (
     ADJUDICATED,
@@ -230,7 +230,7 @@ def insert_or_keep(dialect: str) -> Any:
 def _refuse_other_payload(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
     differing = [name for name in PAYLOAD if stored[name] != sent[name]]
     if differing:
-        raise StoreError(
+        raise UnfitError(
             f"event {sent['seq']} of session {sent['session']!r} is stored with another {', '.join(differing)}, "
             "expected each (session, seq) to be used once; nothing of this call was stored"
         )
@@ -247,7 +247,7 @@ def _refuse_stray_undo(connection: Connection, undos: Sequence[Mapping[str, Any]
         key = (row["undoes_session"], row["undoes_seq"])
         about = ("eval_set", "annotator", "query_id", "chunk_key")
         if key not in targets or key in third or any(targets[key][name] != row[name] for name in about):
-            raise StoreError(
+            raise UnfitError(
                 f"undo {row['seq']} of session {row['session']!r} names event {row['undoes_seq']} of session "
                 f"{row['undoes_session']!r}, expected a label of the same annotator on the same chunk, or its undo"
             )

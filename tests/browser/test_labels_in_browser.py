@@ -279,3 +279,30 @@ def test_twelve_hostile_texts_stay_text_in_every_view_of_label(browser, server):
     assert foreign == []
     assert dialogs == []
     page.context.close()
+
+
+def test_a_label_that_can_never_be_stored_holds_no_other_up(browser, server):
+    page = queue_page(browser, server, "ann")
+    page.keyboard.press("2")
+    all_saved(page)
+    left = {"session": "left", "seq": 0, "started": 1, "pair": "x", "kind": "label", "grade": 2, "note": "a\x00b",
+            "undoes": None, "others": [], "eval_set": "many", "query_id": "q0", "query_hash": "", "chunk_id": "q0-c9",
+            "text_hash": "", "annotator": "ann"}  # fmt: skip
+    whole = {**left, "seq": 1, "note": "", "chunk_id": "q0-c8"}
+    keep = "([key, entry]) => localStorage.setItem('winnow.label.' + key, JSON.stringify(entry))"
+    for entry in (left, whole):
+        page.evaluate(keep, [f"left.{entry['seq']}", entry])
+    page.reload()
+    tray = page.locator(".label-queue .tray")
+    expect(tray).to_contain_text("1 labels cannot be stored as they are (note holds a NUL", timeout=PATIENCE)
+    wait_for_chunk(page)
+    page.keyboard.press("3")
+    all_saved(page)
+    assert {chunk for _, chunk, _, _ in events(server.workspace, "ann")} >= {"q0-c8"}
+    assert len(events(server.workspace, "ann")) == 3
+    page.reload()
+    with page.expect_download() as download:
+        tray.get_by_role("button", name="Save as file").click()
+    assert json.loads(download.value.path().read_text())[0]["entry"] == left
+    tray.get_by_role("button", name="Discard").click()
+    expect(tray).to_be_hidden()

@@ -195,7 +195,8 @@ def test_whoever_was_taken_off_the_list_labels_no_more_from_an_open_page(as_pers
 def test_a_label_in_anothers_name_is_refused():
     batch = read_batch({"entries": [ENTRY], "stream": "s", "attempt": 1}, "bob")
     assert batch.entries == ()
-    assert "'eve', expected 'bob'" in batch.problem
+    assert (batch.entries, len(batch.unfit)) == ((), 1)
+    assert "'eve', expected 'bob'" in batch.unfit[0].why
     assert len(read_batch({"entries": [ENTRY]}, "eve").entries) == 1
 
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import streamlit as st
 
+from pages.labels.queue.intake import Unfit
+
 FOLDER = Path(__file__).parent
 SCRIPTS = ("readable.js", "keep.js", "draw.js", "flow.js", "queue.js")
 
@@ -43,7 +45,10 @@ class QueueItem:
 
 @dataclass(frozen=True, slots=True)
 class QueueData:
-    """All the component shows. `acks` is {stream: largest seq on disk}, `problem` why the last labels are not."""
+    """All the component shows. `acks` is {stream: largest seq on disk}, `problem` why the last labels are not.
+
+    `unfit` are entries of the last batch that never will be.
+    """
 
     whose: str
     items: tuple[QueueItem, ...]
@@ -54,6 +59,7 @@ class QueueData:
     guidelines: str
     acks: Mapping[str, int]
     problem: str = ""
+    unfit: tuple[Unfit, ...] = ()
     answers: str = ""  # the stream whose batch this answers, and which batch of it
     attempt: int = 0
     base: int | None = None  # position of the newest label event that the queue knows; every press says it

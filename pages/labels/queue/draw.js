@@ -37,7 +37,28 @@ function build(state) {
   card.setAttribute("role", "region");
   card.setAttribute("aria-label", "Chunk");
   left.append(made("div", "asks", "Is the chunk relevant to this question?"), query, made("div", "mine"), card, made("div", "origin"));
-  host.replaceChildren(top, alarm, left, side(state), live());
+  host.replaceChildren(top, alarm, trayBox(state), left, side(state), live());
+}
+
+/** Labels that can never be stored as they are: how many, why, and what to do with them. */
+function trayBox(state) {
+  const box = made("div", "tray");
+  box.setAttribute("role", "status");
+  box.append(made("span", "words"));
+  for (const [word, action] of [["Send again", sendTray], ["Save as file", saveTray], ["Discard", emptyTray]]) {
+    const button = made("button", "press", word);
+    button.type = "button";
+    button.onclick = () => action(state);
+    box.append(button);
+  }
+  return box;
+}
+
+function paintTray(state, find) {
+  const box = find(".tray");
+  box.hidden = !state.tray.length;
+  const reasons = [...new Set(state.tray.map(({ why }) => why))].slice(0, 3).join("; ");
+  box.querySelector(".words").textContent = `${state.tray.length} labels cannot be stored as they are (${reasons}). The others go on.`;
 }
 
 function live() {
@@ -111,6 +132,7 @@ function paint(state) {
   const item = shown(state);
   paintProgress(state, find);
   paintAlarm(state, find);
+  paintTray(state, find);
   if (state.drawn !== (item?.id ?? "")) {
     state.drawn = item?.id ?? "";
     find(".query").textContent = item ? item.query : "";

@@ -7,7 +7,7 @@ const LOUD = 4000; // ms after which unsaved labels are said loudly
 
 function freshState(host) {
   return {
-    host, data: null, stream: newStream(), started: Date.now(), seq: 0, log: leftBehind(), handled: new Set(), later: [],
+    host, data: null, stream: newStream(), started: Date.now(), seq: 0, log: leftBehind(), tray: inTray(), handled: new Set(), later: [],
     history: [], current: null, back: null, note: "", noteOpen: false, keysOpen: false, plain: false, presses: [],
     waiting: false, attempt: 0, unsavedSince: 0, shortcuts: shortcutsOn(), stored: true, whose: "", told: "",
   };
@@ -105,9 +105,48 @@ function send(state, again = false) {
   state.setStateValue("log", { entries: state.log.slice(0, MOST_AT_ONCE), later: state.later, attempt: state.attempt, stream: state.stream });
 }
 
-/** The server's answer: drop what is on disk, go on with the rest. */
+/** Entries that the server can never store leave the queue for the tray; their chunks may be labelled anew. */
+function setAside(state) {
+  for (const { session, seq, why } of state.data.unfit) {
+    const at = state.log.findIndex((entry) => entry.session === session && entry.seq === seq);
+    if (at < 0) continue;
+    const [entry] = state.log.splice(at, 1);
+    state.handled.delete(entry.pair);
+    state.tray.push({ entry, why });
+    layInTray({ entry, why });
+  }
+}
+
+/** What is in the tray goes to the server once more, as after the right person logged in. */
+function sendTray(state) {
+  // under new numbers: later ones of their own streams are acknowledged, and these would count as saved with them
+  const entries = state.tray.map(({ entry }) => ({ ...entry, session: state.stream, seq: state.seq++ }));
+  emptyTray(state);
+  entries.forEach(keepEntry);
+  state.log.push(...entries);
+  state.unsavedSince ||= Date.now();
+  paint(state);
+  send(state);
+}
+
+function saveTray(state) {
+  const link = made("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(state.tray, null, 1)], { type: "application/json" }));
+  link.download = "labels-not-stored.json";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function emptyTray(state) {
+  clearTray(state.tray);
+  state.tray = [];
+  paint(state);
+}
+
+/** The server's answer: drop what is on disk, set aside what never will be, go on with the rest. */
 function answered(state) {
   const { acks, attempt, answers } = state.data;
+  setAside(state);
   const saved = (entry) => entry.seq <= (acks[entry.session] ?? -1);
   state.log.filter(saved).forEach(forgetEntry);
   state.log = state.log.filter((entry) => !saved(entry));

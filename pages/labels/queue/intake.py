@@ -1,7 +1,8 @@
 """What the browser sent, checked and stored: every entry once, acknowledged only after it is on disk.
 
-The browser is not trusted: an entry is read field by field. An entry that comes again is harmless; one that cannot be
-stored stops its stream there, so that the order holds and nothing after it is acknowledged.
+The browser is not trusted: an entry is read field by field. An entry that comes again is harmless. One that can never
+be stored is named as unfit, which puts it into the browser's tray, and the others go on; where the store fails, nothing
+of that stream is acknowledged from there on, so that the order holds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from rag_core.errors import InputError, StoreError
+from rag_core.errors import InputError, StoreError, UnfitError
 from rag_core.project.deeds import Deed, perform
 from rag_core.store.events import LABEL, LARGEST_SEQ, PAGE, UNDO, Event, check_event, time_of
 from rag_core.store.labels import LabelStore
@@ -36,34 +37,47 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfit:
+    """An entry that can never be stored as it is, and why."""
+
+    session: str
+    seq: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """What came in one message. `later` are the pairs put off."""
+    """What came in one message. `later` are the pairs put off, `unfit` the entries that cannot be read."""
 
     entries: tuple[Entry, ...] = ()
     later: tuple[str, ...] = ()
     stream: str = ""
     attempt: int = 0
-    problem: str = ""
+    unfit: tuple[Unfit, ...] = ()
 
 
 @dataclass(slots=True)
 class Taken:
-    """What became of a batch: the entries now on disk, acknowledgements by stream, and why the rest is not."""
+    """What became of a batch: the entries now on disk, acknowledgements by stream, and why the rest is not.
+
+    `unfit` never will be; `problem` holds the others up and may pass.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     acks: dict[str, int] = field(default_factory=dict)
+    unfit: list[Unfit] = field(default_factory=list)
     problem: str = ""
 
 
 def read_batch(sent: Any, annotator: str = "") -> Batch:
-    """The message as a batch; entries from the first that cannot be read are left out, with the problem said.
+    """The message as a batch.
 
     `annotator` is who logged in, where people do: an entry in another name is refused.
     """
     if not isinstance(sent, Mapping):
         return Batch()
     entries: list[Entry] = []
-    problem = ""
+    unfit: list[Unfit] = []
     for raw in _listed(sent.get("entries"))[:MOST]:
         try:
             entry = read_entry(raw)
@@ -71,8 +85,7 @@ def read_batch(sent: Any, annotator: str = "") -> Batch:
                 raise InputError(f"a label from the browser is by {entry.event.annotator!r}, expected {annotator!r}")
             entries.append(entry)
         except InputError as error:
-            problem = str(error)
-            break
+            unfit.append(Unfit(*_named(raw), str(error)))
     later = tuple(one for one in _listed(sent.get("later")) if isinstance(one, str))
     stream, attempt = sent.get("stream"), sent.get("attempt")
     return Batch(
@@ -80,8 +93,14 @@ def read_batch(sent: Any, annotator: str = "") -> Batch:
         later,
         stream if isinstance(stream, str) else "",
         attempt if isinstance(attempt, int) else 0,
-        problem,
+        tuple(unfit),
     )
+
+
+def _named(raw: Any) -> tuple[str, int]:
+    """Stream and number by which the browser knows an entry, as far as it says them."""
+    session, seq = (raw.get("session"), raw.get("seq")) if isinstance(raw, Mapping) else (None, None)
+    return session if isinstance(session, str) else "", seq if type(seq) is int else -1
 
 
 def _listed(value: Any) -> Sequence[Any]:
@@ -142,7 +161,7 @@ def _shared(first: Event, raw: Mapping[str, Any]) -> Iterable[Event]:
 
 def take(labels: LabelStore, batch: Batch, deed: Deed) -> Taken:
     """Store a batch in its order, as this deed of whoever sent it; when this returns, what `acks` names is on disk."""
-    taken, author = Taken(problem=batch.problem), deed.person.name
+    taken, author = Taken(unfit=list(batch.unfit)), deed.person.name
     entries = [Entry(one.pair, tuple(replace(event, author=author) for event in one.events)) for one in batch.entries]
     try:
         with perform(deed, labels.store.workspace):
@@ -155,17 +174,19 @@ def take(labels: LabelStore, batch: Batch, deed: Deed) -> Taken:
 
 
 def _stored(labels: LabelStore, entries: Sequence[Entry], taken: Taken) -> list[Entry]:
-    """The entries that are stored: all at once, or one by one where one of them cannot be; why is kept in `taken`."""
+    """The entries that are stored: all at once, or one by one where that cannot be; why is kept in `taken`."""
     try:
         labels.append([event for entry in entries for event in entry.events])
         return list(entries)
-    except (InputError, StoreError) as error:
+    except (InputError, UnfitError):
+        return _one_by_one(labels, entries, taken)
+    except StoreError as error:
         taken.problem = str(error)
-        return [] if labels.store.unwritable else _one_by_one(labels, entries)
+        return [] if labels.store.unwritable else _one_by_one(labels, entries, taken)
 
 
-def _one_by_one(labels: LabelStore, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries that can be stored, up to the first of each stream that cannot."""
+def _one_by_one(labels: LabelStore, entries: Iterable[Entry], taken: Taken) -> list[Entry]:
+    """The entries that can be stored, past those that never can be, up to the first of each stream where it fails."""
     stored: list[Entry] = []
     stopped: set[str] = set()
     for entry in entries:
@@ -174,6 +195,9 @@ def _one_by_one(labels: LabelStore, entries: Iterable[Entry]) -> list[Entry]:
         try:
             labels.append(entry.events)
             stored.append(entry)
-        except (InputError, StoreError):
+        except (InputError, UnfitError) as error:
+            taken.unfit.append(Unfit(*entry.event.key, str(error)))
+        except StoreError as error:
+            taken.problem = str(error)
             stopped.add(entry.event.session)
     return stored

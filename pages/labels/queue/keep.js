@@ -3,6 +3,7 @@
 // behind is sent by the next one. The server takes an entry twice without harm.
 
 const PREFIX = "winnow.label.";
+const TRAY = "winnow.label-tray.";
 const SHORTCUTS = "winnow.label-shortcuts";
 const TAB = "winnow.label-tab";
 const MOST_AT_ONCE = 200;
@@ -38,6 +39,21 @@ function leftBehind() {
   const found = quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX)), []);
   const entries = found.map((key) => quietly(() => JSON.parse(localStorage.getItem(key)), null)).filter(Boolean);
   return entries.sort((a, b) => a.started - b.started || (a.session < b.session ? -1 : a.session > b.session ? 1 : a.seq - b.seq));
+}
+
+/** The tray: entries that can never be stored as they are, with why; they wait here for a person. */
+function layInTray(kept) {
+  quietly(() => localStorage.setItem(`${TRAY}${kept.entry.session}.${kept.entry.seq}`, JSON.stringify(kept)));
+  forgetEntry(kept.entry);
+}
+
+function inTray() {
+  const found = quietly(() => Object.keys(localStorage).filter((key) => key.startsWith(TRAY)), []);
+  return found.map((key) => quietly(() => JSON.parse(localStorage.getItem(key)), null)).filter((kept) => kept?.entry);
+}
+
+function clearTray(tray) {
+  for (const { entry } of tray) quietly(() => localStorage.removeItem(`${TRAY}${entry.session}.${entry.seq}`));
 }
 
 function shortcutsOn() {

@@ -62,11 +62,18 @@ def test_chunks_that_share_the_label_get_it_and_lose_it_together(labels):
     assert labels.current("s") == {}
 
 
-def test_a_colliding_entry_stops_its_stream_there_and_is_said(labels):
+def test_entries_that_can_never_be_stored_are_named_and_the_others_go_on(labels):
+    """A note with a NUL, a number used before, an undo of what is not there, a field of another kind."""
     taken_in(labels, batch(press(0), press(1)))
-    taken = taken_in(labels, batch(press(1, 3), press(2), press(0, session="other")))
-    assert taken.acks == {"other": 0}
-    assert "stored with another grade" in taken.problem
+    stray = press(5, kind="undo", undoes=["t", 40], grade=None)
+    sent = batch(press(1, 3), press(2), press(3, note="a\x00b"), press(4), stray, press(6, 9), press(7),
+                 press(0, session="other"))  # fmt: skip
+    taken = taken_in(labels, sent)
+    assert taken.acks == {"t": 7, "other": 0}
+    assert sorted((one.session, one.seq) for one in taken.unfit) == [("t", 1), ("t", 3), ("t", 5), ("t", 6)]
+    assert taken.problem == ""
+    assert "stored with another grade" in next(one.why for one in taken.unfit if one.seq == 1)
+    assert [event.seq for event in labels.history("s")] == [0, 1, 2, 4, 7, 0]
 
 
 def test_nothing_is_acknowledged_while_the_disk_refuses_and_all_of_it_after_the_repair(labels):
@@ -74,7 +81,7 @@ def test_nothing_is_acknowledged_while_the_disk_refuses_and_all_of_it_after_the_
         other.execute("CREATE TRIGGER t BEFORE INSERT ON label_event BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
     sent = batch(press(0), press(1))
     taken = taken_in(labels, sent)
-    assert (taken.acks, taken.entries) == ({}, [])
+    assert (taken.acks, taken.entries, taken.unfit) == ({}, [], [])
     assert "full" in taken.problem
     with sqlite3.connect(labels.store.path) as other:
         other.execute("DROP TRIGGER t")
@@ -111,7 +118,8 @@ def test_an_entry_with_a_wrong_field_is_refused(changes):
         read_entry(press(0) | changes)
 
 
-def test_entries_before_a_broken_one_are_read_and_the_problem_is_said():
-    read = batch(press(0), press(1, 9), press(2))
-    assert [entry.event.seq for entry in read.entries] == [0]
-    assert "grade is 9" in read.problem
+def test_entries_around_a_broken_one_are_read_and_it_is_named():
+    read = batch(press(0), press(1, 9), press(2), "x", {"session": 3, "seq": True})
+    assert [entry.event.seq for entry in read.entries] == [0, 2]
+    assert [(one.session, one.seq) for one in read.unfit] == [("t", 1), ("", -1), ("", -1)]
+    assert "grade is 9" in read.unfit[0].why
