@@ -7,6 +7,7 @@ from pool.py, its order and what is done from pairs.py, the keys from queue/.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -44,7 +45,8 @@ HELP = """
 grades; keys typed into a box are text.
 
 **What is asked** is the pool: whatever A or B shows among its first chunks, each once, in an order that tells nothing
-of who brought it. The first five of each come first, so that a few labels know a little of every question.
+of who brought it, better places sooner: a sample with known chances, from which the figures of all labels are
+*estimated*, with what 20 more labels would buy. Bounds say what is certain, the estimate what is likely.
 
 **labelled of the first 15** (Judged@15): the share of each pipeline's first 15 chunks that has a label. Figures stand
 on what is labelled; the rest is bounds.
@@ -65,7 +67,14 @@ def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue
         mine = LabelStore(store).judged(session.project.labels, chosen.annotator)
         grades = {case.query.id: case.grades for case in session.cases}
         found = make_queue(
-            made.pool, chosen.annotator, grades, mine, chosen.which == NOBODY, made.rivals, chosen.show_origin
+            made.pool,
+            chosen.annotator,
+            grades,
+            mine,
+            chosen.which == NOBODY,
+            made.rivals,
+            chosen.show_origin,
+            chosen.seed,
         )
         found.base = base
         kept = st.session_state[QUEUE] = (key, found, made)
@@ -79,6 +88,7 @@ def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue
 def absorb(sent: Any, store: Store, pairs: PairQueue) -> None:
     """Store what the browser sent; only what is on disk is acknowledged."""
     batch = read_batch(sent, who.person().name if who.shared() else "")
+    batch = replace(batch, entries=pairs.drawn(batch.entries))
     taken = take(LabelStore(store), batch, who.deed(LABEL, pairs.eval_set))
     acks: dict[str, int] = st.session_state.setdefault(ACKS, {})
     pairs.take([entry for entry in taken.entries if entry.event.seq > acks.get(entry.event.session, -1)])
@@ -94,7 +104,7 @@ def answered() -> tuple[str, int, str, tuple[Unfit, ...], Sequence[str]]:
 
 
 @st.fragment
-def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int) -> None:
+def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int, known_as: Sequence[str], least: int) -> None:
     """The component; its labels are stored before this runs, or, in a session that is new to them, right after."""
     stream, attempt, problem, unfit, later = answered()
     data = QueueData(
@@ -122,6 +132,8 @@ def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int) -> None:
     known = [grades for grades in pairs.grades.values() if grades]
     labelled = f"{counted(sum(map(len, known)), 'label', 'labels')} on {counted(len(known), 'question', 'questions')}"
     st.markdown(f":small[:gray[Known of this project: {labelled}.]]")
+    if estimate := pairs.estimated(known_as, least):
+        st.text(estimate)
 
 
 def draw_end(count: int) -> None:
@@ -146,7 +158,8 @@ def draw_labelling(session: Session, chosen: QueueSettings, store: Store) -> Non
     elif len(pairs.done) == len(pairs.pairs) and not st.session_state.get(ACKS) and chosen.which == NOBODY:
         draw_end(len(pairs.pairs))
     else:
-        draw_queue(pairs, store, guidelines(session.project.folder) or NO_GUIDELINES, chosen.depth)
+        rules = guidelines(session.project.folder) or NO_GUIDELINES
+        draw_queue(pairs, store, rules, chosen.depth, st.session_state[QUEUE][2].names, session.min_grade)
 
 
 def draw_missing(session: Session) -> bool:

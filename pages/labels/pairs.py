@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pages.labels.queue import QueueItem
 from pages.labels.queue.intake import Entry
+from rag_core.labelling.estimate import SAMPLER, estimates, key_of, place_of, questions_of, weight_of
 from rag_core.labelling.label_next import OpenComparison, compare
 from rag_core.labelling.pooling import Pair, content
 from rag_core.measure.experiment import PipelineReport
@@ -81,6 +82,8 @@ class PairQueue:
     base: int | None = None  # position of the newest label event that the queue knows
     comparison: OpenComparison | None = None
     asked_for: dict[str, str] = field(default_factory=dict)  # pair → why somebody wants it now
+    seed: int = 0
+    _estimated: tuple[int, str] = (-RANK_AGAIN, "")
     _since_ranked: int = 0
     _start: int = 0
 
@@ -130,6 +133,27 @@ class PairQueue:
                     of_query[chunk.id] = entry.event.grade
         if self._since_ranked >= RANK_AGAIN:
             self.rank()
+
+    def drawn(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+        """The entries with how their pair was drawn; one that somebody asked for, or that may decide, was not."""
+        return tuple(entry if self.rivals or entry.pair in self.asked_for else self._drawn(entry) for entry in entries)
+
+    def _drawn(self, entry: Entry) -> Entry:
+        pair = self.pairs.get(entry.pair)
+        if pair is None:
+            return entry
+        place = place_of(pair)
+        chance = min(1.0, weight_of(place) * key_of(self.seed, pair.query.id, pair.chunk.id, place))
+        how = f"{SAMPLER}, seed {self.seed}"
+        return replace(entry, events=tuple(replace(one, inclusion_p=chance, sampler=how) for one in entry.events))
+
+    def estimated(self, pipelines: Sequence[str], min_grade: int) -> str:
+        """What the labels let one estimate of the first two pipelines, '' where it is too little; anew after 20."""
+        if len(self.judged) - self._estimated[0] >= RANK_AGAIN:
+            pooled = [pair for pair in self.pairs.values() if pair.places]
+            found = estimates(questions_of(pooled, self.grades, pipelines[:2], min_grade), self.seed)
+            self._estimated = (len(self.judged), found.to_text(pipelines[:2]) if found else "")
+        return self._estimated[1]
 
     def _mark(self, name: str, pair: Pair, undone: bool) -> None:
         if undone:
@@ -245,6 +269,7 @@ def make_queue(
     unjudged_only: bool,
     rivals: tuple[PipelineReport, PipelineReport] | None = None,
     show_origin: bool = False,
+    seed: int = 0,
 ) -> PairQueue:
     """A queue over a pool.
 
@@ -268,4 +293,5 @@ def make_queue(
         rivals,
         {query_id: dict(given) for query_id, given in grades.items()},
         show_origin,
+        seed=seed,
     )

@@ -19,7 +19,8 @@ from pages import state
 from pages.labels.pairs import PairPool
 from pages.labels.settings import DECIDE, QueueSettings
 from rag_core.errors import InputError
-from rag_core.labelling.pooling import Pair, pool
+from rag_core.labelling.estimate import in_order_of_asking
+from rag_core.labelling.pooling import pool
 from rag_core.measure.experiment import PipelineReport, run_case
 from rag_core.project.session import Session, front_of, must_search
 from rag_core.spec import fingerprint
@@ -29,7 +30,6 @@ from rag_core.store.matching import AtHand
 from rag_core.types import Candidates, Chunk
 
 KEPT = 4  # pools held at once
-FIRST = 5  # places of each pipeline that are asked before the rest
 QUIET = 0.7  # seconds before a bar is shown
 ALONE = "the search alone"
 Progress = Callable[[int, int], None]
@@ -146,15 +146,10 @@ def _made(session: Session, settings: QueueSettings, pipelines: Sequence[Pipelin
     pairs = pool(reports, settings.depth, settings.seed, settings.near)
     rivals = (reports[0], reports[1]) if settings.order == DECIDE and len(reports) > 1 else None
     return Pooled(
-        PairPool.of(session.project.labels, sorted(pairs, key=_round)),  # stable: blind within a round
+        PairPool.of(session.project.labels, in_order_of_asking(pairs, settings.seed)),
         rivals,
         tuple(report.name for report in reports),
     )
-
-
-def _round(pair: Pair) -> bool:
-    """Whether a pair waits for the second round: sixty labels then know a little of every question, not all of four."""
-    return min(pair.places.values()) > FIRST
 
 
 def _report(session: Session, pipeline: Pipeline, tell: Progress) -> PipelineReport:
