@@ -74,7 +74,7 @@ class Question:
         return [int(place) for place in self.signals[:, 0]]
 
 
-class Estimate(NamedTuple):
+class LabelEstimate(NamedTuple):
     """A mean over these questions, and half of its 95 % interval."""
 
     value: float
@@ -184,8 +184,8 @@ class Estimates:
     """What a sample of so many labels says, by measure: of each pipeline, and of the first minus each other."""
 
     labels: int
-    single: Mapping[str, tuple[Estimate, ...]]
-    against: Mapping[str, tuple[Estimate, ...]]
+    single: Mapping[str, tuple[LabelEstimate, ...]]
+    against: Mapping[str, tuple[LabelEstimate, ...]]
 
     def to_text(self, names: Sequence[str]) -> str:
         """F₁ of every pipeline and their difference, and what twenty more labels would make of its interval."""
@@ -214,8 +214,8 @@ def estimates(questions: Sequence[Question], seed: int = 0) -> Estimates | None:
         for question, chance in zip(questions, chances, strict=True)
     ]
     anything = [any_relevant(told) for told in known]
-    single: dict[str, tuple[Estimate, ...]] = {}
-    against: dict[str, tuple[Estimate, ...]] = {}
+    single: dict[str, tuple[LabelEstimate, ...]] = {}
+    against: dict[str, tuple[LabelEstimate, ...]] = {}
     for name, measure in MEASURES.items():
         rows = [
             [measure(kept, told) for kept in question.kept] for question, told in zip(questions, known, strict=True)
@@ -235,7 +235,7 @@ def _mean(
     questions: Sequence[Question],
     chances: Sequence[Row],
     sample: Sample,
-) -> Estimate:
+) -> LabelEstimate:
     """The sum of a figure over the questions by how many of them hold something relevant, with its interval."""
     totals, seen, expected = [0.0, 0.0], 0.0, 0.0
     stands_for = [1 / chance - 1 for chance in sample.chances]
@@ -253,7 +253,7 @@ def _mean(
         left = np.maximum(1 - sample.chances[at], 1e-12)
         seen += float((np.where(off != 0, (off * slopes) ** 2 / left, 0.0)).sum())
         expected += float((stands_for[at] * slopes**2 * chances[at] * (1 - chances[at])).sum())
-    return Estimate(value, Z * sqrt(max(seen, expected)))
+    return LabelEstimate(value, Z * sqrt(max(seen, expected)))
 
 
 def place_of(pair: Pair) -> int:
