@@ -12,6 +12,7 @@ from rag_core.project.deeds import log
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 from tests.pages.conftest import ROOT
+from tests.project.test_deeds import MAY
 
 LIST = "admin: [ann@example.org]\nannotator: [bob@example.org]\nviewer: [vera@example.org]\n"
 
@@ -275,3 +276,32 @@ def test_every_function_that_changes_the_workspace_does_it_as_a_deed(room, write
                 if names & writers and not names & ask:
                     found.append(f"{path.name}:{node.name} calls {', '.join(sorted(names & writers))}")
     assert found == []
+
+
+EVERY_DEED = """
+import streamlit as st
+from contextlib import suppress
+from pages.components import who
+from rag_core.errors import InputError
+from rag_core.project.deeds import KINDS
+for kind in KINDS:
+    with suppress(InputError), who.doing(kind):
+        st.session_state.setdefault("done", set()).add(kind.name)
+"""
+
+
+@pytest.mark.parametrize(("name", "role"), [("ann", "admin"), ("bob", "annotator"), ("vera", "viewer"), ("eve", "")])
+def test_every_cell_of_deed_and_role_holds_for_who_the_proxy_named(as_person, workspace, name, role):
+    """The whole table, by the name of the log-in and the list of people; then taken off the list: nothing more."""
+    app = AppTest.from_string(EVERY_DEED, default_timeout=60)
+    app.user = {"email": f"{name}@example.org"}
+    app.session_state["done"] = set()
+    app.run()
+    assert app.session_state["done"] == MAY[role]
+    rows = log(workspace)
+    assert {(row["who"], row["role"]) for row in rows} == {(f"{name}@example.org", role)}
+    assert {row["deed"] for row in rows if row["outcome"] == "refused"} == MAY["admin"] - MAY[role]
+    (workspace / "roles.yaml").write_text("admin: [root@example.org]\n")
+    app.session_state["done"] = set()
+    app.run()
+    assert app.session_state["done"] == set()
