@@ -60,5 +60,5 @@ def export(
         sys.stdout.write(text)
         return
     write_whole(out, text)
-    facts = {"out": str(out), "format": format, "pipeline": pipeline.label, "fingerprint": fingerprint(pipeline)}
-    say(facts, json, f"{pipeline.label} → {out}{hint}")
+    facts = {"out": str(out), "format": format, "pipeline": pipeline.called, "fingerprint": fingerprint(pipeline)}
+    say(facts, json, f"{pipeline.called} → {out}{hint}")
