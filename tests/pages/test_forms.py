@@ -93,7 +93,7 @@ def test_untouched_a_form_gives_the_very_stage_back(name, data):
 def test_what_matters_first_stands_on_top_and_the_rest_is_folded():
     app = opened(AdaptiveGap())
     assert [box.label for box in app.expander[0].number_input] == ["relative offset (of the span)"]
-    assert [box.label for box in app.expander[0].selectbox] == ["gap policy"]
+    assert [box.label for box in app.expander[0].selectbox] == ["gap policy", "score kind"]
     assert len(app.number_input) == 5
 
 
