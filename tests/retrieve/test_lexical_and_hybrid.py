@@ -95,7 +95,7 @@ def test_lexical_does_without_distances_where_the_query_cannot_be_embedded():
     assert ids(found) == ["c0", "c2"]
     assert found.hits[0].distance is None
     assert "without distances" in found.fallbacks[0].reason
-    with pytest.raises(InputError, match="AdaptiveGap needs a distance on every candidate, rank 1 has bm25"):
+    with pytest.raises(InputError, match="default thresholds, made for cosine distances, on a list of bm25 scores"):
         AdaptiveGap()(found)
 
 
