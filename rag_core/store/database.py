@@ -144,15 +144,17 @@ def _brought_up(store: Store) -> Store:
     try:
         with store.reading() as connection:
             before = revision(connection)
-        if before != HEAD:
+        if before not in ("", HEAD):
             refuse_unknown(store, before)
             with holding.alone(store.workspace, store.busy_seconds):
                 migrate(store)
-        hold = holding.share(store.workspace, store.busy_seconds)
+        store = replace(store, hold=holding.share(store.workspace, store.busy_seconds))
+        if not before:  # no label stands in an empty file: it is filled beside others, one of which may be our own deed
+            migrate(store)
     except BaseException:
         store.close()
         raise
-    return replace(store, hold=hold)
+    return store
 
 
 def _open_server(workspace: Path, server: DatabaseSettings, busy_seconds: float) -> Store:
