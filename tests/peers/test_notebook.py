@@ -3,10 +3,12 @@
 import json
 import re
 
-import nbformat
-from nbclient import NotebookClient
+import pytest
 
 from rag_core import Session, open_project
+
+nbformat = pytest.importorskip("nbformat")
+NotebookClient = pytest.importorskip("nbclient").NotebookClient
 
 CELLS = [
     "from rag_core import Session, open_project\nsession = Session(open_project('.'))",
