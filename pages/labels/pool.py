@@ -115,6 +115,8 @@ def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
 
 def pooled(session: Session, settings: QueueSettings) -> Pooled:
     """The pool, made where it is not kept; what takes longer than a moment says how far it is."""
+    # Always there: were it not, the queue below it would change its place with the pool, and be seen twice for a moment.
+    place, started = st.empty(), perf_counter()
     pipelines = pipelines_of(session, settings.pipelines)
     if not session.cases:
         raise InputError(f"project {session.project.name} has no question yet, expected at least one")
@@ -130,7 +132,6 @@ def pooled(session: Session, settings: QueueSettings) -> Pooled:
     about += [settings.near, settings.order == DECIDE, [(one.label, fingerprint(one)) for one in pipelines]]
     key, held = hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).hexdigest(), _kept()
     if key not in held:
-        place, started = st.empty(), perf_counter()
 
         def tell(done: int, total: int) -> None:
             if perf_counter() - started > QUIET:

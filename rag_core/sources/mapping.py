@@ -149,8 +149,12 @@ def records_of(content: bytes, name: str) -> Iterator[Mapping[str, Any]]:
         return
     text = decode(content, name)
     if name.endswith((".csv", ".tsv")):
-        csv.field_size_limit(10_000_000)
-        yield from csv.DictReader(io.StringIO(text), delimiter="\t" if name.endswith(".tsv") else ",")
+        usual = csv.field_size_limit(10_000_000)  # of the whole process: documents are held to the usual one
+        try:
+            rows = list(csv.DictReader(io.StringIO(text), delimiter="\t" if name.endswith(".tsv") else ","))
+        finally:
+            csv.field_size_limit(usual)
+        yield from rows
         return
     first = text.lstrip()[:1]
     try:
