@@ -115,7 +115,7 @@ def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
 
 def pooled(session: Session, settings: QueueSettings) -> Pooled:
     """The pool, made where it is not kept; what takes longer than a moment says how far it is."""
-    # Always there: were it not, the queue below it would change its place with the pool, and be seen twice for a moment.
+    # Always there: else the queue below would change its place with the pool, and be seen twice for a moment.
     place, started = st.empty(), perf_counter()
     pipelines = pipelines_of(session, settings.pipelines)
     if not session.cases:
