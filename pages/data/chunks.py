@@ -74,6 +74,14 @@ def _first_page() -> None:
     st.session_state[PAGE] = 1
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _page_among(
+    workspace: str, project: str, revision: str, wanted: Wanted, start: int, _session: Session
+) -> tuple[int, list[ChunkLine]]:
+    """A page of recorded lists, kept: 250,000 chunks are three seconds to look through."""
+    return page_among(_session.source.chunks, wanted, start, PAGE_SIZE)
+
+
 def _page(session: Session, wanted: Wanted) -> tuple[int, list[ChunkLine], int]:
     """(chunks in all, those of the page, where it starts)."""
 
@@ -81,7 +89,9 @@ def _page(session: Session, wanted: Wanted) -> tuple[int, list[ChunkLine], int]:
         source = session.project.source
         if source.kind == COLLECTION:
             return page_of(session.workspace, source.name, wanted, start, PAGE_SIZE)
-        return page_among(session.source.chunks, wanted, start, PAGE_SIZE)
+        return _page_among(
+            str(session.workspace), session.project.name, session.source.revision, wanted, start, session
+        )
 
     number = int(st.session_state.get(PAGE, 1))
     total, lines = lines_from((number - 1) * PAGE_SIZE)

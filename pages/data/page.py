@@ -219,7 +219,12 @@ def numbers_of(session: Session) -> Overview:
     if project.source.kind == COLLECTION:
         revision = revision_of(session.workspace, project.source.name)
         return _numbers(str(resources.workspace()), project.source.name, revision)
-    return overview_of(session.source.chunks)
+    return _numbers_of_chunks(str(session.workspace), project.name, session.source.revision, session)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Counting chunks …")
+def _numbers_of_chunks(workspace: str, name: str, revision: str, _session: Session) -> Overview:
+    return overview_of(_session.source.chunks)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Counting chunks …")
