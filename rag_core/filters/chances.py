@@ -15,6 +15,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from rag_core.text import STOP_WORDS
+
 SIGNALS = (
     "score behind the first", "score", "gap before", "rank", "lead over the second", "lead over the fifth",
     "lead over the fifteenth", "BM25", "BM25 rank", "BM25 above the list", "BM25 lead", "both ranks",
@@ -28,15 +30,7 @@ _WORD = re.compile(r"(?<!\w)-\d+(?:\.\d+)*|\d+(?:\.\d+)*|[^\W\d_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STEM = 6
 """Words are compared by so many of their first letters: a stem in most languages, without a dictionary."""
-_COMMON_WORDS = """
-a about after all also am an and any are as at be because been before being between both but by can could did do does
-doing down during each few for from further had has have having he her here hers him his how i if in into is it its
-itself just may me might more most much must my no nor not of off on once only or other our ours out over own per same
-shall she should so some such than that the their theirs them then there these they this those through to too under
-until up upon us very was we were what when where which while who whom whose why will with within without would you
-your yours
-"""
-_COMMON = frozenset(word[:_STEM] for word in _COMMON_WORDS.split())
+_COMMON = frozenset(word[:_STEM] for word in STOP_WORDS)
 
 
 @functools.lru_cache(maxsize=20_000)
