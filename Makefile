@@ -17,7 +17,7 @@ test: .venv/dev.stamp
 	$(PYTEST) -m "not slow"
 
 test-all: .venv/dev.stamp
-	$(PYTEST) --timeout=1800
+	$(PYTEST) --timeout=1800 --hypothesis-profile=thorough
 
 # The lines of rag_core that the tests reach, in processes that they start too; fails under nine of ten.
 coverage: .venv/dev.stamp

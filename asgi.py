@@ -255,7 +255,7 @@ class AheadOfTheFirst:
 def make_ready() -> None:
     """The modules of the Bench, and the collection of the first project; what goes wrong here the page says itself."""
     from pages import state
-    from pages.bench import drawers, figures, judging, paying, reading, searching  # noqa: F401
+    from pages.bench import answers, drawers, figures, judging, paying, reading  # noqa: F401
 
     with contextlib.suppress(WinnowError, OSError):
         state.session_of("").refresh()

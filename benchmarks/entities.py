@@ -1,48 +1,27 @@
-"""Entity filter: time per query against the plain scan, and misspelt names against a per-pair rapidfuzz loop.
+"""Entity filter: time per query against the plain scan.
 
     python -m benchmarks.entities [--items 2400 24000 240000] [--rounds 5]
 
 Every round runs all rows after one another; a ratio is the median of the rounds' ratios [least..most]. Answers are
 compared before anything is timed; times are processor time of the one thread that all rows run in. Goals: strategies at
-least 5x the scan, misspelt names at least 10x the loop.
+least 5x the scan.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Callable
 from statistics import median
-from time import thread_time
 from typing import Any
 
-from rapidfuzz import fuzz
-
+from benchmarks.parts.pairs import Work, in_turn, processor_ms, ratio, verdict
 from benchmarks.parts.plain_scan import PlainMatch, PlainScan
 from rag_core.entities import Structure, TeamFilter, parse_structure
-from rag_core.entities.near import NearStrings
-from rag_core.entities.reading import ordinary_words
+from rag_core.entities.structure import ordinary_words
 
 PER_ENTITY = 50
 QUERIES = 12
-SYLLABLES = (
-    "ka",
-    "zor",
-    "mil",
-    "ul",
-    "dra",
-    "ven",
-    "tis",
-    "gor",
-    "bel",
-    "nax",
-    "fir",
-    "rum",
-    "sha",
-    "lok",
-    "eth",
-    "pri",
-)
+SYLLABLES = tuple("ka zor mil ul dra ven tis gor bel nax fir rum sha lok eth pri".split())  # noqa: SIM905
 ENDINGS = ("hook", "maw", "reaver", "lash", "brand", "fang", "ward", "crest", "husk", "spark", "rend", "mantle")
 ROLES = ("Gunner", "Warrior", "Leader", "Medic", "Sniper")
 
@@ -78,56 +57,30 @@ def made_queries(structure: Structure, rng: random.Random) -> list[str]:
     return queries
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds of processor time of one call, from as many calls as make 20 ms: other load does not count."""
-    calls, started = 0, thread_time()
-    while not calls or thread_time() - started < 0.02:
-        work()
-        calls += 1
-    return (thread_time() - started) * 1000 / calls
-
-
-def compared(slow: Callable[[], object], fast: Callable[[], object], rounds: int) -> tuple[float, float, list[float]]:
-    """Median milliseconds of both, and the ratio of every round, sorted."""
-    pairs = [(timed(slow), timed(fast)) for _ in range(rounds)]
-    return median(s for s, _ in pairs), median(f for _, f in pairs), sorted(s / f for s, f in pairs)
-
-
-def shown(name: str, items: int, slow: float, fast: float, ratios: list[float], goal: float) -> str:
-    ratio = median(ratios)
-    verdict = "ok" if ratio >= goal else "MISSED"
-    spread = f"[{ratios[0]:.0f}..{ratios[-1]:.0f}]"
-    return f"{items:>9,}  {name:<38} {slow:>10.3f} {fast:>9.3f} {ratio:>8.1f}x {spread:<12} goal {goal:g}x {verdict}"
+def compared(name: str, items: int, slow: Work, fast: Work, rounds: int, goal: float) -> str:
+    """One line: milliseconds a query of both, their ratio and the goal."""
+    times = in_turn({"slow": slow, "fast": fast}, rounds, processor_ms)
+    faster, each = ratio(times["slow"], times["fast"]), [median(row) / QUERIES for row in times.values()]
+    reached = verdict(faster.median >= goal, f"{goal:g}×")
+    return f"{items:>9,}  {name:<38} {each[0]:>10.3f} {each[1]:>9.3f} {faster}{reached}"
 
 
 def strategies_row(structure: Structure, items: int, queries: list[str], rounds: int) -> str:
     """All four strategies: the plain scan of all items against the word index; per query, nothing remembered."""
     team_filter, plain = TeamFilter(structure), PlainScan(structure)
     for query in queries:
-        found = {PlainMatch(m.team, m.strategy, m.item, m.score) for m in team_filter.explain(query).matches}
+        explained = team_filter.explain(query)
+        matches = (*explained.matches, *explained.inside)
+        found = {PlainMatch(match.team, match.strategy, match.item, match.score) for match in matches}
         assert found == plain.matches(query), f"index and scan differ on {query!r}"
-    scan, index, ratios = compared(
-        lambda: [plain.matches(query) for query in queries],
-        lambda: [team_filter._explain(query) for query in queries],
+    return compared(
+        "strategies: scan, index",
+        items,
+        lambda _: [plain.matches(query) for query in queries],
+        lambda _: [team_filter._explain(query) for query in queries],
         rounds,
+        5,
     )
-    return shown("strategies: scan, index", items, scan / len(queries), index / len(queries), ratios, 5)
-
-
-def misspelt_row(structure: Structure, items: int, rounds: int, rng: random.Random) -> str:
-    """One misspelt name against every name of the structure, 80 and more alike: a loop over pairs against bounds."""
-    names = [name.lower() for entity in structure.entities for name in (*entity.members, *entity.abilities)]
-    near = NearStrings(list(enumerate(names)))
-    words = [name[:-2] + "ix" for name in rng.sample(names, QUERIES)]
-
-    def loop(word: str) -> list[tuple[int, float]]:
-        return [(n, score) for n, name in enumerate(names) if (score := fuzz.ratio(word, name)) >= 80]
-
-    assert all(loop(word) == near.close(word, 80) for word in words), "loop and bounds differ"
-    pairs, bounded, ratios = compared(
-        lambda: [loop(word) for word in words], lambda: [near.close(word, 80) for word in words], rounds
-    )
-    return shown("misspelt name: pair loop, bounds", items, pairs / len(words), bounded / len(words), ratios, 10)
 
 
 def main() -> None:
@@ -141,7 +94,6 @@ def main() -> None:
         rng = random.Random(options.seed)
         structure = made_structure(items, rng)
         print(strategies_row(structure, items, made_queries(structure, rng), options.rounds), flush=True)
-        print(misspelt_row(structure, items, options.rounds, rng), flush=True)
 
 
 if __name__ == "__main__":

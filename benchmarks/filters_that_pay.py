@@ -32,7 +32,8 @@ from rag_core.project.choosing import best_of_family
 from rag_core.stage import Pipeline
 from rag_core.tune.headroom import headroom
 from rag_core.tune.learned import moved, taught, train
-from rag_core.tune.tune import dev_and_test, fixed_k, values_of
+from rag_core.tune.plane import fixed_k
+from rag_core.tune.tune import dev_and_test, values_of
 from rag_core.types import Case
 
 LABELS = (0, 25, 50, 100, 200, 400)

@@ -3,7 +3,8 @@
 Run: python -m benchmarks.honesty [PART ...] [--short] [--json]
 
 Each row is a promise, how often it was kept, and what it must be at least or at most; docs/honesty.md is its table. The
-parts: `intervals`, `words`, `watching`, `power`, `gate`, `random`, `split`, `person`, `promise`. Seeds are fixed;
+parts: `intervals`, `words`, `watching`, `power`, `gate`, `random`, `split`, `person`, `promise`, `labels` (this on the
+demo's complete labels, and on ADI and a cut of DBpedia where the folder WINNOW_SHARED holds them). Seeds are fixed;
 `--short` runs a tenth, within a minute, and allows for the smaller sample. Shapes are choices, others give others:
 
   ties        a difference that is 0 on 60 % of the questions, else normal about .1 (deviation .25)
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import log, sqrt
 from pathlib import Path
@@ -28,7 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from benchmarks.parts import real_lists
 from rag_core.compare.gate import bounds_of, queries_to_decide
+from rag_core.labelling.estimate import Question, estimates, key_of, pool_bounds, questions_of
+from rag_core.labelling.pooling import Pair
 from rag_core.measure.experiment import start_of
 from rag_core.measure.sequential import STAKES, Ruling, decide, families_to_decide_watching, lasting_bounds, part_of
 from rag_core.measure.significance import (
@@ -45,12 +49,13 @@ from rag_core.measure.significance import (
     mean_interval,
 )
 from rag_core.project.ledger import Look, look
-from rag_core.project.project import ProjectSource, init_project
+from rag_core.project.project import ProjectSource, init_project, open_project
+from rag_core.project.session import Session
 from rag_core.project.split import split_of
 from rag_core.spec import parse_pipeline
+from rag_core.tune import promise as promised
 from rag_core.tune.grid import parse_grid
 from rag_core.tune.learned import choose_trained
-from rag_core.tune.promise import guarantee, needs
 from rag_core.tune.tune import choose, dev_and_test, judge
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
@@ -363,12 +368,10 @@ def promise(part: str, share: float) -> Iterator[Promise]:
             replace(case, grades={chunk: grade for chunk, grade in case.grades.items() if int(chunk[1:]) < 15})
             for case in whole[:80]
         ]
-        starts = [start_of(case) for case in whole]
-        given += guarantee(starts[:80], pooled, "k", alpha).value is not None
-        k = guarantee(starts[:80], whole[:80], "k", alpha).value or 50
-        missed += [
-            np.mean(needed > k) for needed in (needs(start_of(case), case, "k") for case in whole[80:]) if len(needed)
-        ]
+        given += promised.promise(pooled, (), "k", alpha).value is not None
+        k = promised.promise(whole[:80], (), "k", alpha).value or 50
+        rows = (promised.needs(start_of(case), case, "k") for case in whole[80:])
+        missed += [np.mean(needed > k) for needed in rows if len(needed)]
     yield Promise(part, "a recall promised on labels of the first 15 of 50", given / runs, None, 0.0, runs)
     yield Promise(
         part,
@@ -388,6 +391,80 @@ def pooled_case(dice: np.random.Generator, number: int) -> Case:
     return Case(query, grades, Candidates(query, hits, metric=Metric.COSINE, recorded=True))
 
 
+def labels(part: str, share: float) -> Iterator[Promise]:
+    """Complete labels hidden and given back in the order of asking: do the estimates' intervals hold the truth?"""
+    runs = max(1, round(50 * share))
+    with TemporaryDirectory() as workspace:
+        demo = Session(open_project("demo", Path(workspace)))
+        sets = {"demo": demo.capture(parse_pipeline(["Dense"]))}
+        demo.close()
+    if real_lists.DATA.is_dir():
+        sets |= {"ADI": real_lists.captured(real_lists.adi()), "DBpedia": real_lists.captured(real_lists.dbpedia())}
+    for name, cases in sets.items():
+        whole = pools_of(cases)
+        truth = {"SetR": [pool_bounds(whole, at)["SetR"] for at in range(2)]}
+        exact = estimates(whole)
+        assert exact is not None
+        for given in (0.1, 0.2, 0.4):
+            hits: dict[str, list[bool]] = {}
+            off: dict[str, list[float]] = {}
+            halves: dict[str, list[float]] = {}
+            for seed in range(runs):
+                partly = hidden(whole, given, seed)
+                found = estimates(partly, seed)
+                for at in range(2):
+                    low, high = pool_bounds(partly, at)["SetR"] or (0.0, 1.0)
+                    mean = (truth["SetR"][at] or (0.0, 0.0))[0]
+                    hits.setdefault("SetR’s bounds", []).append(low - 1e-9 <= mean <= high + 1e-9)
+                    halves.setdefault("SetR’s bounds", []).append((high - low) / 2)
+                if found is None:
+                    continue
+                for measure in found.single:
+                    pairs = [*zip(found.single[measure], exact.single[measure], strict=True)]
+                    named = [(measure, *pair) for pair in pairs]
+                    named.append((f"difference of {measure}", found.against[measure][0], exact.against[measure][0]))
+                    for what, one, true in named:
+                        hits.setdefault(what, []).append(abs(one.value - true.value) <= one.half + 1e-9)
+                        off.setdefault(what, []).append(one.value - true.value)
+                        halves.setdefault(what, []).append(one.half)
+            for what, held in hits.items():
+                half = f"± {np.mean(halves[what]):.2f}"
+                bias = f", off by {np.mean(off[what]):+.3f}" if what in off else ""
+                told = f"{name}, {given:.0%} of the labels: {what} {half}{bias}"
+                yield Promise(part, told, float(np.mean(held)), 0.92 if "SetR" in what else 0.93, None, runs)
+
+
+def pools_of(cases: Sequence[Case], depth: int = 50) -> list[Question]:
+    """The first chunks of every list with all labels; a cut at an offset of .05 keeps some, a fixed k fifteen."""
+    questions = []
+    for case in cases:
+        hits = start_of(case).hits[:depth]
+        nearest = hits[0].distance or 0.0
+        kept = {hit.chunk.id for hit in hits[:15] if (hit.distance or 0.0) <= nearest + 0.05}
+        pairs = [
+            Pair(
+                case.query,
+                hit.chunk,
+                places={"list": at, **({"k": at} if at <= 15 else {}), **({"A": at} if hit.chunk.id in kept else {})},
+                distance=hit.distance,
+            )
+            for at, hit in enumerate(hits, 1)
+        ]
+        grades = {hit.chunk.id: case.grades.get(hit.chunk.id, 0) for hit in hits}
+        questions += questions_of(pairs, {case.query.id: grades}, ("A", "k"))
+    return questions
+
+
+def hidden(whole: Sequence[Question], given: float, seed: int) -> list[Question]:
+    """The questions with so many of their labels, the first in the order of asking."""
+    keys = [
+        np.array([key_of(seed, one.id, chunk, at) for chunk, at in zip(one.chunks, one.places, strict=True)])
+        for one in whole
+    ]
+    edge = np.sort(np.concatenate(keys))[round(given * sum(map(len, keys)))]
+    return [replace(one, labels=np.where(key < edge, one.labels, np.nan)) for one, key in zip(whole, keys, strict=True)]
+
+
 PARTS: dict[str, Callable[[str, float], Iterator[Promise]]] = {
     "intervals": intervals,
     "words": words,
@@ -398,6 +475,7 @@ PARTS: dict[str, Callable[[str, float], Iterator[Promise]]] = {
     "split": split,
     "person": person,
     "promise": promise,
+    "labels": labels,
 }
 
 

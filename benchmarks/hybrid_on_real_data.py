@@ -28,7 +28,7 @@ from rag_core.index.search import CollectionIndex
 from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run
 from rag_core.measure.measures import SET_MEASURES, parse_measure
-from rag_core.measure.significance import compare, mean_interval
+from rag_core.measure.significance import compare, mean_interval, shown_p
 from rag_core.spec import parse_pipeline
 from rag_core.types import Case, Chunk, Query
 from rag_core.workbench import live
@@ -139,7 +139,7 @@ def main() -> int:
     print(table(results))
     for one in results:
         for pair, test in one["differences"].items():
-            print(f"{one['set']}: {pair}: nDCG@10 {test['delta']:+.3f}, CI {test['ci']}, p {test['p']:.4f}")
+            print(f"{one['set']}: {pair}: nDCG@10 {test['delta']:+.3f}, CI {test['ci']}, {shown_p(test['p'])}")
     for shown, rows in found.items():
         cells = [f"{name} {row['mean']:.3f} {row['interval']}" for name, row in rows.items()]
         print(f"hops on hotpotqa-100, {shown}: recall of at most 10 chunks {', '.join(cells)}")

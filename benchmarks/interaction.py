@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.peers import many_lists
-from benchmarks.peers.serving import MANY, App, chromium, served
+from benchmarks.peers.serving import APPS, App, chromium, served
 
 ROUNDS, WARM = 25, 3
 SLIDER = ".bench input[data-setting=gap_threshold]"
@@ -79,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     rounds = parser.parse_args().rounds
-    bench, *peers = MANY
+    bench, *peers = APPS
     with ExitStack() as stack:
         browser = stack.enter_context(chromium())
 

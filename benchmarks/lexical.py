@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.parts.pairs import Ratio, in_turn, ratio
 from benchmarks.parts.prepared import PreparedEmbedder
-from benchmarks.retrieval import DIMENSION, measure, ratio
+from benchmarks.retrieval import DIMENSION
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.headers import HeaderIndex
@@ -70,7 +71,7 @@ def word_search(documents: int, rounds: int) -> dict[str, Any]:
     def theirs(number: int) -> Any:
         return np.argsort(peer.get_scores(words(asked[number])))[::-1][:TOP]
 
-    times = measure(rounds, {"rank_bm25": theirs, "BM25": ours})
+    times = in_turn({"rank_bm25": theirs, "BM25": ours}, rounds)
     return {**_figures(times, "BM25 : rank_bm25", "rank_bm25", "BM25"), "seconds_to_build": built}
 
 
@@ -84,13 +85,11 @@ def fusion(rounds: int, length: int = 200) -> dict[str, Any] | None:
     rng = np.random.default_rng(3)
     lists = [[[f"d{one}" for one in rng.permutation(400)[:length]] for _ in range(2)] for _ in range(rounds + 1)]
     runs = [[Run({"q": {one: 1 / rank for rank, one in enumerate(ids, 1)}}) for ids in pair] for pair in lists]
-    times = measure(
-        rounds,
-        {
-            "ranx": lambda number: peer(runs[number], method="rrf", params={"k": 60}),
-            "fusion": lambda number: fuse(lists[number]),
-        },
-    )
+    rows = {
+        "ranx": lambda number: peer(runs[number], method="rrf", params={"k": 60}),
+        "fusion": lambda number: fuse(lists[number]),
+    }
+    times = in_turn(rows, rounds)
     return _figures(times, "fusion : ranx", "ranx", "fusion")
 
 
@@ -107,7 +106,7 @@ def headers(count: int, rounds: int) -> dict[str, Any]:
     def loop(number: int) -> Any:
         return [max(known, key=lambda name, one=one: fuzz.ratio(one, name)) for one in asked[number]]
 
-    times = measure(rounds, {"loop": loop, "headers": lambda number: index.find(asked[number])})
+    times = in_turn({"loop": loop, "headers": lambda number: index.find(asked[number])}, rounds)
     return _figures(times, "headers : loop", "loop", "headers")
 
 
@@ -125,13 +124,13 @@ def hybrid(count: int, rounds: int) -> dict[str, float]:
         pipeline = build(parse_pipeline([stage, {"TopK": {"k": 15}}]), {"index": index})
         return lambda number: pipeline(Candidates(Query("q", queries[number])))
 
-    times = measure(rounds, {"vector": row("Dense"), "BM25": row("Lexical"), "hybrid": row("Hybrid")})
+    times = in_turn({"vector": row("Dense"), "BM25": row("Lexical"), "hybrid": row("Hybrid")}, rounds)
     return {name: statistics.median(each) for name, each in times.items()}
 
 
 def _figures(times: dict[str, list[float]], name: str, slow: str, fast: str) -> dict[str, Any]:
     medians = {row: statistics.median(each) for row, each in times.items()}
-    return {"milliseconds": medians, "ratio": {"name": name, **ratio(times[slow], times[fast])}}
+    return {"milliseconds": medians, "ratio": {"name": name, **ratio(times[slow], times[fast])._asdict()}}
 
 
 def main() -> int:
@@ -155,7 +154,7 @@ def main() -> int:
         return 1 if missed else 0
     for one in ratios:
         floor = FLOORS[one["name"]]
-        print(f"{one['name']:20} {one['median']:8.1f}× [{one['low']:.1f} … {one['high']:.1f}], floor {floor:g}")
+        print(f"{one['name']:20} {Ratio(one['median'], one['low'], one['high'])}, floor {floor:g}")
     for size, medians in found["one query"].items():
         print(f"{int(size):,} chunks: " + ", ".join(f"{name} {value:.2f} ms" for name, value in medians.items()))
     print("all floors reached" if not missed else f"missed: {', '.join(missed)}")

@@ -21,14 +21,15 @@ from rag_core.corpus.openapi import read_openapi
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter, reach
 from rag_core.index.embed import BundledEmbedder
-from rag_core.judged.bench import Bench, open_bench
-from rag_core.judged.entrants import answer_simulated, entrants_of, simulated_judge, stages_of
-from rag_core.judged.figures import classifier, irrelevant_removed, spent
+from rag_core.judged.entrants import Bench, answer_simulated, entrants_of, simulated_judge, stages_of
 from rag_core.judged.floor import propose_floor
-from rag_core.judged.trials import compare
+from rag_core.judged.trials import classifier, compare, irrelevant_removed, spent
 from rag_core.llm.prompt import estimate_tokens
 from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import PipelineReport, run
+from rag_core.project.asking import nearest
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
@@ -164,7 +165,8 @@ def main() -> None:
     cases, chunks = spotify()
     floor_table("restbench-spotify", Bench("restbench-spotify", tuple(cases), chunks, 1))
     with TemporaryDirectory() as folder:
-        floor_table("api-docs", open_bench("api-docs", None, None, Path(folder), None, None, None, 200))
+        session = Session(open_project("api-docs", Path(folder)))
+        floor_table("api-docs", nearest(session, 200, session.cases))
     amazon_table()
 
 

@@ -5,6 +5,7 @@
 The answers are the simulated judge's, drawn from the labels; they travel over HTTP, so that calls, waiting and parsing
 are those of a real endpoint. Prints per oversampling the share of irrelevant chunks removed (net, against the 25
 nearest), the agreement of decisions with labels, precision and recall before and after, and the time the step adds.
+Then all calls of the queries in one run at several concurrencies, beside the limit: latency × calls / concurrency.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from typing import Any
 
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged.bench import open_bench
-from rag_core.judged.figures import figures
+from rag_core.judged.trials import figures
 from rag_core.llm.endpoint import Endpoint
-from rag_core.llm.judge import EndpointJudge
+from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits, answer_all
 from rag_core.llm.simulated import SimulatedJudge
-from rag_core.measure.experiment import run
+from rag_core.llm.store import AnswerStore
+from rag_core.measure.experiment import run, start_of
+from rag_core.project.asking import nearest
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
 from rag_core.stage import Pipeline
 
 LATENCY = 0.3
@@ -116,7 +121,8 @@ def main() -> None:
     options.add_argument("--error-rate", type=float, default=0.1)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder, scripted_endpoint() as server:
-        bench = open_bench("api-docs", None, None, Path(folder), None, chosen.queries, None, 60)
+        session = Session(open_project("api-docs", Path(folder)))
+        bench = nearest(session, 60, session.cases[: chosen.queries])
         address = f"http://127.0.0.1:{server.server_address[1]}/v1"
         endpoint = EndpointJudge(Endpoint("scripted", address, "scripted"))
         judge = ThroughHttp(SimulatedJudge(bench.labels, chosen.error_rate), endpoint, server)
@@ -138,6 +144,17 @@ def main() -> None:
                 f"  added median {added[len(added) // 2]:.2f} s, most {added[-1]:.2f} s"
                 f"  fallbacks {report.summary.queries_fallback}"
             )
+        prompts = [prompt for case in bench.cases for prompt in LLMFilter().prompts(start_of(case))]
+        judge.ask(prompts, seconds=60.0, concurrency=32, model="", cache=False)  # prepares the answers
+        for concurrency in (4, 8, 16, 32):
+            store = AnswerStore(Path(folder) / f"{concurrency}.sqlite")
+            began = time.perf_counter()
+            done = answer_all(
+                [(RecordedJudge(store, endpoint, "scripted"), prompts)], RunLimits(concurrency=concurrency)
+            )
+            taken, limit = time.perf_counter() - began, LATENCY * len(prompts) / concurrency
+            assert not done.failed
+            print(f"  {len(prompts)} calls, {concurrency:>2} at once: {taken:6.2f} s, limit {limit:6.2f} s")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 from time import perf_counter, thread_time
@@ -20,14 +20,16 @@ from time import perf_counter, thread_time
 import ahocorasick
 import numpy as np
 
+from benchmarks.parts.pairs import Work, in_turn, processor_ms, ratio, verdict
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.search import CollectionIndex
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import STRATEGIES, Requery
-from rag_core.rules import Rule, decide, parse_rule, read_rule
 from rag_core.rules.index import RuleIndex
+from rag_core.rules.match import decide
+from rag_core.rules.rule import Rule, parse_rule, read_rule
 from rag_core.types import Candidates, Chunk, Hit, Query
 
 CLASSES = (
@@ -89,33 +91,9 @@ def boundary_patterns(groups: Sequence[Sequence[Sequence[str]]]) -> list[list[re
     return [[known[tuple(group)] for group in rule] for rule in groups]
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Milliseconds of processor time of one call, from as many calls as make 20 ms: other load does not count."""
-    calls, started = 0, thread_time()
-    while not calls or thread_time() - started < 0.02:
-        work()
-        calls += 1
-    return (thread_time() - started) * 1000 / calls
-
-
 def fresh_queries(rng: random.Random) -> list[str]:
     """The queries, worded so that nothing was remembered of them."""
     return [f"{query} {rng.random()}" for query in QUERIES]
-
-
-def table(rows: dict[str, Callable[[], object]], rounds: int, per: int) -> dict[str, list[float]]:
-    """Milliseconds per query of every row in every round."""
-    found: dict[str, list[float]] = {name: [] for name in rows}
-    for _ in range(rounds):
-        for name, work in rows.items():
-            found[name].append(timed(work) / per)
-    return found
-
-
-def ratio(slow: Sequence[float], fast: Sequence[float]) -> tuple[float, str]:
-    """The median of the rounds' ratios, and it as text with least and most."""
-    ratios = sorted(one / other for one, other in zip(slow, fast, strict=True))
-    return median(ratios), f"{median(ratios):8.1f}x [{ratios[0]:.1f}..{ratios[-1]:.1f}]"
 
 
 def corpus_wide(count: int, rounds: int) -> None:
@@ -133,27 +111,23 @@ def corpus_wide(count: int, rounds: int) -> None:
         assert plain_loop(groups, query) == hit_set_loop(automaton, groups, query)
         expected = [decide(rule, query).satisfied for rule in rules[:5000]]
         assert index.mask(query)[:5000].tolist() == expected
-        assert sorted(index.satisfied(query).tolist()) == np.flatnonzero(index.mask(query)).tolist()
-    rows: dict[str, Callable[[], object]] = {
-        "plain loop": lambda: [plain_loop(groups, query) for query in QUERIES],
-        "pyahocorasick hit set, loop": lambda: [hit_set_loop(automaton, groups, query) for query in QUERIES],
+        assert set(index.satisfied_rules(query).tolist()) == set(index.rule_of[index.mask(query)].tolist())
+    rows: dict[str, Work] = {
+        "plain loop": lambda _: [plain_loop(groups, query) for query in QUERIES],
+        "pyahocorasick hit set, loop": lambda _: [hit_set_loop(automaton, groups, query) for query in QUERIES],
     }
     if count <= WITHOUT_REGEX:
         patterns = boundary_patterns(groups)
-        rows["compiled regex per group"] = lambda: [regex_loop(patterns, query) for query in QUERIES]
-    rows["compiled index, mask"] = lambda: [index.mask(query) for query in fresh_queries(rng)]
-    rows["compiled index, ids"] = lambda: [index.satisfied(query) for query in fresh_queries(rng)]
-    found = table(rows, rounds, len(QUERIES))
+        rows["compiled regex per group"] = lambda _: [regex_loop(patterns, query) for query in QUERIES]
+    rows["compiled index, mask"] = lambda _: [index.mask(query) for query in fresh_queries(rng)]
+    rows["compiled index, ids"] = lambda _: [index.satisfied_rules(query) for query in fresh_queries(rng)]
+    found = in_turn(rows, rounds, processor_ms)
     print(f"{count:,} rules ({len(index.rules):,} different, index built in {built:.1f} s)")
     for name, times in found.items():
-        _, text = ratio(found["plain loop"], times)
+        faster, each = ratio(found["plain loop"], times), median(times) / len(QUERIES)
         goal = {"compiled index, mask": 100, "compiled index, ids": 1000}.get(name) if count == 100_000 else None
-        verdict = (
-            ""
-            if goal is None
-            else f" goal {goal:,}x {'ok' if ratio(found['plain loop'], times)[0] >= goal else 'MISSED'}"
-        )
-        print(f"  {name:<30} {median(times):>10.4f} ms {count / median(times) / 1000:>12.2f} M rules/s {text}{verdict}")
+        said = "" if goal is None else verdict(faster.median >= goal, f"{goal:,}×")
+        print(f"  {name:<30} {each:>10.4f} ms {count / each / 1000:>12.2f} M rules/s {faster}{said}")
 
 
 def result_list(rounds: int) -> None:
@@ -172,23 +146,21 @@ def result_list(rounds: int) -> None:
     def stage(text: str) -> object:
         return QueryMust().apply(Candidates(Query("q", text), hits))
 
-    rows: dict[str, Callable[[], object]] = {
-        "plain loop": lambda: [plain_loop(groups, text) for text in known],
-        "decide, the query read before": lambda: [[decide(rule, text) for rule in rules] for text in known],
-        "decide, reading query and rules": lambda: [
+    rows: dict[str, Work] = {
+        "plain loop": lambda _: [plain_loop(groups, text) for text in known],
+        "decide, the query read before": lambda _: [[decide(rule, text) for rule in rules] for text in known],
+        "decide, reading query and rules": lambda _: [
             [decide(rule, text) for rule in map(read_rule, raws)] for text in [f"{one} {rng.random()}" for one in known]
         ],
-        "stage QueryMust, verdicts noted": lambda: [stage(f"{text} {rng.random()}") for text in known],
+        "stage QueryMust, verdicts noted": lambda _: [stage(f"{text} {rng.random()}") for text in known],
     }
     raws = [hit.chunk.query_must for hit in hits]
-    found = table(rows, rounds, len(known))
+    found = in_turn(rows, rounds, processor_ms)
     print("15 chunks of a result list")
     for name, times in found.items():
-        value, text = ratio(times, found["plain loop"])
-        verdict = (
-            "" if name != "decide, the query read before" else f" goal at most 2x {'ok' if value <= 2 else 'MISSED'}"
-        )
-        print(f"  {name:<34} {median(times) * 1000:>8.1f} us {text}{verdict}")
+        slower = ratio(times, found["plain loop"])
+        said = verdict(slower.median <= 2, "at most 2×") if name == "decide, the query read before" else ""
+        print(f"  {name:<34} {median(times) / len(known) * 1000:>8.1f} us {slower}{said}")
 
 
 class OneVector:

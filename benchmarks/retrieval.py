@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.parts.pairs import Ratio, in_turn, ratio
 from benchmarks.parts.prepared import PreparedEmbedder
 from benchmarks.peers.chroma_loops import QUESTION, RULE, K, fill_chroma, oversampled, plain_loop
 from rag_core.index.collection import Snapshot
@@ -64,23 +65,6 @@ def make_data(rows: int) -> tuple[Vectors, Vectors, tuple[Chunk, ...]]:
     return vectors, queries, chunks
 
 
-def measure(rounds: int, rows: dict[str, Callable[[int], Any]]) -> dict[str, list[float]]:
-    """Milliseconds of every row in every round, rows interleaved; the first round warms up and is left out."""
-    times: dict[str, list[float]] = {name: [] for name in rows}
-    for number in range(rounds + 1):
-        for name, work in rows.items():
-            started = perf_counter()
-            work(number)
-            if number:
-                times[name].append((perf_counter() - started) * 1000)
-    return times
-
-
-def ratio(slow: list[float], fast: list[float]) -> dict[str, float]:
-    each = [a / b for a, b in zip(slow, fast, strict=True)]
-    return {"median": statistics.median(each), "low": min(each), "high": max(each)}
-
-
 def one_size(rows: int, rounds: int) -> dict[str, Any]:
     """All rows of the table for one number of chunks."""
     vectors, queries, chunks = make_data(rows)
@@ -91,22 +75,18 @@ def one_size(rows: int, rounds: int) -> dict[str, Any]:
         filled = perf_counter() - started
         gc.collect()
         gc.freeze()  # as the app does after loading; both sides gain
-        times = measure(
-            rounds,
-            {
-                "plain loop": lambda number: plain_loop(collection, queries[number]),
-                "oversampled Chroma": lambda number: oversampled(collection, queries[number]),
-                "pipeline": ours,
-            },
-        ) | measure(
-            max(3, rounds // 5),
-            {
-                "Chroma batch": lambda number: collection.query(
-                    query_embeddings=list(queries), n_results=min(DEPTH, rows), include=["distances"]
-                ),
-                "lists": lambda number: nearest_lists(vectors, queries, DEPTH),
-            },
-        )
+        one_query = {
+            "plain loop": lambda number: plain_loop(collection, queries[number]),
+            "oversampled Chroma": lambda number: oversampled(collection, queries[number]),
+            "pipeline": ours,
+        }
+        all_queries = {
+            "Chroma batch": lambda number: collection.query(
+                query_embeddings=list(queries), n_results=min(DEPTH, rows), include=["distances"]
+            ),
+            "lists": lambda number: nearest_lists(vectors, queries, DEPTH),
+        }
+        times = in_turn(one_query, rounds) | in_turn(all_queries, max(3, rounds // 5))
         quality = recalls(collection, vectors, queries, chunks, ours)
     return {
         "chunks": rows,
@@ -159,9 +139,9 @@ def missed(result: dict[str, Any]) -> list[str]:
     """The floors this result does not reach, as sentences."""
     rows, ratios, recall = result["chunks"], result["ratios"], result["recall"]
     found = [
-        f"{rows:,}: {name} is {ratios[name]['median']:.1f}, floor {floor:g}"
+        f"{rows:,}: {name} is {ratios[name][0]:.1f}, floor {floor:g}"
         for (size, name), floor in FLOORS.items()
-        if size == rows and ratios[name]["median"] < floor
+        if size == rows and ratios[name][0] < floor
     ]
     exact = recall["pipeline"] == recall["lists"] == 1.0 and not recall["duplicates"]
     return found + ([] if exact else [f"{rows:,}: recall of the exact paths is below 1.0 or a chunk came twice"])
@@ -172,7 +152,7 @@ def show(result: dict[str, Any]) -> None:
     for name, value in result["milliseconds"].items():
         print(f"  {name:32} {value:10.2f} ms")
     for name, value in result["ratios"].items():
-        print(f"  {name:32} {value['median']:9.1f}× [{value['low']:.1f} … {value['high']:.1f}]")
+        print(f"  {name:32} {Ratio(*value)}")
     for name, value in result["recall"].items():
         print(f"  {'recall ' * (name != 'duplicates') + name:32} {value:10.3f}")
 

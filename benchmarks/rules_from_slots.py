@@ -22,9 +22,9 @@ from time import process_time
 from typing import Any
 
 from rag_core.eval_sets.reading import SHIPPED, load_set
-from rag_core.rules import decide, read_rule
-from rag_core.rules.model import Rule
+from rag_core.rules.match import decide, forms
 from rag_core.rules.questions import ANSWERS, MadeQuestion, make_questions
+from rag_core.rules.rule import Rule, read_rule
 from rag_core.rules.slots import SlotFamily, phrase_forms, propose
 from rag_core.text import STOP_WORDS, words
 from rag_core.types import Chunk
@@ -113,7 +113,7 @@ def told_apart(question: MadeQuestion, titles: dict[str, str]) -> Iterator[bool]
     """
     labelled = {chunk: titles[chunk] for chunk in question.grades}
     shared = set.intersection(*(set(words(title)) for title in labelled.values()))
-    asked = {form for word in words(question.query.text) for form in phrase_forms([word])}
+    asked = {form for word in words(question.query.text) for form in (*forms(word), *phrase_forms([word]))}
     for chunk, grade in question.grades.items():
         title = re.sub(r"\([^)]*\)|\[[^]]*\]|^\s*[IVX]+\.(?:[A-Z]\.)?", " ", labelled[chunk])
         span = re.search(r"(?<![\d-])(-?\d+)\s*-\s*(\d+)", title)
@@ -135,8 +135,9 @@ def other_number(question: str, families: Sequence[SlotFamily]) -> str:
     found = []
     for word in question.split():
         bare = word.strip("?.,!:;").casefold()
-        forms = phrase_forms([bare])[1:] if bare.isalpha() and known & set(phrase_forms([bare])) else ()
-        found.append(word.casefold().replace(bare, forms[0]) if forms and len(bare) > 3 else word)
+        others = (*phrase_forms([bare])[1:], *reversed(forms(bare)))
+        other = others[0] if bare.isalpha() and len(bare) > 3 and known & {bare, *others} else bare
+        found.append(word.casefold().replace(bare, other) if other != bare else word)
     return " ".join(found)
 
 
@@ -192,7 +193,7 @@ def main() -> None:
         for case in eval_set.cases
     ]
     measured("demo rulebook", chunks, relevant, options.list)
-    from rag_core.rules.slot_check import settled
+    from rag_core.rules.slots import settled
 
     shipped = {chunk.id: rule for chunk in chunks if isinstance(rule := read_rule(chunk.query_must), Rule)}
     families = [settled(family, eval_set.cases, eval_set.min_grade) for family in propose(chunks)]

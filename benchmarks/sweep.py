@@ -30,7 +30,7 @@ import numpy as np
 from benchmarks.peers.cut_loops import PEERS, Data
 from rag_core.filters.cut import POLICIES
 from rag_core.tune.arrays import Lists
-from rag_core.tune.plane import optimum, plane, planes
+from rag_core.tune.plane import optimum, plane
 
 THRESHOLDS = np.linspace(0.005, 0.2, 40)
 OFFSETS = np.linspace(0.02, 0.5, 25)
@@ -50,7 +50,7 @@ FLOORS = {"plain loop": 1000.0, "plain loop + pytrec_eval": 2000.0}
 
 def whole_grid(lists: Lists) -> np.ndarray:
     """SetF of all settings: (min × max, thresholds, offsets)."""
-    return np.stack([one.SetF for one in planes(lists, THRESHOLDS, OFFSETS, LEAST, MOST)])
+    return np.stack([plane(lists, THRESHOLDS, OFFSETS, *limits).SetF for limits in product(LEAST, MOST)])
 
 
 def some_settings(count: int, seed: int) -> list[tuple[tuple[float, float, int, int], tuple[int, int, int]]]:

@@ -44,11 +44,9 @@ PARTS = {
         "rag_core.workbench",
     ),
     "Rules, entities, labels": (
-        "rag_core.rules.model",
-        "rag_core.rules.parsing",
+        "rag_core.rules.rule",
         "rag_core.rules.match",
         "rag_core.rules.slots",
-        "rag_core.rules.slot_check",
         "rag_core.entities",
         "rag_core.store.database",
         "rag_core.store.labels",

@@ -235,6 +235,9 @@ def encode(pipeline: Pipeline, session: Session | None = None) -> str:
             kept = settings
         short.append({name: kept} if kept else name)
     document: Any = [pipeline.label, short] if pipeline.label else short
+    if pipeline.chosen_on is not None:
+        chosen_on = {name: value for name, value in asdict(pipeline.chosen_on).items() if value}
+        document = {"name": pipeline.label, "stages": short, "chosen_on": chosen_on}
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 9)
     entry = "~" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
@@ -262,7 +265,7 @@ def decode(entry: str, session: Session | None = None) -> Pipeline:
     labelled = isinstance(document, list) and [type(part) for part in document] == [str, list]
     if labelled:
         return parse_pipeline(document[1], name=document[0])
-    return replace(parse_pipeline(document), label="")
+    return replace(parse_pipeline(document), label=str(document.get("name", "")) if isinstance(document, dict) else "")
 
 
 def pipeline_of(side: str, session: Session) -> Pipeline | None:

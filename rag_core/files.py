@@ -196,3 +196,13 @@ def write_whole(path: Path, data: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def append_line(path: Path, line: str, mode: int = 0o600) -> None:
+    """One whole line at the end of a file, on the disk when this returns; lines of other processes stay whole."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode)
+    try:
+        os.write(handle, (line + "\n").encode("utf-8", "backslashreplace"))  # one write
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -14,7 +14,18 @@ from importlib.metadata import version as installed
 from importlib.util import find_spec
 from pathlib import Path
 
+from sqlalchemy import text
+
 from rag_core.errors import SurroundingsError, WinnowError
+from rag_core.eval_sets.reading import folders, read_set
+from rag_core.index.handles import check_collections
+from rag_core.llm.endpoint import endpoints
+from rag_core.settings import model_settings
+from rag_core.spec import read_pipeline, shipped_names
+from rag_core.store.database import has_store, open_store
+from rag_core.store.dump import count_rows
+from rag_core.store.labels import LabelStore, check_rows
+from rag_core.store.migrations import revision
 
 LITTLE_ROOM = 500_000_000  # bytes
 LISTED = 5  # positions of damaged rows
@@ -45,7 +56,6 @@ def checks_of(workspace: Path) -> Iterator[HealthCheck]:
         "database": lambda: _database(workspace),
         "labels": lambda: _labels(workspace),
         "collections": lambda: _collections(workspace),
-        "result cache": lambda: _result_cache(workspace),
         "disk": lambda: _disk(workspace),
     }
     for name, look in looks.items():
@@ -66,14 +76,12 @@ def _packages() -> str:
 
 
 def _eval_sets(workspace: Path) -> str:
-    from rag_core.eval_sets.reading import folders, read_set
 
     counts = {name: len(read_set(folder).cases) for name, folder in folders(workspace).items()}
     return ", ".join(f"{name} ({count} queries)" for name, count in counts.items())
 
 
 def _pipelines() -> str:
-    from rag_core.spec import read_pipeline, shipped_names
 
     return ", ".join(read_pipeline(name).label for name in shipped_names())
 
@@ -82,7 +90,8 @@ def _model() -> str:
     """The bundled embedding model answers, and is the file it should be."""
     if find_spec("onnxruntime") is None:
         return "not installed (the extra `search` brings it): recorded lists and functions only"
-    from rag_core.index.embed import BundledEmbedder
+
+    from rag_core.index.embed import BundledEmbedder  # late: the model's library may not be there
 
     embedder = BundledEmbedder()
     embedder.embed(["a question"])
@@ -91,8 +100,6 @@ def _model() -> str:
 
 def _collections(workspace: Path) -> str:
     """Every collection read whole."""
-    from rag_core.index.handles import check_collections
-
     found = check_collections(workspace)
     broken = next(((name, problem) for name, problem in found.items() if problem), None)
     if broken is not None:
@@ -100,21 +107,8 @@ def _collections(workspace: Path) -> str:
     return ", ".join(found) or f"none yet in {workspace}"
 
 
-def _result_cache(workspace: Path) -> str:
-    """How often the app over this workspace had a result at hand."""
-    from rag_core.cache import noted_counts
-
-    counts = noted_counts(workspace)
-    if counts.hit_rate is None:
-        return "nothing was asked yet"
-    return f"hit rate {counts.hit_rate:.3f} ({counts.hits} hits, {counts.misses} misses, {counts.entries} entries)"
-
-
 def _labels(workspace: Path) -> str:
     """Opening the store runs SQLite's own check, here every event is held against its checksum; no labels are whole."""
-    from rag_core.store.database import has_store, open_store
-    from rag_core.store.labels import LabelStore, check_rows
-
     if not has_store(workspace):
         return f"none yet in {workspace}"
     with open_store(workspace) as store:
@@ -138,9 +132,6 @@ def _labels(workspace: Path) -> str:
 
 def _endpoint(workspace: Path) -> str:
     """Where a judge would be asked; nothing is sent."""
-    from rag_core.llm.endpoint import endpoints
-    from rag_core.settings import model_settings
-
     named = model_settings()
     first = f"{named.model} at {named.base_url}" if named else "none in the environment"
     others = ", ".join(endpoints(workspace))
@@ -149,12 +140,6 @@ def _endpoint(workspace: Path) -> str:
 
 def _database(workspace: Path) -> str:
     """Which database keeps labels, runs and history, its schema and how many rows; a server must keep its commits."""
-    from sqlalchemy import text
-
-    from rag_core.store.database import has_store, open_store
-    from rag_core.store.dump import count_rows
-    from rag_core.store.migrate import revision
-
     if not has_store(workspace):
         return f"none yet in {workspace}"
     with open_store(workspace) as store, store.reading() as connection:

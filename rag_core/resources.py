@@ -6,19 +6,20 @@ workspace's own structure where there is one, else the demo structure; the endpo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rag_core.errors import InputError
 from rag_core.spec import build
-from rag_core.stage import Pipeline, needs_of
-from rag_core.types import Chunk, Query
+from rag_core.stage import Pipeline, Stage, needs_of
+from rag_core.types import Chunk
 from rag_core.workspace import resolve_workspace
 
 if TYPE_CHECKING:
     from rag_core.entities import TeamFilter
-    from rag_core.entities.filter import StructurePart
     from rag_core.llm.judge import Judge
 
 STRUCTURE_BUDGET = 3_000  # tokens of a structure that a model is told before a hop
@@ -44,10 +45,13 @@ def with_judge(
     chunks: Iterable[Chunk] = (),
     judge: Judge | None = None,
 ) -> Pipeline:
-    """The pipeline with a judge for each stage that needs one, and a look-up of `chunks` for what follows references.
+    """The pipeline with a judge for each stage that needs one, the stored scores of each reranker's endpoint, and a
+    look-up of `chunks` for what follows references.
 
     Without `judge` it is that of the environment's endpoint; where none is named the filter falls back and says so.
     """
+    folder = workspace or resolve_workspace()
+    pipeline = replace(pipeline, stages=tuple(_reranking(stage, folder) for stage in pipeline.stages))
     needs = needs_of(pipeline)
     if "chunks" in needs:
         pipeline = build(pipeline, {"chunks": {chunk.id: chunk for chunk in chunks}})
@@ -55,7 +59,21 @@ def with_judge(
         return pipeline
     from rag_core.llm.judge import environment_judge
 
-    return build(pipeline, {"judge": judge or environment_judge(workspace or resolve_workspace())})
+    return build(pipeline, {"judge": judge or environment_judge(folder)})
+
+
+def _reranking(stage: Stage, workspace: Path) -> Stage:
+    """The stage with the stored scores of the endpoint that it names; any other as it is."""
+    if not any(one.name == "reranker" for one in fields(stage)) or not (name := stage.settings()["endpoint"]):
+        return stage
+    from rag_core.llm.endpoint import endpoint_of, named_endpoint
+    from rag_core.llm.rerank import ScoreStore, StoredReranker
+
+    settings = named_endpoint(workspace, name)
+    if settings is None:
+        raise InputError(f"there is no endpoint {name[:80]!r}")
+    scores: Any = StoredReranker(endpoint_of(settings), ScoreStore(workspace))
+    return replace(stage, **{"reranker": scores})
 
 
 def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Judge | None = None) -> Pipeline:
@@ -69,13 +87,11 @@ def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Jud
 
     folder = workspace or resolve_workspace()
     path = structure_path(folder)
-    told = _structure_of(_finder(path, path.stat().st_mtime_ns)) if path else None
-    return build(pipeline, {"hop_judge": judge or environment_judge(folder), "structure": told})
-
-
-def _structure_of(finder: TeamFilter) -> Callable[[Query], StructurePart]:
-    """What a model is told of a structure: the entities that the query names, or any; whole ones within the budget."""
-    return lambda query: finder.part(finder.extract_relevant_teams(query.text), STRUCTURE_BUDGET)
+    handles: dict[str, object] = {"hop_judge": judge or environment_judge(folder), "structure": None}
+    if path:  # told are the entities that the query names, or any; whole ones within the budget
+        finder = _finder(path, path.stat().st_mtime_ns)
+        handles["structure"] = lambda query: finder.part(finder.extract_relevant_teams(query.text), STRUCTURE_BUDGET)
+    return build(pipeline, handles)
 
 
 def structure_path(workspace: Path) -> Path | None:

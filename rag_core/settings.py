@@ -76,55 +76,50 @@ class Settings:
     database: DatabaseSettings | None = None
 
 
-def read(environment: Mapping[str, str] | None = None) -> Settings:
+def read(env: Mapping[str, str] = os.environ) -> Settings:
     """The settings of the environment (of this process unless given), or an InputError for the first bad one."""
-    given = os.environ if environment is None else environment
-    history_days(given)
-    calls_a_day(given)
-    return Settings(chunk_filtering(given), model_settings(given), database_settings(given))
+    history_days(env)
+    calls_a_day(env)
+    return Settings(chunk_filtering(env), model_settings(env), database_settings(env))
 
 
-def chunk_filtering(environment: Mapping[str, str] | None = None) -> ChunkFiltering:
+def chunk_filtering(env: Mapping[str, str] = os.environ) -> ChunkFiltering:
     """The LLM filter's settings: those set, the others at their defaults."""
-    given = os.environ if environment is None else environment
     usual = ChunkFiltering()
     return ChunkFiltering(
-        enabled=_switch(given, f"{PREFIX}ENABLED", usual.enabled),
-        oversample_multiplier=_number(given, f"{PREFIX}OVERSAMPLE_MULTIPLIER", usual.oversample_multiplier, 1, 20),
-        min_relevance_threshold=_number(
-            given, f"{PREFIX}MIN_RELEVANCE_THRESHOLD", usual.min_relevance_threshold, -1, 1
-        ),
-        llm_timeout_ms=_whole(given, f"{PREFIX}LLM_TIMEOUT_MS", usual.llm_timeout_ms, 1, 3_600_000),
-        max_prompt_tokens=_whole(given, f"{PREFIX}MAX_PROMPT_TOKENS", usual.max_prompt_tokens, 500, 1_000_000),
+        enabled=_switch(env, f"{PREFIX}ENABLED", usual.enabled),
+        oversample_multiplier=_number(env, f"{PREFIX}OVERSAMPLE_MULTIPLIER", usual.oversample_multiplier, 1, 20),
+        min_relevance_threshold=_number(env, f"{PREFIX}MIN_RELEVANCE_THRESHOLD", usual.min_relevance_threshold, -1, 1),
+        llm_timeout_ms=_whole(env, f"{PREFIX}LLM_TIMEOUT_MS", usual.llm_timeout_ms, 1, 3_600_000),
+        max_prompt_tokens=_whole(env, f"{PREFIX}MAX_PROMPT_TOKENS", usual.max_prompt_tokens, 500, 1_000_000),
     )
 
 
-def model_settings(environment: Mapping[str, str] | None = None) -> ModelSettings | None:
+def model_settings(env: Mapping[str, str] = os.environ) -> ModelSettings | None:
     """The endpoint the environment names with OPENAI_BASE_URL, or OpenAI's own where only a key is set; else None."""
-    given = os.environ if environment is None else environment
-    base_url, key = given.get("OPENAI_BASE_URL", "").strip(), given.get("OPENAI_API_KEY", "").strip()
+    base_url, key = env.get("OPENAI_BASE_URL", "").strip(), env.get("OPENAI_API_KEY", "").strip()
     if not base_url and not key:
         return None
     return ModelSettings(
         base_url=base_url or OPENAI,
-        model=given.get("OPENAI_MODEL", "").strip() or DEFAULT_MODEL,
+        model=env.get("OPENAI_MODEL", "").strip() or DEFAULT_MODEL,
         key=key,
-        allow_private=_switch(given, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
-        price_in=_price(given, "WINNOW_PRICE_IN"),
-        price_out=_price(given, "WINNOW_PRICE_OUT"),
-        temperature=_number(given, "WINNOW_TEMPERATURE", 0, 0, 2) if _is_set(given, "WINNOW_TEMPERATURE") else None,
-        reasoning_effort=_word(given, "WINNOW_REASONING_EFFORT"),
-        seed=_whole(given, "WINNOW_SEED", 0, 0, 2**31) if _is_set(given, "WINNOW_SEED") else None,
-        max_tokens=_whole(given, "WINNOW_MAX_ANSWER_TOKENS", MAX_ANSWER_TOKENS, 1, 1_000_000),
+        allow_private=_switch(env, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
+        price_in=_price(env, "WINNOW_PRICE_IN"),
+        price_out=_price(env, "WINNOW_PRICE_OUT"),
+        temperature=_number(env, "WINNOW_TEMPERATURE", 0, 0, 2) if _is_set(env, "WINNOW_TEMPERATURE") else None,
+        reasoning_effort=_word(env, "WINNOW_REASONING_EFFORT"),
+        seed=_whole(env, "WINNOW_SEED", 0, 0, 2**31) if _is_set(env, "WINNOW_SEED") else None,
+        max_tokens=_whole(env, "WINNOW_MAX_ANSWER_TOKENS", MAX_ANSWER_TOKENS, 1, 1_000_000),
     )
 
 
 DATABASE = "WINNOW_DATABASE_URL"
 
 
-def database_settings(environment: Mapping[str, str] | None = None) -> DatabaseSettings | None:
+def database_settings(env: Mapping[str, str] = os.environ) -> DatabaseSettings | None:
     """The PostgreSQL that WINNOW_DATABASE_URL names, None where it is not set; no error shows its password."""
-    url = (os.environ if environment is None else environment).get(DATABASE, "").strip()
+    url = env.get(DATABASE, "").strip()
     if not url:
         return None
     try:
@@ -145,13 +140,12 @@ class ServerSettings:
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
 
 
-def server_settings(environment: Mapping[str, str] | None = None) -> ServerSettings:
+def server_settings(env: Mapping[str, str] = os.environ) -> ServerSettings:
     """What WINNOW_USER_HEADER and WINNOW_TRUSTED_PROXIES (addresses with commas between) say."""
-    given = os.environ if environment is None else environment
-    header = given.get("WINNOW_USER_HEADER", "").strip()
+    header = env.get("WINNOW_USER_HEADER", "").strip()
     if header and not (header.isascii() and header.replace("-", "").isalnum()):
         raise InputError(f"WINNOW_USER_HEADER is {header[:80]!r}, expected the name of a header as X-Forwarded-Email")
-    named = tuple(part.strip() for part in given.get("WINNOW_TRUSTED_PROXIES", "").split(",") if part.strip())
+    named = tuple(part.strip() for part in env.get("WINNOW_TRUSTED_PROXIES", "").split(",") if part.strip())
     for address in named:
         try:
             ip_network(address)
@@ -175,27 +169,24 @@ class ChromaSettings:
         return f"ChromaSettings({self.tenant!r}, {self.database!r})"
 
 
-def chroma_settings(environment: Mapping[str, str] | None = None) -> ChromaSettings:
+def chroma_settings(env: Mapping[str, str] = os.environ) -> ChromaSettings:
     """What CHROMA_API_KEY, CHROMA_TENANT, CHROMA_DATABASE and WINNOW_ALLOW_PRIVATE_ENDPOINT say."""
-    given = os.environ if environment is None else environment
     return ChromaSettings(
-        key=given.get("CHROMA_API_KEY", "").strip(),
-        tenant=given.get("CHROMA_TENANT", "").strip() or "default_tenant",
-        database=given.get("CHROMA_DATABASE", "").strip() or "default_database",
-        allow_private=_switch(given, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
+        key=env.get("CHROMA_API_KEY", "").strip(),
+        tenant=env.get("CHROMA_TENANT", "").strip() or "default_tenant",
+        database=env.get("CHROMA_DATABASE", "").strip() or "default_database",
+        allow_private=_switch(env, "WINNOW_ALLOW_PRIVATE_ENDPOINT", False),
     )
 
 
-def history_days(environment: Mapping[str, str] | None = None) -> int:
+def history_days(env: Mapping[str, str] = os.environ) -> int:
     """How many days questions are kept (WINNOW_HISTORY_DAYS): 0 keeps none, 90 unless set."""
-    given = os.environ if environment is None else environment
-    return _whole(given, "WINNOW_HISTORY_DAYS", 90, 0, 36_500)
+    return _whole(env, "WINNOW_HISTORY_DAYS", 90, 0, 36_500)
 
 
-def calls_a_day(environment: Mapping[str, str] | None = None) -> int:
+def calls_a_day(env: Mapping[str, str] = os.environ) -> int:
     """How many calls of a model somebody who is no admin may make in a day (WINNOW_CALLS_A_DAY), 1,000 unless set."""
-    given = os.environ if environment is None else environment
-    return _whole(given, "WINNOW_CALLS_A_DAY", 1000, 0, 10_000_000)
+    return _whole(env, "WINNOW_CALLS_A_DAY", 1000, 0, 10_000_000)
 
 
 @dataclass(frozen=True)
@@ -207,21 +198,20 @@ class Variable:
     given: bool
 
 
-def shown(environment: Mapping[str, str] | None = None) -> list[Variable]:
+def shown(env: Mapping[str, str] = os.environ) -> list[Variable]:
     """Every variable with the value that holds now, in the order of docs/settings.md."""
-    given = os.environ if environment is None else environment
     found, model, chroma, server = (
-        read(given), model_settings(given), chroma_settings(given), server_settings(given),
+        read(env), model_settings(env), chroma_settings(env), server_settings(env),
     )  # fmt: skip
     filtering = {f"{PREFIX}{name.upper()}": value for name, value in vars(found.chunk_filtering).items()}
     values: dict[str, object] = {
-        "WINNOW_WORKSPACE": given.get("WINNOW_WORKSPACE", "").strip(),
-        "WINNOW_PROJECT": given.get("WINNOW_PROJECT", "").strip(),
+        "WINNOW_WORKSPACE": env.get("WINNOW_WORKSPACE", "").strip(),
+        "WINNOW_PROJECT": env.get("WINNOW_PROJECT", "").strip(),
         "WINNOW_DATABASE_URL": found.database.shown if found.database else "",
-        "WINNOW_HISTORY_DAYS": history_days(given),
+        "WINNOW_HISTORY_DAYS": history_days(env),
         **filtering,
         "OPENAI_BASE_URL": model.base_url if model else "",
-        "OPENAI_API_KEY": "set" if given.get("OPENAI_API_KEY", "").strip() else "",
+        "OPENAI_API_KEY": "set" if env.get("OPENAI_API_KEY", "").strip() else "",
         "OPENAI_MODEL": model.model if model else "",
         "WINNOW_ALLOW_PRIVATE_ENDPOINT": chroma.allow_private,
         "WINNOW_PRICE_IN": model.price_in if model else None,
@@ -235,18 +225,17 @@ def shown(environment: Mapping[str, str] | None = None) -> list[Variable]:
         "CHROMA_DATABASE": chroma.database,
         "WINNOW_USER_HEADER": server.user_header,
         "WINNOW_TRUSTED_PROXIES": ", ".join(server.proxies),
-        "WINNOW_CALLS_A_DAY": calls_a_day(given),
+        "WINNOW_CALLS_A_DAY": calls_a_day(env),
     }
     return [
-        Variable(name, "" if value is None else str(value), bool(given.get(name, "").strip()))
+        Variable(name, "" if value is None else str(value), bool(env.get(name, "").strip()))
         for name, value in values.items()
     ]
 
 
-def variable(name: str, environment: Mapping[str, str] | None = None) -> str:
+def variable(name: str, env: Mapping[str, str] = os.environ) -> str:
     """The value of the variable in which an endpoint's entry says its key stands; '' where it is not set."""
-    given = os.environ if environment is None else environment
-    return given.get(name, "").strip()
+    return env.get(name, "").strip()
 
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

@@ -10,14 +10,14 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, SpecError
 from rag_core.files import parse_json, parse_yaml, read_text
-from rag_core.stage import Pipeline, Stage
+from rag_core.stage import ChosenOn, Pipeline, Stage
 from rag_core.types import Step
 from rag_core.workspace import resolve_workspace
 
@@ -34,6 +34,7 @@ STAGES: dict[str, str] = {
     "Requery": "rag_core.retrieve.requery",
     "MultiHop": "rag_core.retrieve.multihop",
     "QueryMust": "rag_core.filters.query_must",
+    "Rerank": "rag_core.filters.rerank",
     "AdaptiveGap": "rag_core.filters.adaptive",
     "EntityFilter": "rag_core.filters.entity",
     "LLMFilter": "rag_core.filters.llm",
@@ -94,7 +95,7 @@ def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
     if not isinstance(spec, Mapping):
         got = "empty" if spec is None else type(spec).__name__
         raise SpecError(f"the pipeline spec is {got}, expected a mapping with stages, or a list of stages")
-    unknown = set(spec) - {"name", "version", "stages", "description"}
+    unknown = set(spec) - {"name", "version", "stages", "description", "chosen_on"}
     if unknown:
         raise SpecError(
             f"unknown key {sorted(map(str, unknown))[0][:80]!r} in the spec, expected name, version, stages"
@@ -107,9 +108,19 @@ def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
     label = spec.get("name") or name
     if not isinstance(label, str):
         raise SpecError(f"name is {label!r:.80}, expected text")
-    pipeline = Pipeline(tuple(_entry(entry) for entry in stages), label=label)
+    pipeline = Pipeline(tuple(_entry(entry) for entry in stages), label, _chosen_on(spec.get("chosen_on")))
     _check_order(pipeline.stages)
     return pipeline
+
+
+def _chosen_on(said: Any) -> ChosenOn | None:
+    if said is None:
+        return None
+    known = [field.name for field in fields(ChosenOn)]
+    fits = isinstance(said, Mapping) and {"split", "questions"} <= set(said) <= set(known)
+    if not fits or any(type(value) is not (int if name == "questions" else str) for name, value in said.items()):
+        raise SpecError(f"chosen_on is {said!r:.80}, expected a mapping with {', '.join(known)}")
+    return ChosenOn(**said)
 
 
 def _entry(entry: Any) -> Stage:
@@ -215,7 +226,8 @@ def plain(value: Any) -> Any:
 
 def dump_pipeline(pipeline: Pipeline) -> dict[str, Any]:
     """The whole spec as plain JSON values; `parse_pipeline` gives the same pipeline back."""
-    return {"name": pipeline.called, "version": VERSION, "stages": dump_stages(pipeline)}
+    document = {"name": pipeline.called, "version": VERSION, "stages": dump_stages(pipeline)}
+    return document if pipeline.chosen_on is None else {**document, "chosen_on": asdict(pipeline.chosen_on)}
 
 
 def fingerprint(pipeline: Stage) -> str:

@@ -255,12 +255,24 @@ class Stage(ABC):
 LONGEST_NAME = 120
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenOn:
+    """On which questions a pipeline's settings were chosen: figures over those flatter it."""
+
+    split: str  # what the ledger calls the split
+    questions: int
+    fingerprint: str = ""  # of the questions
+    method: str = ""
+    at: str = ""  # the day
+
+
 @dataclass(frozen=True)
 class Pipeline(Stage):
     """A tuple of stages, run in order; itself a stage. An empty pipeline returns the list as it came."""
 
     stages: tuple[Stage, ...] = ()
     label: str = field(default="", compare=False)
+    chosen_on: ChosenOn | None = field(default=None, compare=False)
 
     kind: ClassVar[str] = "pipeline"
 

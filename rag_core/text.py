@@ -119,21 +119,14 @@ def _belongs(before: str, character: str) -> bool:
     return unicodedata.normalize("NFKC", before + character) != apart
 
 
-def _text_of(kind: str, found: str) -> str:
-    """A token's text from what the pattern found: dots of abbreviations go, every sign is a plain hyphen-minus."""
+def _text_of(match: re.Match[str]) -> str:
+    """A token's text: dots of abbreviations go, every sign is a plain hyphen-minus, "-0" and a bare sign are none."""
+    kind, text = match.lastgroup, match.group()
     if kind == "dotted":
-        return found.replace(".", "")
-    if kind == "number" and not found[0].isdecimal():
-        return found[1:] if not found[1:].strip("0.") else "-" + found[1:]
-    return found
-
-
-def _number(kind: str, text: str) -> tuple[float | None, bool]:
-    """What a token is worth as a number, and whether it is an ordinal."""
-    if kind == "number" and text.count(".") < 2:
-        return float(text), False
-    ordinal = _ORDINAL.fullmatch(text) if kind == "mixed" else None
-    return (float(ordinal[1]), True) if ordinal else (None, False)
+        return text.replace(".", "")
+    if kind == "number" and not text[0].isdecimal():
+        return text[1:] if not text[1:].strip("0.") else "-" + text[1:]
+    return text
 
 
 def tokenize(text: str) -> tuple[Token, ...]:
@@ -146,16 +139,24 @@ def tokenize(text: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     sentence, joint = 0, ""
     for match in _TOKEN.finditer(plain.text):
-        kind, found = str(match.lastgroup), match.group()
+        kind = match.lastgroup
         if kind == "end":
             sentence, joint = sentence + 1, ""
         elif kind == "joint":
-            joint = found if found in ",/&" and joint != "," else joint or "-"
+            joint = match.group() if match.group() in ",/&" and joint != "," else joint or "-"
         elif kind != "owned":
-            value, ordinal = _number(kind, word := _text_of(kind, found))
-            tokens.append(Token(word, *plain.span(*match.span()), sentence, value, ordinal, joint))
+            text = _text_of(match)
+            ordinal = _ORDINAL.fullmatch(text) if kind == "mixed" else None
+            worth = ordinal[1] if ordinal else text if kind == "number" and text.count(".") < 2 else None
+            value = None if worth is None else float(worth)
+            tokens.append(Token(text, *plain.span(*match.span()), sentence, value, ordinal is not None, joint))
             joint = ""
     return tuple(tokens)
+
+
+def is_number(token: Token) -> bool:
+    """Whether the token is a plain number (an ordinal is not)."""
+    return token.value is not None and not token.ordinal
 
 
 def counted(number: int, one: str, many: str) -> str:
@@ -163,22 +164,16 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-_WORDS = ("dotted", "word", "mixed", "number")
-
-
-def some(names: Sequence[str], most: int = 3) -> str:
+def some(names: Sequence[str], most: int = 3, joint: str = ", ") -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return joint.join(names[:most]) + more
 
 
 def words(text: str) -> list[str]:
     """The texts of `tokenize(text)`, faster: for word search and entities, which need no places."""
-    return [
-        _text_of(kind, match.group())
-        for match in _TOKEN.finditer(fold(text))
-        if (kind := str(match.lastgroup)) in _WORDS
-    ]
+    unspoken = ("end", "joint", "owned")
+    return [_text_of(match) for match in _TOKEN.finditer(fold(text)) if match.lastgroup not in unspoken]
 
 
 ANALYZERS = (

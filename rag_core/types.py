@@ -29,6 +29,7 @@ class Metric(StrEnum):
     BM25 = "bm25"  # these three: the score of that name times −1, where a list has no distances (see `falling`)
     RRF = "rrf"
     SCORE = "score"
+    RERANK = "rerank"  # a reranker's score times −1, whatever distances there are: it made the order
 
 
 class Order(StrEnum):
@@ -38,8 +39,11 @@ class Order(StrEnum):
     FUSED = "fused"  # by a fused score; distances need not ascend
 
 
-SCORES = ("distance", "similarity", "bm25", "rrf", "score")
-"""The score kinds a hit may carry. `distance` is better when lower, the others when higher."""
+SCORES = ("distance", "similarity", "bm25", "rrf", "score", "rerank")
+"""The score kinds a hit may carry. `distance` is better when lower, all others when higher, own names too."""
+
+SCORED = (Metric.BM25, Metric.RRF, Metric.SCORE, Metric.RERANK)
+"""The metrics that are a score times −1: more of it is better, and its range is the searcher's own."""
 
 RANKS = "ranks"
 """Note of a hit that was fused from several rankings: ranking's name (`dense`, `lexical`) → its 1-based rank there."""
@@ -193,20 +197,26 @@ class Candidates:
 def falling(candidates: Candidates) -> Candidates:
     """The list with a distance on its hits, so that what cuts by distance cuts by any score: smaller is better.
 
-    As it is where a hit from the source has a distance; else by the first of similarity (1 − it), score, rrf and bm25
-    (each times −1, the metric then says so) that hits from the source carry.
+    As it is where a hit from the source has a distance; else by the first of similarity (1 − it), score, rrf, bm25 and
+    rerank (each times −1, the metric then says so) that hits from the source carry. A list that a reranker ordered
+    falls by its score alone: a hit that it did not score has no distance then.
     """
     sourced = [hit for hit in candidates.hits if not hit.origin]
-    kinds = ("distance", "similarity", "score", "rrf", "bm25")
+    kinds = ("distance", "similarity", "score", "rrf", "bm25", "rerank")
     kind = next((kind for kind in kinds if any(kind in hit.scores for hit in sourced)), "distance")
+    if candidates.metric is Metric.RERANK:
+        kind = "rerank"
     if kind == "distance":
         return candidates
     top = 1.0 if kind == "similarity" else 0.0
-    hits = tuple(
-        replace(hit, scores={**hit.scores, "distance": top - hit.scores[kind]}) if kind in hit.scores else hit
-        for hit in candidates.hits
-    )
-    return replace(candidates, hits=hits, metric=candidates.metric if kind == "similarity" else Metric(kind))
+    hits = []
+    for hit in candidates.hits:
+        scores = {name: value for name, value in hit.scores.items() if name != "distance"}
+        if kind in scores:
+            scores["distance"] = top - scores[kind]
+        hits.append(replace(hit, scores=scores))
+    metric = candidates.metric if kind == "similarity" else Metric(kind)
+    return replace(candidates, hits=tuple(hits), metric=metric)
 
 
 Grades = Mapping[str, int]

@@ -134,18 +134,13 @@ def listed(workspace: Path, collection: str, kind: str) -> WordList:
     origin = {own.parent: "collection", workspace: "workspace"}.get(path.parent, f"eval set {path.parent.name}")
     try:
         text = read_text(path, limit=LARGEST)
-        return WordList(kind, origin, path, text, _entries(parse_list(kind, text)))
+        words = parse_list(kind, text)
+        entries = len(words.names if isinstance(words, Keywords) else words.terms)
+        return WordList(kind, origin, path, text, entries)
     except InputError as error:
-        return WordList(kind, origin, path, _raw(path), 0, str(error))
-
-
-def _entries(found: Keywords | Synonyms) -> int:
-    return len(found.names) if isinstance(found, Keywords) else len(found.terms)
-
-
-def _raw(path: Path) -> str:
-    """What a broken file holds, to be mended; nothing where it is far too large or gone."""
-    return path.read_bytes()[:LARGEST].decode("utf-8", "replace") if path.is_file() else ""
+        # what a broken file holds, to be mended; nothing where it is far too large or gone
+        raw = path.read_bytes()[:LARGEST].decode("utf-8", "replace") if path.is_file() else ""
+        return WordList(kind, origin, path, raw, 0, str(error))
 
 
 def header_words(workspace: Path, collection: str) -> tuple[str, ...]:

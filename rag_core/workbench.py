@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, StoreError
-from rag_core.eval_sets.reading import EvalSet, folders, load_set, read_set
+from rag_core.eval_sets.reading import EvalSet, folders, read_set
 from rag_core.eval_sets.writing import existing_own, take_lists
 from rag_core.index.collection import list_collections, not_there, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
@@ -20,14 +20,13 @@ from rag_core.index.ingest import IngestReport, ingest
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
-from rag_core.measure.tally import PipelineTally
 from rag_core.resources import with_entities, with_hop_judge, with_judge
 from rag_core.retrieve.capture import capture_to_file
 from rag_core.retrieve.dense import Dense
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage, needs_of
 from rag_core.types import Candidates, Case, Hit, Query
-from rag_core.wording import word_resources, words_of
+from rag_core.wording import word_resources
 
 Progress = Callable[[int, int], None]
 
@@ -160,22 +159,3 @@ def capture_into(
         getattr(index, "close", lambda: None)()
     take_lists(workspace, name, out)
     return len(cases)
-
-
-def measure_words(
-    workspace: Path, collection: str, eval_set: str, search: str, progress: Callable[[int], None] | None = None
-) -> list[PipelineTally]:
-    """A search without and with a collection's word lists over the queries of an eval set, in this order.
-
-    Labels given in the workspace count as they do everywhere.
-    """
-    from rag_core.compare.rewrites import measure_rewrites
-    from rag_core.given import with_given  # the database layer takes a tenth of a second
-
-    words = words_of(workspace, collection, eval_set)
-    index = opened(workspace, collection)
-    try:
-        found = with_given(load_set(eval_set, workspace), workspace, index)
-        return measure_rewrites(index, found.cases, words, search, found.min_grade, progress)
-    finally:
-        getattr(index, "close", lambda: None)()

@@ -5,6 +5,7 @@ With several workers, what is made once for a module is made by one worker.
 
 import asyncio
 import os
+import re
 import secrets
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +16,10 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes depends on the machine and on what else it does.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+# How long an example takes depends on the machine and on what else it does. `make test-all` tries laws on many more cases.
+settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1000)
+settings.load_profile("quick")
 
 REFUSED = []
 
@@ -32,20 +34,26 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByModule(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return together(config.rootpath, nodeid)
+            module = nodeid.split("::")[0]
+            return group(config.rootpath / module) or nodeid
 
+    config.option.loadscopereorder = False
     return ByModule(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-def together(root, nodeid):
-    """The name of those tests that a test stays together with: its module's, or its own."""
-    module = nodeid.split("::")[0]
-    return module if shares(root / module) else nodeid
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """What takes long begins first: the browser, then modules that stay together, then the tests that go anywhere."""
+    items.sort(key=lambda item: (item.path.parent.name != "browser", not group(item.path)))
 
 
 @cache
-def shares(path):
-    return path.parent.name == "browser" or 'scope="module"' in path.read_text(encoding="utf-8")
+def group(path):
+    """The name of the tests that those of a module stay together with; none where they share nothing."""
+    text = path.read_text(encoding="utf-8")
+    if path.parent.name == "browser" and re.search(r"^def .*\bapp\b.*:$", text, re.MULTILINE):
+        return "the browser's app"
+    return str(path) if path.parent.name == "browser" or 'scope="module"' in text else ""
 
 
 class NetworkRefused(OSError):

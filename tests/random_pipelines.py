@@ -3,6 +3,7 @@
 import random
 
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import MinSimilarity, TopK
 from rag_core.filters.query_must import QueryMust
 from rag_core.filters.variety import Deduplicate
@@ -49,7 +50,10 @@ def random_stage(dice):
                 distance_offset=dice.choice([0.05, 0.4]),
                 min_results=dice.randint(0, 3),
                 max_results=dice.randint(3, 20),
-                gap_policy=dice.choice(["largest", "first", "relative"]),
+                gap_policy=dice.choice(POLICIES),
+                jumps=dice.choice([1, 1, 2]),
+                worst_score=dice.choice([None, None, None, 0.6]),
+                weak_top=dice.choice([None, None, None, 0.4]),
             ),
             lambda: TopK(dice.randint(1, 20)),
             lambda: MinSimilarity(dice.choice([0.2, 0.5, 0.7])),

@@ -17,7 +17,7 @@ MAY = {
     "workspace": {"errors", "files"},
     "rules": BASE | {"llm"},
     "roles": BASE,
-    "health": BASE | {"eval_sets", "spec", "index", "store", "llm", "settings", "cache", "remember"},
+    "health": BASE | {"eval_sets", "spec", "index", "store", "llm", "settings"},
     "backup": BASE | {"settings", "store", "journal"},
     "journal": BASE,
     "stage": BASE,
@@ -30,21 +30,19 @@ MAY = {
     "index": BASE | {"llm", "corpus"},
     "llm": (BASE - {"rules"}) | {"settings"},
     "entities": BASE,
-    "cache": BASE,
     "rechunk": BASE | {"corpus", "index", "store"},
-    "remember": BASE | {"stage", "spec", "index", "llm", "settings", "cache"},
     "sources": BASE | {"records", "index", "corpus", "store"},
     "store": BASE | {"settings"},
-    "given": BASE | {"eval_sets", "measure", "store"},
     "spec": BASE | {"stage", "filters", "retrieve"},
     "workbench": BASE
-    | {"stage", "retrieve", "spec", "eval_sets", "measure", "compare", "index", "resources", "wording", "given"},
+    | {"stage", "retrieve", "spec", "eval_sets", "measure", "compare", "index", "resources", "wording"},
     "wording": BASE | {"stage", "retrieve", "eval_sets", "index", "corpus"},
     "measure": BASE | {"stage", "filters", "spec", "llm"},
     "labelling": BASE | {"stage", "filters", "measure"},
     "compare": BASE | {"stage", "retrieve", "spec", "eval_sets", "measure", "labelling"},
     "tune": BASE | {"stage", "filters", "retrieve", "spec", "records", "eval_sets", "measure"},
-    "judged": BASE | {"stage", "filters", "spec", "records", "llm", "eval_sets", "measure", "labelling", "workbench"},
+    "answers": BASE | {"eval_sets", "llm", "measure"},
+    "judged": BASE | {"stage", "filters", "spec", "llm", "measure", "labelling"},
     "engine": BASE
     | {
         "stage",
@@ -71,7 +69,6 @@ MAY = {
         "resources",
         "workbench",
         "wording",
-        "given",
         "roles",
         "journal",
         "tune",
@@ -84,12 +81,19 @@ MAY = {
 
 
 @cache
+def nodes(path):
+    """What the tests ask of a module's tree: its imports, classes and texts."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in tree if isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Constant))]
+
+
+@cache
 def imports(path):
     return tuple(imported(path))
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -144,7 +148,7 @@ def test_no_stage_is_known_by_name_outside_its_class():
         where = path.relative_to(ROOT).as_posix()
         if where in REGISTRIES:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             name = node.value if isinstance(node, ast.Constant) else None
             if isinstance(name, str) and name in STAGES and not where.startswith(homes[name]):
                 known.append(f"{where}:{node.lineno} {name}")
@@ -156,7 +160,7 @@ def test_a_class_name_has_one_meaning():
     homes = {}
     for folder in ("rag_core", "pages"):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in nodes(path):
                 if isinstance(node, ast.ClassDef):
                     homes.setdefault(node.name, set()).add(path.relative_to(ROOT).as_posix())
     assert {name: sorted(places) for name, places in homes.items() if len(places) > 1} == {}
@@ -166,7 +170,7 @@ def test_the_glossarys_classes_are_there():
     classes = {
         node.name
         for path in (ROOT / "rag_core").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef)
     }
     rows = [line.split("|")[1] for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()[7:]]

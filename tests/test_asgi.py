@@ -65,7 +65,7 @@ def plain(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def behind_proxy(tmp_path_factory):
-    with Server(tmp_path_factory.mktemp("proxy"), WINNOW_USER_HEADER=HEADER) as server:
+    with Server(tmp_path_factory.mktemp("proxy"), "--server.address", "0.0.0.0", WINNOW_USER_HEADER=HEADER) as server:
         yield server
 
 
@@ -105,9 +105,8 @@ def test_an_address_others_reach_is_refused_without_a_log_in(tmp_path, address):
     assert process.returncode == 2
 
 
-def test_with_a_log_in_proxy_the_address_is_free(tmp_path):
-    with Server(tmp_path, "--server.address", "0.0.0.0", WINNOW_USER_HEADER=HEADER) as server:
-        assert get(server.port, "/api/health")[0] == 200
+def test_with_a_log_in_proxy_the_address_is_free(behind_proxy):
+    assert get(behind_proxy.port, "/api/health")[0] == 200
 
 
 def test_a_log_in_counts_in_whatever_file_the_server_reads_secrets_from(tmp_path):

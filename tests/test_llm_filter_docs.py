@@ -8,8 +8,10 @@ import pytest
 
 from rag_core.filters.llm import read_decisions
 from rag_core.judged import entrants
-from rag_core.judged.bench import open_bench
 from rag_core.judged.trials import compare, depths
+from rag_core.project.asking import nearest
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
 
 TEXT = (Path(__file__).parents[1] / "docs" / "llm-filter.md").read_text(encoding="utf-8")
 STORY = "auth-display"
@@ -23,7 +25,8 @@ def figures(row):
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    return open_bench("api-docs", None, None, tmp_path_factory.mktemp("workspace"), None, None, None, 60)
+    session = Session(open_project("api-docs", tmp_path_factory.mktemp("workspace")))
+    return nearest(session, 60, session.cases)
 
 
 def judged(bench, error_rate, depth):

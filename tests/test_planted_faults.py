@@ -18,7 +18,7 @@ FAULTS = [
     ("filters/cut.py", "enumerate(gaps[1:], 1)", "enumerate(gaps[1:], 2)", "filters/test_cut.py"),
     ("filters/cut.py", "largest[last] >= threshold", "largest[last] > threshold", "filters/test_cut.py"),
     ("filters/cut.py", "if gap > top:", "if gap >= top:", "filters/test_cut.py"),
-    ("filters/cut.py", "min(max(ruled, min_results), looked)", "min(ruled, looked)", "filters/test_cut.py"),
+    ("filters/cut.py", "min(max(ruled, rule.min_results), looked)", "min(ruled, looked)", "filters/test_cut.py"),
     ("filters/cutoff.py", "if position > self.k else None", "if position >= self.k else None", "test_stage.py"),
     ("filters/cutoff.py", "self.min_relevance - 1e-9", "self.min_relevance + 1e-9", "test_stage.py filters"),
     ("filters/query_must.py", "and not answer.satisfied else None", "else None", "filters/test_query_must.py"),
@@ -28,7 +28,7 @@ FAULTS = [
     ("rules/match.py", "among=part.among, named=", "among=part.among, named=None and ", "rules/test_match.py"),
     ("rules/slots.py", 'policy = "strict" if place.kind', 'policy = "named" if place.kind', "rules/test_slots.py"),
     ("rules/slots.py", "< BOUND * uses", "> BOUND * uses", "rules/test_slots.py"),
-    ("rules/numbers.py", "MAX_SUMS = 4_000", "MAX_SUMS = 0", "rules"),
+    ("rules/match.py", "MAX_SUMS = 4_000", "MAX_SUMS = 0", "rules"),
     ("retrieve/requery.py", "if hit.chunk.id not in self.known:", "if True:", "retrieve/test_requery.py"),
     ("stage.py", "if reason is None)", "if reason is not None)", "test_stage.py"),
     (
@@ -52,9 +52,9 @@ FAULTS = [
     ("measure/scores.py", "found + more, kept, reach", "found + more, kept + more, reach", "measure/test_scores.py"),
     ("measure/scores.py", "scored = not unjudged and total > 0", "scored = not unjudged", "measure/test_scores.py"),
     ("measure/significance.py", "(len(p_values) - done) * p_values", "p_values", "measure/test_significance.py"),
-    ("store/labels.py", "if stored[name] != sent[name]]", "if False]", "store"),
+    ("store/labels.py", "if there[name] != row[name]]", "if False]", "store"),
     ("store/labels.py", "0 if largest is None else int(largest) + 1", "0", "store"),
-    ("store/migrations/versions/v0002_current_label.py", "position DESC", "position ASC", "store"),
+    ("store/migrations.py", "position DESC", "position ASC", "store"),
 ]
 
 

@@ -3,17 +3,14 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = re.findall(
     r"^\| (T\d+|–) \|.*?`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/promises.md").read_text(), re.MULTILINE
 )
 
 
-@pytest.mark.parametrize(("file", "test"), [row[1:] for row in ROWS], ids=[row[2][:60] for row in ROWS])
-def test_a_named_test_exists(file, test):
-    assert f"def {test}(" in (ROOT / file).read_text()
+def test_a_named_test_exists():
+    assert [f"{file}::{test}" for _, file, test in ROWS if f"def {test}(" not in (ROOT / file).read_text()] == []
 
 
 def test_every_promise_has_a_test():

@@ -27,8 +27,8 @@ WORKED = {
 """Figure → what it is computed from, and the value."""
 ASKED = (
     "Fβ", "bounds", "judged share", "false-return rate", "empty", "fallback", "difference", "interval", "p", "families needed", "Holm",
-    "minimum detectable effect", "optimism", "RBO", "Jaccard", "noise share", "relevant per 1,000 tokens", "AUC",
-    "kappa", "Fleiss' kappa", "alpha",
+    "minimum detectable effect", "optimism", "Jaccard", "noise share", "relevant per 1,000 tokens", "AUC",
+    "kappa", "alpha",
 )  # fmt: skip
 """The figures that pages and commands show beside the measures."""
 
@@ -108,14 +108,12 @@ COMPUTED = {
     "Holm": lambda given: max(significance.holm(decimals(given)[:3])),
     "minimum detectable effect": lambda given: compared(given).detectable,
     "optimism": optimism,
-    "RBO": lambda given: overlap.rank_biased_overlap(*listed(given)),
     "Jaccard": lambda given: overlap.jaccard(*listed(given)),
     "noise share": lambda given: economy(given).noise,
     "relevant per 1,000 tokens": lambda given: economy(given).relevant_per_1000,
     "AUC": lambda given: auc(*(np.array([float(one) for one in part]) for part in listed(given))),
     "kappa": lambda given: agreement.cohen_kappa(*graded(given)),
-    "kappa, linear weights": lambda given: agreement.cohen_kappa(*graded(given), "linear"),
-    "Fleiss' kappa": lambda given: agreement.fleiss_kappa(labels(given)),
+    "kappa, linear weights": lambda given: agreement.cohen_kappa(*graded(given), agreement.LINEAR),
     "alpha": lambda given: agreement.krippendorff_alpha(labels(given)),
 }
 """Figure → how it is computed from its cell; a name that is not here is a measure of the example."""

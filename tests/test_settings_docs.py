@@ -85,7 +85,7 @@ def test_the_address_that_a_key_alone_means_is_the_one_written():
 
 def test_every_number_of_the_code_has_a_range_in_the_document():
     source = (ROOT / "rag_core" / "settings.py").read_text(encoding="utf-8")
-    calls = re.findall(r"_(?:number|whole|price)\(\s*given, (?:f\"\{PREFIX\}(\w+)\"|\"(\w+)\")", source)
+    calls = re.findall(r"_(?:number|whole|price)\(\s*env, (?:f\"\{PREFIX\}(\w+)\"|\"(\w+)\")", source)
     assert {whole or settings.PREFIX + tail for tail, whole in calls} == set(SPANS) != set()
 
 

@@ -1,7 +1,7 @@
 from dataclasses import dataclass, fields
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import SpecError
@@ -34,7 +34,6 @@ def lists(draw):
     return Candidates(Query("q", "a question"), hits, metric=metric, recorded=True)
 
 
-@settings(max_examples=300, deadline=None)
 @given(pipelines, lists())
 def test_every_hit_that_entered_is_kept_or_dropped_exactly_once(pipeline, before):
     after = pipeline(before)
@@ -43,27 +42,23 @@ def test_every_hit_that_entered_is_kept_or_dropped_exactly_once(pipeline, before
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(pipelines, lists())
 def test_filters_keep_the_order(pipeline, before):
     ranks = [hit.rank for hit in pipeline(before).hits]
     assert ranks == sorted(ranks)
 
 
-@settings(max_examples=200, deadline=None)
 @given(stages, stages, stages, lists())
 def test_composition_is_associative(a, b, c, before):
     assert (a >> b) >> c == a >> (b >> c)
     assert ((a >> b) >> c)(before) == (a >> (b >> c))(before) == c(b(a(before)))
 
 
-@settings(max_examples=300, deadline=None)
 @given(pipelines)
 def test_a_spec_written_and_read_is_the_same_pipeline(pipeline):
     assert parse_pipeline(dump_pipeline(pipeline)) == pipeline
 
 
-@settings(max_examples=100, deadline=None)
 @given(lists())
 def test_an_empty_pipeline_returns_the_list_as_it_came(before):
     assert Pipeline()(before) == before
@@ -143,7 +138,6 @@ def test_no_two_stages_have_one_title():
     assert len(set(titles)) == len(titles)
 
 
-@settings(max_examples=200, deadline=None)
 @given(stages, lists())
 def test_a_step_is_said_in_one_line(stage, before):
     (step,) = stage(before).steps
@@ -152,7 +146,6 @@ def test_a_step_is_said_in_one_line(stage, before):
     assert stage.change(step) == f"−{step.entered - step.left}"
 
 
-@settings(max_examples=200, deadline=None)
 @given(pipelines, lists())
 def test_a_drop_of_a_cut_is_known_as_one(pipeline, before):
     assert all(made_by_cut(drop) == stage_class(drop.stage).is_cut for drop in pipeline(before).drops)

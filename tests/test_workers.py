@@ -2,21 +2,25 @@
 
 import socket
 
-import pytest
-
-from tests.conftest import free_port, together
+from tests.conftest import free_port, group
 
 
-@pytest.mark.parametrize(
-    ("folder", "text", "stays"),
-    [("store", '@pytest.fixture(scope="module")', True), ("browser", "", True), ("store", "@pytest.fixture", False)],
-)
-def test_tests_stay_together_where_their_module_shares_something(tmp_path, folder, text, stays):
-    module = tmp_path / folder / "test_one.py"
-    module.parent.mkdir()
-    module.write_text(text)
-    first, second = (together(tmp_path, f"{folder}/test_one.py::test_{name}[a::b]") for name in "xy")
-    assert (first == second) is stays
+def test_tests_stay_together_where_their_module_shares_something(tmp_path):
+    texts = {
+        "store/test_made_once.py": '@pytest.fixture(scope="module")',
+        "store/test_alone.py": "@pytest.fixture",
+        "browser/test_own.py": "",
+        "browser/test_one.py": "def test_it(page, app):",
+        "browser/test_two.py": "def test_it_too(app, page):",
+    }
+    groups = []
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        groups.append(group(tmp_path / name))
+    assert groups[1] == ""
+    assert groups[3] == groups[4]
+    assert len({*groups[:4]}) == 4
 
 
 def test_ports_of_two_workers_are_never_the_same_and_below_those_of_outgoing_connections(monkeypatch):

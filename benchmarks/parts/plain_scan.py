@@ -10,11 +10,8 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from rag_core.entities.match import EntitySettings
-from rag_core.entities.names import all_aliases, own_names
-from rag_core.entities.reading import StructureReading, key, read
-from rag_core.entities.structure import Structure
-from rag_core.entities.vocabulary import Vocabulary, VocabularyItem, vocabulary
+from rag_core.entities.strategies import EntitySettings, Vocabulary, VocabularyItem, all_aliases, own_names, vocabulary
+from rag_core.entities.structure import Structure, StructureReading, key, read
 from rag_core.text import fold
 
 

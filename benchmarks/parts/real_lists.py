@@ -202,28 +202,3 @@ def captured(corpus: Corpus, depth: int = DEPTH) -> list[Case]:
         query = Query(id_, " ".join(text.split()))
         cases.append(Case(query, corpus.grades[id_], Candidates(query, hits, metric=Metric.COSINE, recorded=True)))
     return cases
-
-
-def autorag() -> list[Case]:
-    """The vector lists of another tool's run, each chunk where it came first: 10 questions, similarities as written."""
-    import pandas
-
-    cases = []
-    for row in pandas.read_parquet(DATA / "autorag-eli5" / "hybrid_best_0.parquet").to_dict("records"):
-        query = Query(row["qid"], row["query"])
-        scored = dict(zip(row["retrieved_ids_semantic"][::-1], row["retrieve_scores_semantic"][::-1], strict=True))
-        pairs = sorted(((score, id_) for id_, score in scored.items()), key=lambda pair: -pair[0])
-        hits = tuple(
-            Hit(Chunk(id_), rank, {"distance": 1.0 - float(score)}) for rank, (score, id_) in enumerate(pairs, 1)
-        )
-        grades = {id_: 1 for group in row["retrieval_gt"] for id_ in group}
-        cases.append(Case(query, grades, Candidates(query, hits, metric=Metric.COSINE, recorded=True)))
-    return cases
-
-
-def every_set() -> Iterator[tuple[str, list[Case]]]:
-    """Each data set with its cases."""
-    for make in (cranfield, dbpedia, code_chunks):
-        corpus = make()
-        yield corpus.name, captured(corpus)
-    yield "AutoRAG ELI5", autorag()

@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PEERS = Path(__file__).resolve().parent
 STREAMLIT = [sys.executable, "-m", "streamlit", "run"]
 QUIET = ["--server.headless", "true", "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none"]
-OPEN_ADAPTIVE = "/?project=recorded-combat&q=combat-1&a=adaptive-default&b=unfiltered"
 
 
 @dataclass(frozen=True)
@@ -37,37 +36,8 @@ class App:
     attribute: str = ""  # read this attribute instead of the text
 
 
-APPS = (
-    App(
-        "winnow",
-        [*STREAMLIT, str(ROOT / "app.py"), *QUIET, "--server.port"],
-        OPEN_ADAPTIVE,
-        "/_stcore/health",
-        ".bench .row",
-        ".bench input[data-setting=gap_threshold]",
-        "aria-valuenow",
-    ),
-    App(
-        "stock Streamlit + Plotly",
-        [*STREAMLIT, str(PEERS / "stock_streamlit.py"), *QUIET, "--server.port"],
-        "/",
-        "/_stcore/health",
-        ".js-plotly-plot .point",
-        ".annotation-text",
-    ),
-    App(
-        "Dash",
-        [sys.executable, str(PEERS / "dash_app.py")],
-        "/",
-        "/",
-        ".js-plotly-plot .point",
-        ".annotation-text",
-    ),
-)
-
-
 CUT = '[{"AdaptiveGap":{"gap_threshold":0.1,"distance_offset":0.3,"min_results":2,"max_results":200}}]'
-MANY = (
+APPS = (
     App(
         "Bench",
         [*STREAMLIT, str(ROOT / "app.py"), *QUIET, "--server.port"],
@@ -94,7 +64,7 @@ MANY = (
         ".annotation-text",
     ),
 )
-"""The comparison of a dragged threshold on 500 questions × 200 candidates."""
+"""The compared apps: a threshold, its figures and two charts over 500 questions × 200 candidates."""
 
 
 def free_port() -> int:

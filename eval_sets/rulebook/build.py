@@ -1,4 +1,5 @@
-"""Rebuild the demo rulebook: corpus.jsonl from tables and prose, qrels.tsv from facts and judgements.
+"""Rebuild the demo rulebook: corpus.jsonl from tables and prose, qrels.tsv from facts and judgements, and in
+queries.jsonl the answers that are read off the tables.
 
 Run from the project's root: `python eval_sets/rulebook/build.py`. Needs neither network nor model. Prose is one entry
 per `## Title` in prose/*.md; ids come from the document's name and the heading and stay the same from run to run.
@@ -117,7 +118,53 @@ def qrels(records: Sequence[Record]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def answers(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """By question the answer that its tables give, and the chunks it takes where the tables alone are not enough.
+
+    One table gives a number, several give one each; an encounter table gives its creatures.
+    """
+    by_query = {}
+    for query, fact in parse_yaml(read_text(FOLDER / "judgements.yaml"), "judgements.yaml")["facts"].items():
+        tables = [next(record for record in records if holds(record, wanted)) for wanted in fact.get("tables", ())]
+        if "rows" in fact:
+            read = [number_at(table, row) for table, row in zip(tables, fact["rows"], strict=True)]
+            numbers = [number - fact.get("bonus", 0) for number in read]
+            expected: Any = numbers[0] if len(numbers) == 1 else [str(number) for number in dict.fromkeys(numbers)]
+        elif tables and tables[0]["family"] == "encounter":
+            expected = [creature.partition(" (")[0] for table in tables for _, creature in cells(table)]
+        else:
+            continue
+        by_query[query] = {"expected_answer": expected}
+        if "bonus" in fact:
+            by_query[query]["needs"] = [*(table["id"] for table in tables), *fact["also"]]
+    return by_query
+
+
+def cells(record: Record) -> list[tuple[str, str]]:
+    """(label, value) of each row of a table."""
+    return re.findall(r"^\| (?!---)([^|]+?) \| ([^|]+?) \|$", record["text"], flags=re.MULTILINE)[1:]
+
+
+def number_at(record: Record, wanted: int) -> int:
+    """The number in the row whose label (7, 4-6, 19+) holds `wanted`."""
+    for label, value in cells(record):
+        low, _, high = label.rstrip("+").partition("-")
+        if int(low) <= wanted <= (10**6 if label.endswith("+") else int(high or low)):
+            return int(value)
+    raise SystemExit(f"{record['id']} has no row for {wanted}")
+
+
+def queries(records: Sequence[Record]) -> str:
+    """queries.jsonl with today's answers; everything else as it stands there."""
+    expected, lines = answers(records), []
+    for line in read_text(FOLDER / "queries.jsonl").splitlines():
+        query = {key: value for key, value in json.loads(line).items() if key not in ("expected_answer", "needs")}
+        lines.append(json.dumps({**query, **expected.get(query["id"], {})}, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
 if __name__ == "__main__":
     chunks = corpus()
+    write_whole(FOLDER / "queries.jsonl", queries(chunks))
     write_whole(FOLDER / "corpus.jsonl", json_lines(chunks))
     write_whole(FOLDER / "qrels.tsv", qrels(chunks))

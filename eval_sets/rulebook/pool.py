@@ -18,14 +18,14 @@ sys.path[:0] = [str(FOLDER.parents[1])]  # run as a script from anywhere
 
 import bm25s
 import numpy as np
+from rag_core.rules.model import Rule
+from rag_core.rules.parsing import read_rule
 
 from rag_core.eval_sets.reading import read_qrels_tsv
 from rag_core.files import write_whole
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.store import embedded_text
 from rag_core.rules.match import decide
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import read_rule
 from rag_core.types import Chunk
 
 DEPTH = 30

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages import state
-from pages.components import jobs, say, who
-from rag_core.errors import InputError
+from pages.bench.taking import begin, take
+from pages.components import jobs, say
 from rag_core.project.calibrate import Calibration, calibrate
 from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.project.session import Session
@@ -27,14 +26,10 @@ def button(session: Session, pipeline: Pipeline) -> None:
 
 def show(session: Session, pipeline: Pipeline) -> None:
     """How far it is, then the proposals, where it was begun for this pipeline."""
-    jobs.show(KIND)
-    job = jobs.current(KIND)
-    if job is None or not job.over.is_set():
-        return
-    if job.problem or job.stopped:
-        say.problem("Nothing is proposed.", job.problem or job.stopped)
-    elif isinstance(job.report, tuple) and job.report[0] == (session.project.name, fingerprint(pipeline)):
-        _draw(job.report[1], session)
+    of = (session.project.name, fingerprint(pipeline))
+    made: Calibration | None = jobs.outcome(KIND, of, "Nothing is proposed.")
+    if made is not None:
+        _draw(made, session)
 
 
 def _start(session: Session, pipeline: Pipeline) -> None:
@@ -43,11 +38,8 @@ def _start(session: Session, pipeline: Pipeline) -> None:
     def work(progress: jobs.Progress) -> tuple[tuple[str, str], Calibration]:
         return of, calibrate(session, pipeline, progress)
 
-    try:
-        deed = who.deed(SEARCH_SETTINGS, session.project.name)
-        jobs.start("Calibrating on the dev questions", work, deed, KIND, "looked at", "levers", "the search first …")
-    except InputError as error:
-        st.session_state["bench.notice"] = str(error)
+    words = {"verb": "looked at", "unit": "levers", "first": "the search first …"}
+    begin("Calibrating on the dev questions", work, SEARCH_SETTINGS, session.project.name, KIND, **words)
 
 
 def _draw(made: Calibration, session: Session) -> None:
@@ -70,9 +62,4 @@ def _draw(made: Calibration, session: Session) -> None:
 def _take(made: Calibration, session: Session) -> None:
     """A with the proposals that are on."""
     names = [one.name for one in made.proposals if st.session_state.get(f"bench.calibrate.{one.name}", True)]
-    try:
-        state.change(a=state.encode(made.taken(names), session), b=state.AUTO)
-    except InputError as error:
-        st.session_state["bench.notice"] = str(error)
-    st.session_state.pop("bench.off", None)
-    jobs.put_away()
+    take(made.taken(names), session)

@@ -17,10 +17,8 @@ from pages.components.inert_text import Block, TextRun, marked
 from pages.forms import stage_form
 from rag_core.errors import InputError
 from rag_core.project.session import Session
-from rag_core.rules.explain import chip_text
-from rag_core.rules.match import decide
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import read_rule
+from rag_core.rules.match import chip_text, decide
+from rag_core.rules.rule import Rule, read_rule
 from rag_core.spec import STAGES, make_stage, stage_class
 from rag_core.stage import Pipeline, would_keep
 from rag_core.text import STOP_WORDS, tokenize
@@ -61,7 +59,6 @@ def _form(index: int, stages: list[SeenList], session: Session, put: Put) -> Non
             return
         st.rerun()
     tuning.show(index, stages, session)
-    tuning.promised(index, stages, session)
     for draw in DRAWERS.get(stage.drawer, ()):
         draw(stages[index], session)
     if stage.drawer in SECTIONS:

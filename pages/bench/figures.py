@@ -13,11 +13,13 @@ from typing import Any
 import streamlit as st
 
 from pages.bench import ceilings
-from pages.widgets.take_along import BLUE, ORANGE, label, take_along
+from pages.widgets.take_along import BLUE, ORANGE, label, laid_out, take_along
 from rag_core.compare.attribution import waterfall
+from rag_core.filters.rerank import Rerank
 from rag_core.measure.economy import total
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
 from rag_core.measure.tally import PipelineTally
+from rag_core.project.reranking import gains_of, stored_gains
 from rag_core.project.session import Session
 from rag_core.retrieve.dense import Dense
 from rag_core.spec import stage_class
@@ -117,11 +119,7 @@ def forest(differences: Mapping[str, Sequence[float]]) -> Any:
         hovertemplate="%{y}: %{x:+.3f}<extra></extra>",
     )  # fmt: skip
     figure.add_vline(x=0, line={"dash": "dash", "color": "#8A9199"})
-    figure.update_layout(
-        height=400, margin={"l": 80, "r": 16, "t": 20, "b": 50},
-        xaxis={"title": {"text": "A − B, mean over dev questions (line: the middle half of them)"}},
-    )  # fmt: skip
-    return figure
+    return laid_out(figure, "A − B, mean over dev questions (line: the middle half of them)", left=80)
 
 
 def _stands_on(tallies: Sequence[PipelineTally], pipelines: Mapping[str, Pipeline]) -> None:
@@ -170,7 +168,7 @@ def tags(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     config: dict[str, Any] = {tally.name: st.column_config.NumberColumn(format=THREE) for tally in tallies}
     config |= {"A − B": st.column_config.NumberColumn(format=SIGNED)}
     st.markdown("**F₁ by tag**, macro over the scored dev questions of the tag")
-    take_along("F1 by tag", rows, lambda: _by_tag(rows), "Per tag: scored questions, mean F₁, A − B", config)
+    take_along("F1 by tag", rows, alt="Per tag: scored questions, mean F₁, A − B", config=config)
 
 
 NO_TAG = "(no tag)"
@@ -197,22 +195,6 @@ def tag_rows(tallies: Sequence[PipelineTally], sides: Sequence[str]) -> dict[str
 def _mean(values: Sequence[float | None], places: Sequence[int]) -> float | None:
     scored = [value for at in places if (value := values[at]) is not None]
     return fmean(scored) if scored else None
-
-
-def _by_tag(rows: Mapping[str, Sequence[Any]]) -> Any:
-    import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
-
-    column = "A − B" if "A − B" in rows else list(rows)[2]
-    shown = [(label(tag, 30), value) for tag, value in zip(rows["tag"], rows[column], strict=True) if value is not None]
-    figure = go.Figure()
-    figure.add_bar(
-        x=[value for _, value in shown][::-1], y=[tag for tag, _ in shown][::-1], orientation="h",
-        marker={"color": [BLUE if value >= 0 else ORANGE for _, value in shown][::-1]},
-        hovertemplate="%{y}: %{x:+.3f}<extra></extra>",
-    )  # fmt: skip
-    figure.update_layout(height=400, margin={"l": 120, "r": 16, "t": 20, "b": 50},
-                         xaxis={"title": {"text": f"F₁, {column}, mean over the tag’s questions"}})  # fmt: skip
-    return figure
 
 
 def questions(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
@@ -253,12 +235,8 @@ def _changes(columns: Mapping[str, Sequence[Any]]) -> Any:
                 text=[label(text) for text in columns["text"]],
                 hovertemplate="%{text}<br>" + name + " %{y:+.3f}<extra></extra>",
             )  # fmt: skip
-    figure.update_layout(
-        height=400, margin={"l": 60, "r": 16, "t": 20, "b": 50}, showlegend=True,
-        xaxis={"title": {"text": "dev questions, the worst change first"}},
-        yaxis={"title": {"text": "difference in F₁ to B"}},
-    )  # fmt: skip
-    return figure
+    figure.update_layout(showlegend=True)
+    return laid_out(figure, "dev questions, the worst change first", "difference in F₁ to B")
 
 
 def losses(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
@@ -275,18 +253,32 @@ def losses(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
             for column, value in zip(rows.values(), (tally.name, where, lost, after), strict=True):
                 column.append(value)
 
-    def figure() -> Any:
-        import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
-
-        drawn = go.Figure()
-        drawn.add_bar(
-            x=rows["relevant lost"][::-1], orientation="h", marker={"color": ORANGE},
-            y=[label(f"{a}: {b}") for a, b in zip(rows["pipeline"], rows["where"], strict=True)][::-1],
-            hovertemplate="%{y}: %{x} relevant chunks lost<extra></extra>",
-        )  # fmt: skip
-        drawn.update_layout(height=400, margin={"l": 200, "r": 16, "t": 20, "b": 50},
-                            xaxis={"title": {"text": "relevant chunks lost, over the dev questions"}})  # fmt: skip
-        return drawn
-
-    take_along("where relevant chunks are lost", rows, figure)
+    take_along("where relevant chunks are lost", rows)
     ceilings.show(session, pipelines["A"])
+
+
+def reranking(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
+    """What a reranker gains at which depth, from stored scores or those of the lists; nobody is asked."""
+    stages = [stage for stage in pipelines["A"].stages if isinstance(stage, Rerank)]
+    if stages:
+        found = [gains_of(session, pipelines["A"], stage.endpoint, stage.recorded) for stage in stages[:1]]
+    else:
+        found = stored_gains(session, pipelines["A"])
+    if not found:
+        st.markdown(
+            "No reranker’s score is here yet: `winnow rerank --endpoint NAME --preview` says what having them costs; "
+            "lists that carry `rerank` bring their own."
+        )
+    for gains in found:
+        st.text(gains.to_text().splitlines()[-1])
+        columns: dict[str, list[Any]] = {
+            "depth": [row.depth or None for row in gains.rows],
+            "best k": [row.fixed_k for row in gains.rows],
+            "SetF": [row.SetF for row in gains.rows],
+            "nDCG@10": [row.ndcg for row in gains.rows],
+            "questions without every score": [row.lacking for row in gains.rows],
+        }
+        config = {name: st.column_config.NumberColumn(format=THREE) for name in ("SetF", "nDCG@10")}
+        told = f"gain by depth of {gains.reranker}, over {counted(gains.questions, 'dev question', 'dev questions')}"
+        st.text(f"{told}; higher is better; the first row is the list as searched")
+        take_along(f"reranking {gains.reranker}", columns, config=config)

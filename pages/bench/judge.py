@@ -7,7 +7,7 @@ on its card what it is, and no verdict stands on it. Names of endpoints and mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,16 @@ import streamlit as st
 from pages import state
 from pages.bench import sight
 from pages.bench.sight import SeenList
+from pages.bench.taking import begin
 from pages.components import jobs, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged.bench import Bench
-from rag_core.judged.entrants import Entrant, calls_of, endpoint_judge, limits_of
-from rag_core.judged.floor import FloorProposal, propose_floor
+from rag_core.judged.entrants import Bench, Entrant, calls_of, endpoint_judge, limits_of
 from rag_core.llm.client import check_connection
 from rag_core.llm.endpoint import endpoint_of, endpoints
 from rag_core.llm.judge import judge_of
 from rag_core.llm.run import Progress, answer_all, preview
-from rag_core.llm.simulated import DEPTHS, SimulatedJudge
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.llm.store import FILE, AnswerStore
 from rag_core.project.asking import bench_of
 from rag_core.project.deeds import ASK_MODEL
@@ -45,17 +44,15 @@ NO_ENDPOINT = (
     "start again."
 )
 SIMULATED_HELP = "It is no model: it says how good a judge would have to be, before one is paid."
-FLOOR_HELP = "Under the floor no candidate is judged: it saves calls, and what it loses no model sees. Chosen on dev."
 THIS, DEV, HELD_OUT = "this question", "dev", "held-out"
 
 
 @dataclass(frozen=True)
 class JudgeChoice:
-    """Who judges in this browser session, and how the simulated judge errs and expands."""
+    """Who judges in this browser session, and how often the simulated judge errs."""
 
     name: str = ""  # simulated, or an endpoint's; '': the first endpoint, else simulated
     error_rate: float = 0.1
-    depth: int = 0
 
 
 class LabelsOf(Mapping[str, Mapping[str, int]]):
@@ -92,8 +89,8 @@ def session() -> Session:
     base = state.session()
     chosen, settings = choice(base.workspace)
     if settings is None:
-        judge = SimulatedJudge(LabelsOf(base), chosen.error_rate, min_grade=base.min_grade, depth=chosen.depth)
-        return base.judged_by(judge, f"{SIMULATED} {chosen.error_rate:g} {chosen.depth}")
+        judge = SimulatedJudge(LabelsOf(base), chosen.error_rate, min_grade=base.min_grade)
+        return base.judged_by(judge, f"{SIMULATED} {chosen.error_rate:g}")
     kept = answers(base.workspace)
     judged = judge_of(settings, kept, replay=True)
     return base.judged_by(judged, f"{judged.place} {settings.model} {kept.state()}")
@@ -157,7 +154,6 @@ def drawer(entry: SeenList, session: Session) -> None:
     pipeline, place = placed
     if case is not None:
         _said(pipeline, place, case, session)
-    _floor(pipeline, place, session)
     if settings is not None:
         _ask(pipeline, place, case, session)
     jobs.show(KIND)
@@ -173,13 +169,11 @@ def place_of(entry: SeenList, session: Session) -> tuple[Pipeline, int] | None:
 
 
 def _choose() -> None:
-    """Take over what the boxes hold: the name, and of a simulated judge what it does."""
+    """Take over what the boxes hold: the name, and how often a simulated judge errs."""
     held: JudgeChoice = st.session_state.get(CHOICE, JudgeChoice())
-    rate, depth = st.session_state.get("judge.rate"), st.session_state.get("judge.depth")
+    rate = st.session_state.get("judge.rate")
     st.session_state[CHOICE] = JudgeChoice(
-        st.session_state["judge.name"],
-        held.error_rate if rate is None else rate / 100,
-        held.depth if depth is None else depth,
+        st.session_state["judge.name"], held.error_rate if rate is None else rate / 100
     )
 
 
@@ -187,15 +181,6 @@ def _simulated(chosen: JudgeChoice, judge: Any, case: Case | None) -> None:
     st.markdown(f":material/texture: *{judge.origin}.* No cost, and no verdict.", help=SIMULATED_HELP)
     st.number_input(
         "Decides wrongly, %", 0, 100, round(chosen.error_rate * 100), 5, key="judge.rate", on_change=_choose
-    )
-    st.selectbox(
-        "Expands",
-        DEPTHS,
-        index=DEPTHS.index(chosen.depth),
-        format_func=lambda steps: f"EXPAND_{steps}" if steps else "KEEP only",
-        key="judge.depth",
-        on_change=_choose,
-        help="What it says of a relevant chunk that refers to others.",
     )
     if case is not None and not case.grades:
         say.problem("This question has no label, so there is nothing to draw an answer from.")
@@ -259,46 +244,6 @@ def cost_of(cost: float | None, about: str = "") -> str:
     return "cost unknown, no price is set" if cost is None else f"cost {about}{cost:.6f} {CURRENCY}"
 
 
-# The floor
-
-
-def _floor(pipeline: Pipeline, place: int, session: Session) -> None:
-    """On a press the floor that the dev questions' own distances propose, beside the one that is set; taken or left."""
-    stage = pipeline.stages[place]
-    if not isinstance(stage, LLMFilter):  # what is judged between hops has no floor
-        return
-    if not session.dev or not st.toggle("Floor from your distances", key="judge.floor", help=FLOOR_HELP):
-        return
-
-    def made() -> FloorProposal | str:
-        try:
-            return propose_floor(bench_of(session, pipeline, place, session.dev), stage)
-        except InputError as error:
-            return str(error)
-
-    proposal: FloorProposal | str = session.remembered(f"floor {place}", pipeline, made)
-    if isinstance(proposal, str):
-        say.problem("No floor can be proposed.", proposal)
-        return
-    st.text(proposal.to_text())
-    if proposal.proposed.floor != stage.min_relevance_threshold:
-        taken = replace(stage, min_relevance_threshold=proposal.proposed.floor)
-        stages = (*pipeline.stages[:place], taken, *pipeline.stages[place + 1 :])
-        st.button(
-            f"Take {proposal.proposed.floor:.3f}",
-            key="judge.floor.take",
-            on_click=_take,
-            args=(replace(pipeline, stages=stages), session),
-        )
-
-
-def _take(pipeline: Pipeline, session: Session) -> None:
-    try:
-        state.change(a=state.encode(pipeline, session))
-    except InputError as error:
-        st.session_state["bench.notice"] = str(error)
-
-
 # Asking
 
 
@@ -309,26 +254,16 @@ def _ask(pipeline: Pipeline, place: int, case: Case | None, session: Session) ->
     scope = st.segmented_control(
         "About", list(sides), default=THIS, required=True, key="judge.scope", label_visibility="collapsed"
     )
-    cases = sides[scope or THIS]
+    stage = pipeline.stages[place]
+    assert isinstance(stage, LLMFilter)
+    name, store = choice(session.workspace)[0].name, answers(session.workspace)
     try:
-        bench, entrants = asked_of(pipeline, place, cases, session)
+        judge = endpoint_judge(session.workspace, name, stage.model, store=store)
+        bench = bench_of(session, pipeline, place, sides[scope or THIS])
     except (WinnowError, OSError) as error:
         say.problem("This endpoint cannot be asked.", str(error))
         return
-    offer(bench, entrants, "judge.ask")
-
-
-def asked_of(pipeline: Pipeline, place: int, cases: list[Case], session: Session) -> tuple[Bench, list[Entrant]]:
-    """The questions with the list that comes to the stage, and the stage with the chosen endpoint's model behind it."""
-    stage = pipeline.stages[place]
-    assert isinstance(stage, LLMFilter)
-    name = choice(session.workspace)[0].name
-    judge = endpoint_judge(session.workspace, name, stage.model, store=answers(session.workspace))
-    return bench_of(session, pipeline, place, cases), [Entrant(stage, judge, judge.name)]
-
-
-def offer(bench: Bench, entrants: list[Entrant], key: str) -> None:
-    """Calls, tokens and cost of what is not stored; budget, limit and the button."""
+    entrants = [Entrant(stage, judge, judge.name)]
     ahead = preview(calls_of(bench, entrants))
     tokens = f"about {ahead.prompt_tokens:,} + {ahead.completion_tokens:,} tokens, "
     upmost = f", at most {ahead.most:.4f}" if ahead.cost and ahead.most is not None else ""
@@ -337,15 +272,15 @@ def offer(bench: Bench, entrants: list[Entrant], key: str) -> None:
     if ahead.calls:
         with st.popover("Limits", icon=":material/savings:"):
             budget = st.number_input(
-                f"Budget, {CURRENCY}", 0.0, 1e9, 0.0, 0.1, format="%.4f", key=f"{key}.budget",
+                f"Budget, {CURRENCY}", 0.0, 1e9, 0.0, 0.1, format="%.4f", key="judge.ask.budget",
                 disabled=ahead.most is None, help="No call is started that may pass it. 0: no budget.",
             )  # fmt: skip
-            most = st.number_input("Calls at most", 0, 10_000_000, 0, key=f"{key}.calls", help="0: no limit.")
+            most = st.number_input("Calls at most", 0, 10_000_000, 0, key="judge.ask.calls", help="0: no limit.")
         st.button(
             f"Make {counted(ahead.calls, 'call', 'calls')}",
             type="primary",
             icon=":material/forum:",
-            key=f"{key}.run",
+            key="judge.ask.run",
             disabled=jobs.running(),
             on_click=_start,
             args=(bench, entrants, budget or None, int(most) or None),
@@ -358,18 +293,20 @@ def _start(bench: Bench, entrants: list[Entrant], budget: float | None, most: in
     def work(_: jobs.Progress) -> Progress:
         job = jobs.current(KIND)
         assert job is not None
+        return answer_all(calls_of(bench, entrants), limits, on_progress=bar_of(job), cancel=job.stop)
 
-        def tell(now: Progress) -> None:
-            spent = "spend unknown" if now.spent is None else f"spent {now.spent:.4f} {CURRENCY}"
-            job.reached(now.done, now.total, spent + (f" · {now.failed:,} failed" if now.failed else ""))
+    words = {"verb": "asked", "unit": "calls", "first": "looking what is stored …"}
+    begin("Asking the model", work, ASK_MODEL, ", ".join(one.label for one in entrants), KIND, **words)
 
-        return answer_all(calls_of(bench, entrants), limits, on_progress=tell, cancel=job.stop)
 
-    try:
-        deed = who.deed(ASK_MODEL, ", ".join(one.label for one in entrants))
-        jobs.start("Asking the model", work, deed, KIND, "asked", "calls", "looking what is stored …")
-    except InputError as error:
-        st.session_state["bench.notice"] = str(error)
+def bar_of(job: jobs.Job) -> Callable[[Progress], None]:
+    """What tells a job's bar how far asking is, and what it cost so far."""
+
+    def tell(now: Progress) -> None:
+        spent = "spend unknown" if now.spent is None else f"spent {now.spent:.4f} {CURRENCY}"
+        job.reached(now.done, now.total, spent + (f" · {now.failed:,} failed" if now.failed else ""))
+
+    return tell
 
 
 def _ended() -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages import state
 from pages.components import say, who
+from pages.components.glossary import digits
 from rag_core.errors import WinnowError
 from rag_core.llm.simulated import SimulatedJudge
 from rag_core.project.asking import judged_places
@@ -75,7 +76,7 @@ def _draw(verdict: Verdict) -> None:
             else f":material/balance: **{verdict.word.capitalize()}.**"
         )
         st.text(verdict.to_text())
-        parts = [f"{NAMES[name]} {_figure(a)} against {_figure(b)}" for name, (a, b) in verdict.means.items()]
+        parts = [f"{NAMES[name]} {digits(a)} against {digits(b)}" for name, (a, b) in verdict.means.items()]
         st.caption(" · ".join(parts) + " · kind: exact over labelled chunks; higher is better")
         if verdict.worse:
             st.button(
@@ -89,7 +90,3 @@ def _draw(verdict: Verdict) -> None:
 def _show_worse() -> None:
     state.change(zoom=state.ALL, lens=state.DIFFERENCES)
     st.session_state["bench.filter"] = "worse"
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages import rail, state
-from pages.bench import component, drawers, figures, judge, judging, paying, plane, reading, searching, sight
+from pages.bench import answers, component, drawers, figures, judge, judging, paying, plane, reading, sight
 from pages.bench.component import BenchEvent
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
@@ -105,12 +105,10 @@ def welcome(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
             f"Of this question’s chunks B keeps {b.kept} and A **{a.kept}**: precision "
             f"**{before:.3f} → {after:.3f}**. Every dropped chunk says why."
         )
-        st.button("Play with it", key="bench.play", type="primary", on_click=_play)
+        st.button(
+            "Play with it", key="bench.play", type="primary", on_click=st.session_state.update, args=({WELCOMED: True},)
+        )
         st.button("Use my data", key="bench.own_data", icon=":material/database:", on_click=state.begin)
-
-
-def _play() -> None:
-    st.session_state[WELCOMED] = True
 
 
 # The line above: which pipelines, undo, save
@@ -121,15 +119,11 @@ def head(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     names = [*session.pipeline_names(), *shipped_names(), *saved_names(session.workspace)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="bench.head"):
         for side in ("A", "B", "C"):
-            if side == "C" and side not in pipelines and not st.session_state.get("bench.c"):
+            if side == "C" and side not in pipelines:
                 st.button(
-                    "C",
-                    key="bench.add_c",
-                    type="tertiary",
-                    icon=":material/add:",
-                    on_click=_add_c,
-                    help="A third pipeline, at zoom All",
-                )
+                    "C", key="bench.add_c", type="tertiary", icon=":material/add:", on_click=state.change,
+                    kwargs={"c": "fixed-15", "zoom": state.ALL}, help="A third pipeline, at zoom All",
+                )  # fmt: skip
                 continue
             _pick(side, session, pipelines, list(dict.fromkeys(names)))
         st.space("stretch")
@@ -166,18 +160,12 @@ def _take(side: str, key: str) -> None:
     chosen = st.session_state[key]
     _remember()
     if chosen in (None, NONE):
-        st.session_state["bench.c"] = False
         state.change(c="")
     elif chosen != OWN:
         state.change(**{side.lower(): state.AUTO if chosen == BEST else chosen})
     if side == "A":
         st.session_state.pop(OFF, None)
         st.session_state.pop(DRAWER, None)
-
-
-def _add_c() -> None:
-    st.session_state["bench.c"] = True
-    state.change(c="fixed-15", zoom=state.ALL)
 
 
 def _remember() -> None:
@@ -306,10 +294,6 @@ def put(session: Session, stages: list[sight.SeenList]) -> None:
         st.session_state[WHOLE] = True  # the pick list above says whose settings these are
 
 
-def _place_in_pipeline(stages: list[sight.SeenList], index: int) -> int:
-    return sum(entry.on for entry in stages[:index])
-
-
 def _set(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
     index, setting, value = event.fields["stage"], event.fields["setting"], event.fields["value"]
@@ -356,7 +340,7 @@ def _add(session: Session, event: BenchEvent) -> None:
 
 def _grab(session: Session, event: BenchEvent) -> None:
     stages = _listed(session)
-    st.session_state[GRABBED] = (_place_in_pipeline(stages, event.fields["stage"]), event.fields["setting"])
+    st.session_state[GRABBED] = (sum(entry.on for entry in stages[: event.fields["stage"]]), event.fields["setting"])
 
 
 def _question(session: Session, event: BenchEvent) -> None:
@@ -370,14 +354,6 @@ def _question(session: Session, event: BenchEvent) -> None:
 def _zoom(session: Session, event: BenchEvent) -> None:
     state.change(zoom=event.fields["to"])
     st.session_state[WHOLE] = True  # below stand other things to open
-
-
-def _lens(session: Session, event: BenchEvent) -> None:
-    state.change(lens=event.fields["to"])
-
-
-def _filter(session: Session, event: BenchEvent) -> None:
-    st.session_state[FILTER] = event.fields["to"]
 
 
 def _select(session: Session, event: BenchEvent) -> None:
@@ -413,7 +389,7 @@ def _label(session: Session, event: BenchEvent) -> None:
             return
 
 
-ACTIONS = {
+ACTIONS: Mapping[str, Callable[[Session, BenchEvent], None]] = {
     "set": _set,
     "toggle": _toggle,
     "move": _move,
@@ -423,11 +399,11 @@ ACTIONS = {
     "grab": _grab,
     "question": _question,
     "zoom": _zoom,
-    "lens": _lens,
+    "lens": lambda session, event: state.change(lens=event.fields["to"]),
     "label": _label,
     "select": _select,
     "swap": _swap,
-    "filter": _filter,
+    "filter": lambda session, event: st.session_state.update({FILTER: event.fields["to"]}),
 }
 
 
@@ -460,17 +436,19 @@ def below(session: Session) -> None:
 
 ONE: Mapping[str, Callable[[Session, Mapping[str, Pipeline], Case], None]] = {
     "Context": reading.context,
+    "Answers": answers.of_question,
     "Trace": reading.trace,
     "Why not this chunk?": reading.why,
-    "Chart and table": reading.chart,
+    "Table": reading.rows_of,
 }
 ALL: Mapping[str, Callable[[Session, Mapping[str, Pipeline]], None]] = {
     "Measures": figures.measures,
+    "Answers": answers.of_dev,
     "Tags": figures.tags,
     "Questions": figures.questions,
     "Losses": figures.losses,
+    "Reranking": figures.reranking,
     "Plane": lambda session, pipelines: plane.show(session, pipelines["A"]),
-    "Search every knob": searching.show,
 }
 SHARE = "Share"  # opened at both zooms
 
@@ -501,7 +479,7 @@ def tools(session: Session) -> None:
 
 
 def share(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
-    """The link of what is in sight, and the commands that give the same figures."""
+    """The link of what is in sight, the commands that give the same figures, and the one that seeks all knobs of A."""
     base = (st.context.url or "").partition("?")[0]
     st.markdown("**Link**")
     st.code(f"{base}?{urlencode(state.link())}", language=None, wrap_lines=True)
@@ -516,6 +494,7 @@ def share(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         lines.append(f"winnow query {shlex.quote(case.query.text)} --project {project} --pipeline {specs['A']}")
     every = " ".join(f"--pipeline {spec}" for spec in specs.values())
     lines.append(f"winnow evaluate --project {project} {every}")
+    lines.append(f"winnow tune --project {project} --method search --pipeline {specs['A']} --study {project}")
     st.markdown("**As a command**")
     st.code("\n\n".join(lines), language=None, wrap_lines=True)
 

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.bench import sight
 from pages.components import say
 from pages.components.inert_text import Block, TextRun, show
-from pages.widgets.take_along import BLUE, GREY, label, take_along
+from pages.widgets.take_along import take_along
 from rag_core.compare.why_not import DROPPED, KEPT, NOT_BROUGHT, WhyNot, why_not
 from rag_core.errors import InputError
 from rag_core.llm.prompt import estimate_tokens
@@ -113,8 +113,8 @@ def _outcome(found: WhyNot) -> str:
     return f"○ {NOTES.get(found.outcome, 'in no list')}{stage}"
 
 
-def chart(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> None:
-    """The question's chunks by rank: figure, table, CSV."""
+def rows_of(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> None:
+    """The question's chunks by rank, as a table with its CSV; the Bench draws their curve."""
     looked = sight.look(session, pipelines, case.query.id if case in session.cases else f"?{case.query.text}")
     if "A" not in looked.outcomes:
         say.problem("A cannot be run as it is.", looked.problem)
@@ -133,26 +133,7 @@ def chart(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> No
         "B": [_verdict(other.get(id_)) for id_ in entries],
     }
 
-    def figure() -> Any:
-        import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
-
-        drawn = go.Figure()
-        for kept, symbol, shade in ((True, "circle", BLUE), (False, "circle-open", GREY)):
-            places = [at for at, said in enumerate(rows["A"]) if (said == "kept") is kept]
-            drawn.add_scatter(
-                x=[rows["rank"][at] for at in places], y=[rows[kind][at] for at in places], mode="markers",
-                name="kept by A" if kept else "dropped", marker={"symbol": symbol, "color": shade, "size": 9},
-                text=[label(rows["title"][at] or rows["id"][at]) for at in places],
-                hovertemplate="%{text}<br>rank %{x}, %{y:.4f}<extra></extra>",
-            )  # fmt: skip
-        drawn.update_layout(
-            height=400, margin={"l": 60, "r": 16, "t": 20, "b": 50}, xaxis={"title": {"text": "rank"}},
-            yaxis={"title": {"text": sight.DISTANCES.get(looked.outcomes["A"].start.metric, kind) if kind == "distance"
-                             else sight.SCORES.get(kind, kind)}},
-        )  # fmt: skip
-        return drawn
-
-    take_along(f"chunks of {case.query.id}", rows, figure, "Per chunk: rank, title, score, grade, what A and B did")
+    take_along(f"chunks of {case.query.id}", rows, alt="Per chunk: rank, title, score, grade, what A and B did")
 
 
 def _verdict(entry: Any) -> str:

@@ -34,7 +34,13 @@ SHOWN = 40
 """Rows of a list that are drawn at least; of a deeper one what is kept, relevant or cut is drawn too."""
 MOST_ROWS = 120
 DISTANCES = {Metric.COSINE: "cosine distance", Metric.L2: "squared L2 distance", Metric.IP: "inner-product distance"}
-SCORES = {"similarity": "similarity", "bm25": "BM25 score", "rrf": "fused score (RRF)", "score": "score"}
+SCORES = {
+    "similarity": "similarity",
+    "bm25": "BM25 score",
+    "rrf": "fused score (RRF)",
+    "score": "score",
+    "rerank": "reranker's score",
+}
 
 
 @dataclass(frozen=True)
@@ -475,6 +481,7 @@ def score_kind(sight: Sight) -> str:
     """The score that is drawn: what a cut of A looks at, else what orders the list, else the first that is there."""
     start = sight.outcomes["A"].start
     wanted = [stage.score for stage in sight.pipelines["A"].stages if stage.is_cut and stage.score]
+    wanted = ["rerank"] if start.metric is Metric.RERANK else wanted
     kinds = [*wanted, *(["rrf"] if start.order is Order.FUSED else []), "distance", *SCORES]
     return next((kind for kind in kinds if any(kind in hit.scores for hit in start.hits)), "distance")
 
@@ -491,6 +498,8 @@ def _curve(sight: Sight, kind: str, at: Mapping[str, int]) -> wire.Curve:
     for place, stage in enumerate(outcome.pipeline.stages, first):
         after = stage.again(before)
         made = after.steps[-1].facts.get("cut") if after.steps else None
+        if before.metric is Metric.RERANK and kind != "rerank":
+            break  # the rows show the score that the list came with: no line of the reranker's is drawn on that
         if isinstance(made, Cut):
             return _curve_of_cut(before, after, made, place, stage, name, at)
         before = after
@@ -508,9 +517,9 @@ def _curve_of_cut(
     # a gap is one between neighbours: the chart ends where the rows do
     reaching = [at[hit.chunk.id] for hit in takewhile(lambda hit: hit.chunk.id in at, judged)]
     settings = stage.settings()
-    absolute = settings["relative_offset"] is None
+    absolute = settings["relative_offset"] is None and settings["gap_policy"] != "ratio"
     lines = []
-    if settings["gap_policy"] != "relative":
+    if settings["gap_policy"] in ("largest", "first"):
         lines.append(wire.CutLine(place, "gap_threshold", "gap", "gap threshold", decides=made.gap_index is not None))
     if absolute and judged:
         first = judged[0].scores["distance"]

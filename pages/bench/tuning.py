@@ -8,20 +8,19 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 
 from pages import state
 from pages.bench.sight import SeenList
-from pages.components import jobs, say, who
-from rag_core.errors import InputError
+from pages.bench.taking import begin, take
+from pages.components import jobs
+from pages.widgets.take_along import table
 from rag_core.project.choosing import Best, best_on_dev
 from rag_core.project.deeds import SEARCH_SETTINGS
 from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, fingerprint
 from rag_core.stage import Pipeline, Stage
-from rag_core.tune.promise import promises, sentence
 from rag_core.tune.tune import parse_floor
 
 KIND = "bench.tune"
@@ -57,14 +56,10 @@ def show(index: int, stages: Sequence[SeenList], session: Session) -> None:
     )
     with st.expander("As a command"):
         st.code(_command(session, pipeline, stage.name, *AIMS[str(aim)]), language=None, wrap_lines=True)
-    jobs.show(KIND)
-    job = jobs.current(KIND)
-    if job is None or not job.over.is_set():
-        return
-    if job.problem or job.stopped:
-        say.problem("Nothing was chosen.", job.problem or job.stopped)
-    elif isinstance(job.report, tuple) and job.report[0] == (session.project.name, fingerprint(pipeline), place):
-        _draw(job.report[1], session)
+    st.caption("Promise a recall instead: `--method conformal --alpha 0.1`.")
+    best: Best | None = jobs.outcome(KIND, (session.project.name, fingerprint(pipeline), place), "Nothing was chosen.")
+    if best is not None:
+        _draw(best, session)
 
 
 def _command(session: Session, pipeline: Pipeline, stage: str, objective: str, floor: str) -> str:
@@ -72,39 +67,6 @@ def _command(session: Session, pipeline: Pipeline, stage: str, objective: str, f
     spec = shlex.quote(json.dumps(dump_pipeline(pipeline), separators=(",", ":")))
     named = f"winnow tune --project {shlex.quote(session.project.name)} --method best --stage {stage}"
     return f"{named} --objective {objective}{f' --constraint {shlex.quote(floor)}' if floor else ''} --pipeline {spec}"
-
-
-def promised(index: int, stages: Sequence[SeenList], session: Session) -> None:
-    """A recall that is promised: the tightest cut that misses at most a share of what is relevant, on average."""
-    if not stages[index].stage.is_cut or not stages[index].on:
-        return
-    pipeline = state.pipeline_of("A", session)
-    if pipeline is None:
-        return
-    place = sum(entry.on for entry in stages[:index])
-    with st.expander("Promise a recall", icon=":material/verified:"):
-        share = st.slider("May be missed on average (α)", 0.01, 0.5, 0.1, 0.01, key="bench.alpha", help=PROMISE)
-        if not st.button("Calibrate on dev", key="bench.promise", type="secondary"):
-            return
-        front = session.ready(pipeline).stages[:place]
-        cases = [case for case in session.capture(pipeline, session.dev) if any(case.grades.values())]
-        if not cases:
-            st.markdown("No dev question has a relevant label yet: nothing can be promised.")
-            return
-        for name, made in promises(cases, front, share, session.project.min_grade).items():
-            if isinstance(made, str):
-                continue
-            st.text(sentence(made))
-            if made.pipeline is not None:
-                cut = made.pipeline.stages[-1]
-                taken = replace(pipeline, stages=(*pipeline.stages[:place], cut), label=made.pipeline.label)
-                st.button("Take it as A", key=f"bench.promise.{name}", on_click=_take, args=(taken, session))
-
-
-PROMISE = (
-    "The share of the relevant chunks of a list that may be lost, on average over questions like these and over what "
-    "was labelled. Name it before you look: a promise picked by its outcome is none."
-)
 
 
 def start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
@@ -116,11 +78,8 @@ def start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
         wanted = parse_floor(floor) if floor else None
         return of, best_on_dev(session, pipeline, place, objective=objective, floor=wanted, progress=progress)
 
-    try:
-        deed = who.deed(SEARCH_SETTINGS, session.project.name)
-        jobs.start("Choosing on the dev questions", work, deed, KIND, "chose", "times", "the whole of dev first …")
-    except InputError as error:
-        st.session_state["bench.notice"] = str(error)
+    words = {"verb": "chose", "unit": "times", "first": "the whole of dev first …"}
+    begin("Choosing on the dev questions", work, SEARCH_SETTINGS, session.project.name, KIND, **words)
 
 
 def _weights(stage: Stage) -> None:
@@ -132,13 +91,11 @@ def _weights(stage: Stage) -> None:
         st.caption("Not trained yet: its numbers come from the labels of the dev questions.")
         return
     with st.expander(f"What it weighs: {len(rows)} features"):
-        st.dataframe(
+        table(
             {"of a chunk’s place": [name for name, _ in rows], "weight": [weight for _, weight in rows]},
-            hide_index=True, key="bench.weights",
-            column_config={"weight": st.column_config.NumberColumn(
-                format="%+.3f", help="Per standard deviation; above zero speaks for relevant.")},
-            alt="Features of the trained cut with their weights, the heaviest first",
-        )  # fmt: skip
+            "bench.weights",
+            "Features of the trained cut with their weights, the heaviest first",
+        )
 
 
 def _draw(best: Best, session: Session) -> None:
@@ -151,16 +108,6 @@ def _draw(best: Best, session: Session) -> None:
         f"Take fixed k = {best.fixed_k} as A" if best.fixed_wins else "Take it as A",
         key="bench.tune.take",
         icon=":material/check:",
-        on_click=_take,
+        on_click=take,
         args=(best.pipeline, session),
     )
-
-
-def _take(pipeline: Pipeline, session: Session) -> None:
-    """Make it A, and its fair rival B."""
-    try:
-        state.change(a=state.encode(pipeline, session), b=state.AUTO)
-    except InputError as error:
-        st.session_state["bench.notice"] = str(error)
-    st.session_state.pop("bench.off", None)
-    jobs.put_away()

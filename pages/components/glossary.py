@@ -63,3 +63,8 @@ def explained(columns: Iterable[str], config: Mapping[str, Any] | None = None) -
         if told(name) and not held.get("help"):
             found[name] = {**held, "help": told(name)}
     return found
+
+
+def digits(value: float | None) -> str:
+    """A measure with three digits, a dash where it does not apply."""
+    return "–" if value is None else f"{value:.3f}"

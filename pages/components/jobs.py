@@ -122,6 +122,20 @@ def put_away() -> None:
         _kept().pop("job", None)
 
 
+def outcome(kind: str, of: Any, refused: str) -> Any:
+    """The report of the job of that kind that is over, where it was begun for `of`; why there is none is shown.
+
+    The work gives (what it was begun for, its report).
+    """
+    show(kind)
+    job = current(kind)
+    if job is None or not job.over.is_set():
+        return None
+    if job.problem or job.stopped:
+        say.problem(refused, job.problem or job.stopped)
+    return job.report[1] if isinstance(job.report, tuple) and job.report[0] == of else None
+
+
 def show(kind: str = "") -> None:
     """The running job with a bar and a button that stops it; the page is drawn anew when it ends.
 

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.components import inert_text, say
 from pages.components.inert_text import Block, TextRun, marked
 from pages.data import rules
+from pages.widgets.take_along import table
 from rag_core.errors import InputError, WinnowError
 from rag_core.index.browse import ChunkLine, Overview, Wanted, chunk_of, page_among, page_of
 from rag_core.index.store import StoredChunk
@@ -108,7 +109,7 @@ def _table(lines: list[ChunkLine], numbers: Overview) -> None:
     ids = [line.id for line in lines]
     now = st.session_state.get(CHUNK, "")
     st.session_state[TABLE] = {"selection": {"rows": [ids.index(now)] if now in ids else [], "columns": []}}
-    st.dataframe(
+    table(
         {
             "title": [line.title or line.begins or line.id for line in lines],
             "type": [line.type for line in lines],
@@ -116,19 +117,18 @@ def _table(lines: list[ChunkLine], numbers: Overview) -> None:
             "rule": ["✓" if line.has_rule else "" for line in lines],
             **({"document": [PurePath(line.document).name for line in lines]} if numbers.documents else {}),
         },
-        hide_index=True,
-        key=TABLE,
-        on_select=lambda: _selected(ids),
-        selection_mode="single-row",
-        height=min(38 + 35 * len(lines), 460),
-        column_config={
+        TABLE,
+        f"{len(lines)} chunks with title, type, length, rule and document",
+        tall=460,
+        config={
             "title": st.column_config.TextColumn("title", width=380),
             "type": st.column_config.TextColumn("type", width=80),
             numbers.unit: st.column_config.TextColumn(numbers.unit, width=80),
             "rule": st.column_config.TextColumn("rule", width=46),
             "document": st.column_config.TextColumn("document", width=130),
         },
-        alt=f"{len(lines)} chunks with title, type, length, rule and document",
+        on_select=lambda: _selected(ids),
+        selection_mode="single-row",
     )
     if any(0 < numbers.window < line.tokens for line in lines):
         st.caption(f"✂ more than the {numbers.window} tokens the model reads; the rest of the text is not embedded.")

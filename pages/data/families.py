@@ -13,32 +13,24 @@ from typing import Any
 
 import streamlit as st
 
-from pages.bench.judge import answers as stored_answers
-from pages.components import inert_text, jobs, say, who
+from pages.components import glossary, inert_text, jobs, say, who
 from pages.components.inert_text import Block, TextRun
 from pages.data import rules
+from pages.widgets.take_along import table
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.query_must import QueryMust
-from rag_core.llm.judge import RecordedJudge, judge_of
-from rag_core.llm.prompt import Prompt
-from rag_core.llm.run import preview as preview_calls
 from rag_core.measure.experiment import run_case
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.tally import PipelineTally, measure_all
-from rag_core.project.deeds import ASK_MODEL, LOOK
+from rag_core.project.deeds import LOOK
 from rag_core.project.session import Session
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
-from rag_core.rules.explain import reason_text
-from rag_core.rules.generate import BATCH, check_generated, generate_rules, rule_prompts
-from rag_core.rules.match import decide
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import read_rule
-from rag_core.rules.proposals import Checked, ProposalPreview, Refusal, check_proposals, preview, template_proposals
-from rag_core.rules.slot_check import SlotCheck, check, settled
-from rag_core.rules.slots import SlotFamily, propose, rules_to_store
-from rag_core.rules.suggest import Crowd, suggest
-from rag_core.settings import ModelSettings, model_settings
+from rag_core.rules.check import ProposalPreview, preview
+from rag_core.rules.match import decide, reason_text
+from rag_core.rules.rule import Rule, read_rule
+from rag_core.rules.siblings import Crowd, suggest
+from rag_core.rules.slots import SlotCheck, SlotFamily, check, propose, rules_to_store, settled
 from rag_core.stage import Pipeline
 from rag_core.types import Case, Chunk
 
@@ -46,9 +38,7 @@ TABLE, CHOSEN, CHUNK, PROPOSALS = "data.families", "data.family", "data.proposal
 DEPTHS = (5, 10, 15, 20, 30)
 ROUNDS = 3
 AT_ONCE = 5_000  # chunks: of more, families are looked for as a job (700 take .3 s, 100,000 a minute)
-SLOTS, TEMPLATE, MODEL = "what the titles differ in", "its template", "a language model"
 POLICIES = {"": "as proposed", "strict": "always asked for", "named": "only where a question names one"}
-ANSWERS = "data.answers"
 MEASURES = {"SetP": "Precision", "SetR": "Recall", "SetF": "F₁"}  # of the kept list
 FRESH = ("new", "replaces a rule")
 
@@ -230,34 +220,30 @@ def _table(session: Session, study: Study) -> int:
         st.session_state[CHOSEN] = rows[0] if rows else at
 
     places = f"of the first {study.k} places of all lists"
-    st.dataframe(
+    table(
         columns,
-        hide_index=True,
-        key=key,
+        key,
+        f"{len(study.families)} families with slots, rules, share of places, and what proposed rules would drop",
+        tall=250,
+        config={
+            "differs in": {"help": "Slots, with how many values each has"},
+            "proposed": {"help": "Chunks that a rule is proposed for"},
+            "places taken": _share(f"Share {places} that the family takes, without rules"),
+            "not relevant": _share(f"Share {places} that no label calls relevant. Lower is better."),
+            "with rules": _share("The same with the stored rules and refill. Lower is better."),
+            "would drop rightly": {"help": "Labelled irrelevant, and the proposed rule drops it. Higher is better."},
+            "wrongly": {
+                "help": "Labelled relevant, and the proposed rule would drop it: not applied. Lower is better."
+            },
+        },
         on_select=take,
         selection_mode="single-row",
-        height=min(38 + 35 * len(study.families), 250),
-        column_config={
-            "family": st.column_config.TextColumn("family", width="medium"),
-            "differs in": st.column_config.TextColumn("differs in", help="Slots, with how many values each has"),
-            "proposed": st.column_config.NumberColumn("proposed", help="Chunks that a rule is proposed for"),
-            "places taken": _share("places taken", f"Share {places} that the family takes, without rules"),
-            "not relevant": _share("not relevant", f"Share {places} that no label calls relevant. Lower is better."),
-            "with rules": _share("with rules", "The same with the stored rules and refill. Lower is better."),
-            "would drop rightly": st.column_config.TextColumn(
-                "would drop rightly", help="Labelled irrelevant, and the proposed rule drops it. Higher is better."
-            ),
-            "wrongly": st.column_config.TextColumn(
-                "wrongly", help="Labelled relevant, and the proposed rule would drop it: not applied. Lower is better."
-            ),
-        },
-        alt=f"{len(study.families)} families with slots, rules, share of places, and what proposed rules would drop",
     )
     return at
 
 
-def _share(name: str, meaning: str) -> Any:
-    return st.column_config.NumberColumn(name, help=meaning, format="%.0f %%", width=max(90, 7 * len(name)))
+def _share(meaning: str) -> Any:
+    return st.column_config.NumberColumn(help=meaning, format="%.0f %%")
 
 
 # One family
@@ -285,33 +271,24 @@ class FamilyLine:
 
 
 def _one(session: Session, study: Study, at: int) -> None:
-    """The family that is taken: who writes its rules, how strictly, what they do, and the press that applies them."""
+    """The family that is taken: how strict its rules are, what they do, and the press that applies them."""
     family, crowd = study.families[at], study.crowds[at]
     inert_text.show([Block("lead", (TextRun(family.name),))], key="data.family_name")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        settings = _model()
-        writer = st.selectbox(
-            "Rules from", (SLOTS, TEMPLATE, *((MODEL,) if settings else ())), key="data.writer", width=240
-        )
-        policy = ""
-        if writer == SLOTS:
-            policy = st.segmented_control(
-                "A value is", list(POLICIES), default="", required=True, format_func=lambda one: POLICIES[one],
-                key=f"data.policy.{at}",
-                help="Asked for always: the chunk is dropped wherever the question does not hold its value. Only where "
-                "named: it is dropped only where the question names another value of the same kind.",
-            ) or ""  # fmt: skip
+    policy = st.segmented_control(
+        "A value is", list(POLICIES), default="", required=True, format_func=lambda one: POLICIES[one],
+        key=f"data.policy.{at}",
+        help="Asked for always: the chunk is dropped wherever the question does not hold its value. Only where "
+        "named: it is dropped only where the question names another value of the same kind.",
+    )  # fmt: skip
+    if policy:
+        family = family.with_policy(policy)
     chunks = [session.source.by_id[identity] for identity in crowd.chunks]
-    checked = _written(session, study, family.with_policy(policy) if policy else family, chunks, str(writer), settings)
-    if checked is None:
-        return
-    lines = _lines(chunks, checked, study.cases)
+    lines = _lines(chunks, family, study, session.min_grade)
     if not lines:
         st.markdown("No rule was proposed for any chunk of this family.")
         return
     _actions(session, study, family, chunks, lines)
-    if checked.warnings:
-        say.remarks(f"{len(checked.warnings)} warnings", checked.warnings)
+    say.quiet("From templates of your own, or by a model: `winnow rules generate`.")
     side_by_side = st.container(horizontal=True, gap="medium")
     with side_by_side.container(width=640):
         line = _proposals(lines, session.min_grade, len(study.cases))
@@ -319,44 +296,20 @@ def _one(session: Session, study: Study, at: int) -> None:
         _verdicts(line, study.cases, session.min_grade)
 
 
-def _written(
-    session: Session,
-    study: Study,
-    family: SlotFamily,
-    chunks: Sequence[Chunk],
-    writer: str,
-    settings: ModelSettings | None,
-) -> Checked | None:
-    """The rules that the chosen writer proposes, checked on the dev questions; None with the reason shown."""
-    if writer == SLOTS:
-        one = check(family, study.cases, study.k, session.min_grade)
-        lost = {
-            wrong.chunk_id: f"drops it where it is relevant: {wrong.query_id}, {wrong.reason}" for wrong in one.wrong
-        }
-        reasons = {**dict(family.without), **lost}
-        accepted = {identity: rule for identity, rule in family.rules.items() if identity not in lost}
-        return Checked(accepted, tuple(Refusal(identity, "slots", reason) for identity, reason in reasons.items()))
-    if writer == TEMPLATE:
-        proposals = template_proposals(chunks)
-        if proposals:
-            return check_proposals(proposals, session.source.chunks, study.cases, session.min_grade)
-        st.markdown("No template fits these titles; a file of your own is applied with `rules generate --templates`.")
-        return None
-    return _by_model(session, study, chunks, settings) if settings is not None else None
-
-
-def _lines(chunks: Sequence[Chunk], checked: Checked, cases: Sequence[Case]) -> list[FamilyLine]:
-    """A line per chunk that a rule was proposed for or refused, the refused ones first."""
-    refused = {one.chunk_id: one.reason for one in checked.refused}
+def _lines(chunks: Sequence[Chunk], family: SlotFamily, study: Study, min_grade: int) -> list[FamilyLine]:
+    """A line per chunk that a rule is proposed for or refused, checked on the dev questions; the refused ones first."""
+    lost = check(family, study.cases, study.k, min_grade).wrong
+    refused = dict(family.without)
+    refused |= {one.chunk_id: f"drops it where it is relevant: {one.query_id}, {one.reason}" for one in lost}
     lines = []
     for chunk in chunks:
-        rule = checked.accepted.get(chunk.id)
-        if rule is not None:
+        rule = family.rules.get(chunk.id)
+        if chunk.id in refused:
+            lines.append(FamilyLine(chunk, None, "not applied", refused[chunk.id], ()))
+        elif rule is not None:
             stored = read_rule(chunk.query_must)
             state = "new" if stored is None else "stored already" if stored == rule else "replaces a rule"
-            lines.append(FamilyLine(chunk, rule, state, "", preview(chunk.id, rule, cases)))
-        elif chunk.id in refused:
-            lines.append(FamilyLine(chunk, None, "not applied", refused[chunk.id], ()))
+            lines.append(FamilyLine(chunk, rule, state, "", preview(chunk.id, rule, study.cases)))
     return sorted(lines, key=lambda line: line.rule is not None)
 
 
@@ -398,8 +351,8 @@ def _actions(
             for measure in SET_MEASURES[: len(MEASURES)]:
                 st.metric(
                     f"{MEASURES[measure.name]} at {study.k}",
-                    figure(now.means, measure.name),
-                    f"{figure(then.means, measure.name)} {words}",
+                    glossary.digits(now.means.get(measure.name)),
+                    f"{glossary.digits(then.means.get(measure.name))} {words}",
                     delta_color="off",
                     delta_arrow="off",
                     width=210,
@@ -437,7 +390,7 @@ def _proposals(lines: Sequence[FamilyLine], min_grade: int, questions: int) -> F
             st.session_state[CHUNK] = ids[rows[0]]
 
     labels = {"relevant kept": True, "irrelevant dropped": False} if questions else {}
-    st.dataframe(
+    table(
         {
             "state": [line.state for line in lines],
             "title": _tails([line.chunk.title or line.chunk.id for line in lines]),
@@ -448,27 +401,18 @@ def _proposals(lines: Sequence[FamilyLine], min_grade: int, questions: int) -> F
             "rule": ["" if line.rule is None else line.rule.as_json() for line in lines],
             "reason": [line.reason for line in lines],
         },
-        hide_index=True,
-        key=PROPOSALS,
+        PROPOSALS,
+        f"{len(lines)} proposed rules with state, title, what they admit and the reason where one is not applied",
+        tall=400,
+        config={
+            "state": {"width": 110},
+            "title": {"width": 190},
+            "admits": {"help": f"Questions of {questions} it admits"},
+            "relevant kept": {"help": "Of the questions it is labelled relevant for. Higher is better."},
+            "irrelevant dropped": {"help": "Of the questions it is labelled irrelevant for. Higher is better."},
+        },
         on_select=take,
         selection_mode="single-row",
-        height=min(38 + 35 * len(lines), 400),
-        column_config={
-            "state": st.column_config.TextColumn("state", width=110),
-            "title": st.column_config.TextColumn("title", width=190),
-            "admits": st.column_config.NumberColumn("admits", help=f"Questions of {questions} it admits", width=66),
-            "relevant kept": st.column_config.TextColumn(
-                "relevant kept",
-                help="Of the questions it is labelled relevant for. Higher is better.",
-                width=104,
-            ),
-            "irrelevant dropped": st.column_config.TextColumn(
-                "irrelevant dropped",
-                help="Of the questions it is labelled irrelevant for. Higher is better.",
-                width=130,
-            ),
-        },
-        alt=f"{len(lines)} proposed rules with state, title, what they admit and the reason where one is not applied",
     )
     return next(line for line in lines if line.chunk.id == st.session_state[CHUNK])
 
@@ -492,10 +436,13 @@ def _verdicts(line: FamilyLine, cases: Sequence[Case], min_grade: int) -> None:
     if line.previews:
         rows = sorted(line.previews, key=lambda one: (one.grade is None, not one.verdict.satisfied))
         texts = {case.query.id: case.query.text for case in cases}
-        st.dataframe(
+        table(
             {
                 "verdict": ["● admits" if one.verdict.satisfied else "○ drops" for one in rows],
-                "label": [label_of(one.grade, min_grade) for one in rows],
+                "label": [
+                    "unjudged" if one.grade is None else "relevant" if one.grade >= min_grade else "irrelevant"
+                    for one in rows
+                ],
                 "question": [texts[one.query_id] for one in rows],
                 "because": [
                     ", ".join(part.term or "" for part in one.verdict.parts)
@@ -504,74 +451,9 @@ def _verdicts(line: FamilyLine, cases: Sequence[Case], min_grade: int) -> None:
                     for one in rows
                 ],
             },
-            hide_index=True,
-            key="data.verdicts",
-            height=min(38 + 35 * len(rows), 290),
-            column_config={
-                "verdict": st.column_config.TextColumn("verdict", width=84),
-                "label": st.column_config.TextColumn("label", width=84),
-                "question": st.column_config.TextColumn("question", width="medium"),
-            },
-            alt=f"The rule's verdict on {len(rows)} dev questions, with label and reason",
+            "data.verdicts",
+            f"The rule's verdict on {len(rows)} dev questions, with label and reason",
+            tall=290,
         )
     with st.expander("The rule as JSON"):
         st.code(rules.rule_text(line.rule), language="json")
-
-
-# A language model as the writer
-
-
-def _model() -> ModelSettings | None:
-    """The environment's endpoint; what is wrong with it is shown."""
-    try:
-        return model_settings()
-    except InputError as error:
-        say.problem("The environment’s model endpoint cannot be used.", str(error))
-        return None
-
-
-def _by_model(session: Session, study: Study, chunks: Sequence[Chunk], settings: ModelSettings) -> Checked | None:
-    """What the model wrote for these chunks; it is asked on a press only, and what it said is kept."""
-    judge, prompts = judge_of(settings, stored_answers(session.workspace)), rule_prompts(chunks)
-    key = (session.project.name, session.source.revision, judge.place, tuple(chunk.id for chunk in chunks))
-    kept: dict[object, Checked] = st.session_state.setdefault(ANSWERS, {})
-    st.text(preview_calls([(judge, prompts)]).to_text())
-    pressed = st.button(
-        f"Ask for {len(chunks)} rules ({-(-len(chunks) // BATCH)} calls)", icon=":material/play_arrow:", key="data.ask"
-    )
-    if pressed:
-        checked = _asked(session, study, prompts, judge)
-        if checked is not None:
-            kept[key] = checked
-    if key not in kept:
-        st.caption("Answers are kept: a run that was stopped asks only for what is missing.")
-    return kept.get(key)
-
-
-def _asked(session: Session, study: Study, prompts: Sequence[Prompt], judge: RecordedJudge) -> Checked | None:
-    try:
-        with st.spinner("Asking for rules"), who.doing(ASK_MODEL, session.project.name):
-            made = generate_rules(prompts, judge)
-    except (WinnowError, OSError) as error:
-        say.problem("The model could not be asked.", str(error))
-        return None
-    st.caption(f"{made.asked} calls made, {made.kept} answers were kept from before.")
-    if made.unanswered:
-        say.remarks(
-            f"{len(made.unanswered)} chunks have no answer; ask again for them",
-            [f"{identity}: {text}" for identity, text in made.unanswered.items()],
-        )
-    return check_generated(made, session.source.chunks, study.cases, session.min_grade)
-
-
-def label_of(grade: int | None, min_grade: int) -> str:
-    """Relevant (grade ≥ min_grade), irrelevant or unjudged."""
-    if grade is None:
-        return "unjudged"
-    return "relevant" if grade >= min_grade else "irrelevant"
-
-
-def figure(values: Mapping[str, float | None], name: str) -> str:
-    """A measure with three digits, – where it is not scored."""
-    value = values.get(name)
-    return "–" if value is None else f"{value:.3f}"

@@ -7,9 +7,8 @@ from typing import Any
 import streamlit as st
 
 from pages.components import say
+from pages.widgets.take_along import BLUE, GREY, ORANGE, laid_out, table, take_along
 from rag_core.index.browse import MOST_DOCUMENTS, MOST_DUPLICATES, Overview
-
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#8A9199"
 
 
 def figures(numbers: Overview) -> None:
@@ -55,34 +54,33 @@ def share(part: int, whole: int) -> str:
 
 
 def show(numbers: Overview) -> None:
-    """Types and lengths side by side, then duplicates."""
-    side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is narrow
-    with side_by_side.container(width=440):
-        _types(numbers)
-    with side_by_side.container(width="stretch"):
-        st.plotly_chart(
-            _figure(numbers),
-            key="data.lengths",
-            config={"displaylogo": False},
-            alt=f"Chunks by {numbers.unit}, in bins of {numbers.bin_width}; the table below holds the numbers.",
-        )
-        with st.expander("The lengths in numbers"):
-            _lengths(numbers)
+    """Lengths and types, then duplicates."""
+    starts = [start for start, _ in numbers.lengths]
+    take_along(
+        "lengths",
+        {
+            f"{numbers.unit} from": starts,
+            "to": [start + numbers.bin_width - 1 for start in starts],
+            "chunks": [count for _, count in numbers.lengths],
+        },
+        lambda: _figure(numbers),
+        f"Chunks by {numbers.unit}, in bins of {numbers.bin_width}",
+    )
+    _types(numbers)
     _duplicates(numbers)
 
 
 def _types(numbers: Overview) -> None:
     groups = numbers.groups
-    st.dataframe(
+    table(
         {
             "type": [group.type or "no type" for group in groups],
             "chunks": [group.chunks for group in groups],
             "with a rule": [f"{group.with_rule:,} ({group.with_rule / group.chunks:.0%})" for group in groups],
             f"{numbers.unit}, mean": [round(group.tokens / group.chunks) for group in groups],
         },
-        hide_index=True,
-        key="data.types",
-        alt=f"{len(groups)} types with chunks, rules and mean length",
+        "data.types",
+        f"{len(groups)} types with chunks, rules and mean length",
     )
 
 
@@ -104,28 +102,7 @@ def _figure(numbers: Overview) -> Any:
     )
     if window and numbers.longest > window * 0.7:
         figure.add_vline(x=window, line_dash="dash", line_color=GREY, annotation_text=f"the model reads {window}")
-    figure.update_layout(
-        height=300,
-        bargap=0.05,
-        margin={"l": 60, "r": 16, "t": 44, "b": 48},
-        title={"text": "How long the chunks are", "font": {"size": 14}},
-        xaxis={"title": {"text": numbers.unit}, "rangemode": "tozero"},
-        yaxis={"title": {"text": "chunks"}},
-    )
-    return figure
-
-
-def _lengths(numbers: Overview) -> None:
-    st.dataframe(
-        {
-            f"{numbers.unit} from": [start for start, _ in numbers.lengths],
-            "to": [start + numbers.bin_width - 1 for start, _ in numbers.lengths],
-            "chunks": [count for _, count in numbers.lengths],
-        },
-        hide_index=True,
-        height=260,
-        alt=f"Chunks by {numbers.unit}",
-    )
+    return laid_out(figure, numbers.unit, "chunks")
 
 
 def _duplicates(numbers: Overview) -> None:
@@ -135,10 +112,9 @@ def _duplicates(numbers: Overview) -> None:
     groups = numbers.duplicates
     most = f"; the first {MOST_DUPLICATES} groups" if len(groups) == MOST_DUPLICATES else ""
     st.markdown(f"**Chunks that repeat another’s title and text: {numbers.duplicated:,}**{most}")
-    st.dataframe(
+    table(
         {"times": [len(ids) for ids in groups], "ids": [", ".join(ids[:20]) for ids in groups]},
-        hide_index=True,
-        key="data.duplicates",
-        height=min(38 + 35 * len(groups), 300),
-        alt=f"{len(groups)} groups of chunks with the same title and text",
+        "data.duplicates",
+        f"{len(groups)} groups of chunks with the same title and text",
+        tall=300,
     )

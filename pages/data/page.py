@@ -16,7 +16,6 @@ from rag_core.index.ingest import IngestReport
 from rag_core.project.intake import intake_of
 from rag_core.project.project import CALLABLE, COLLECTION, NOTHING
 from rag_core.project.session import Session
-from rag_core.rechunk import Recut
 from rag_core.text import counted
 
 CHUNKS, NUMBERS, FAMILIES, WORDS, DOCUMENTS = "Chunks", "Numbers", "Families", "Words", "Documents"
@@ -24,7 +23,7 @@ SHOWN = "data.project"
 # What of the session belongs to the project in sight.
 OF_A_PROJECT = (
     *(chunks.CHUNK, chunks.PAGE, families.CHOSEN, families.CHUNK, rules.CHUNK, rules.FAILED),
-    *(source.PROBLEM, source.LOOKED, source.FOUND, documents.PROBLEM, documents.RECUT_PROBLEM),
+    *(source.PROBLEM, source.LOOKED, source.FOUND, documents.PROBLEM),
 )
 
 HELP = """
@@ -121,9 +120,7 @@ def draw_outcome(session: Session) -> None:
                 st.button("Leave it", key="data.close", on_click=jobs.put_away, type="tertiary")
             return
         report = job.report
-        if isinstance(report, Recut):
-            documents.report_cut(report)
-        elif isinstance(report, IngestReport):
+        if isinstance(report, IngestReport):
             read = counted(report.documents, "document", "documents")
             st.markdown(
                 f":material/check: **Chunks in the collection: {report.chunks:,}**; from {read} read, "

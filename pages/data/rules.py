@@ -13,18 +13,16 @@ import streamlit as st
 
 from pages.components import inert_text, say, who
 from pages.components.inert_text import Block, TextRun
+from pages.widgets.take_along import table
 from rag_core.errors import InputError, WinnowError
 from rag_core.files import parse_json
 from rag_core.project import rules as stored_rules
 from rag_core.project.deeds import CHANGE_RULES, UNDO_RULES, Kind
 from rag_core.project.project import Project
 from rag_core.project.session import Session
-from rag_core.rules.explain import chip_text, would_stay_text
-from rag_core.rules.lint import SEVERITIES, RuleFinding, lint_rules
-from rag_core.rules.match import RulePart, RuleVerdict, decide
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import parse_rule, read_rule
-from rag_core.rules.proposals import check_proposals
+from rag_core.rules.check import SEVERITIES, RuleFinding, check_proposals, lint_rules
+from rag_core.rules.match import RulePart, RuleVerdict, chip_text, decide, would_stay_text
+from rag_core.rules.rule import Rule, parse_rule, read_rule
 from rag_core.types import Chunk
 
 DONE, FAILED = "data.rules_done", "data.rules_failed"  # (project, sentence, batch that can be undone or 0); why not
@@ -118,7 +116,7 @@ def _batches(project: Project) -> None:
     if not batches:
         st.markdown("No batch yet: rules that are applied from a family or edited here are listed with an undo.")
         return
-    st.dataframe(
+    table(
         {
             "batch": [one.number for one in batches],
             "state": ["undone" if one.undone else "stands" for one in batches],
@@ -126,10 +124,9 @@ def _batches(project: Project) -> None:
             "for": [one.about for one in batches],
             "stored at (UTC)": [one.at[:19].replace("T", " ") for one in batches],
         },
-        hide_index=True,
-        key="data.batches",
-        height=min(38 + 35 * len(batches), 400),
-        alt=f"{len(batches)} batches of rules with state, number of chunks, purpose and time",
+        "data.batches",
+        f"{len(batches)} batches of rules with state, number of chunks, purpose and time",
+        tall=400,
     )
     standing = {one.number: f"{one.number}: {one.chunks:,} chunks, {one.about}" for one in batches if not one.undone}
     if not standing:
@@ -171,7 +168,7 @@ def _lint(session: Session) -> None:
     st.markdown(f"**{counts}.** {about}")
     if not findings:
         return
-    chosen = st.dataframe(
+    chosen = table(
         {
             "severity": [SIGNS[one.severity] for one in findings],
             "kind": [one.kind.replace("-", " ") for one in findings],
@@ -180,32 +177,18 @@ def _lint(session: Session) -> None:
             "first chunk": [_titled(session, next(iter(one.chunks), "")) for one in findings],
             "question": [one.query for one in findings],
         },
-        hide_index=True,
-        key="data.findings",
+        "data.findings",
+        f"{len(findings)} findings on the rules with severity, kind, sentence, chunks and question",
+        tall=430,
         on_select="rerun",
         selection_mode="single-row",
-        height=min(38 + 35 * len(findings), 430),
-        column_config={
-            "severity": st.column_config.TextColumn("severity", width=90),
-            "kind": st.column_config.TextColumn("kind", width=130),
-            "what": st.column_config.TextColumn("what", width="large"),
-            "chunks": st.column_config.NumberColumn("chunks", width=70),
-        },
-        alt=f"{len(findings)} findings on the rules with severity, kind, sentence, chunks and question",
     )
     rows = chosen["selection"]["rows"]
     if not rows or rows[0] >= len(findings):
-        st.markdown(":gray[Select a finding to see it whole and to edit its rule.]")
+        st.markdown(":gray[Select a finding to edit its rule.]")
         return
     finding = findings[rows[0]]
-    shown = [_titled(session, identity) for identity in finding.chunks[:MOST_CHUNKS]]
-    more = len(finding.chunks) - len(shown)
-    blocks = [Block("text", (TextRun(finding.text),))]
-    texts = {case.query.id: case.query.text for case in session.cases}
-    if finding.query in texts:
-        blocks.append(Block("text", (TextRun(f"Question {finding.query}: {texts[finding.query]}"),)))
-    blocks.append(Block("box", (TextRun("\n".join(shown) + (f"\nand {more} more" if more else "")),)))
-    inert_text.show(blocks, key="data.finding")
+    st.text("\n".join([finding.text, *(_titled(session, identity) for identity in finding.chunks[:MOST_CHUNKS])]))
     if finding.chunks:
         st.button(
             "Edit its rule", icon=":material/edit:", key="data.edit_rule", on_click=edit, args=(finding.chunks[0],)
@@ -232,12 +215,7 @@ def _edit(session: Session) -> None:
     chunks = session.source.by_id
     left, right = st.columns(2, gap="large")
     with left:
-        typed = st.text_input("Chunks that hold", key="data.rule_find", placeholder="words of the title, or the id")
-        found = [
-            one for one in chunks.values()
-            if not typed or typed.casefold() in f"{one.title}\n{one.id}".casefold()
-        ]  # fmt: skip
-        found.sort(key=lambda one: (one.query_must is None, one.title))
+        found = sorted(chunks.values(), key=lambda one: (one.query_must is None, one.title))
         options = {one.id: _option(one) for one in found[:MOST_CHOICES]}
         wanted = chunks.get(st.session_state.get(CHUNK, ""))
         if wanted is not None:

@@ -13,6 +13,7 @@ import streamlit as st
 
 from pages import state
 from pages.components import jobs, resources, say, who
+from pages.widgets.take_along import table
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
 from rag_core.errors import WinnowError
@@ -31,7 +32,7 @@ DOCUMENTS, CHROMA, LISTS = "Documents", "Chroma collection", "Recorded lists"
 KINDS = (DOCUMENTS, CHROMA, LISTS)
 LOGS = ("json", "csv", "tsv", "parquet")
 SUFFIXES = ("md", "markdown", "jsonl", "ndjson", "csv", "tsv", "parquet", "json", "yaml", "yml")
-SHOWN = 20  # documents and chunks of a look
+SHOWN = 20  # chunks of a look
 NONE = ""
 PROBLEM, LOOKED, FOUND, STAGED = "data.problem", "data.looked", "data.chroma_found", "data.staged"
 FIELD_NAMES = {"title": "title", "type": "type", "file": "file", "ref_ids": "references", "query_must": "rule"}
@@ -211,13 +212,7 @@ def _show_look(seen: IngestLook) -> None:
     documents, chunks = seen.corpus.documents, seen.corpus.chunks
     st.markdown(f"**Chunks: {len(chunks):,}, documents: {len(documents):,}**; nothing is written yet")
     st.text("\n".join(seen.figures))
-    left, right = st.columns([1, 2], gap="medium")
-    left.dataframe(
-        {"document": [one.name for one in documents[:SHOWN]], "chunks": [len(one.chunks) for one in documents[:SHOWN]]},
-        hide_index=True,
-        alt=f"The first {len(documents[:SHOWN])} documents with their chunks",
-    )
-    right.dataframe(
+    table(
         {
             "title": [one.title for one in chunks[:SHOWN]],
             "type": [one.type for one in chunks[:SHOWN]],
@@ -225,8 +220,8 @@ def _show_look(seen: IngestLook) -> None:
             "tokens": list(seen.tokens[:SHOWN]),
             "id": [one.id for one in chunks[:SHOWN]],
         },
-        hide_index=True,
-        alt=f"The first {len(chunks[:SHOWN])} chunks",
+        "data.looked",
+        f"The first {len(chunks[:SHOWN])} chunks",
     )
     remarks(seen.corpus.warnings, [str(path) for path in seen.corpus.others], seen.corpus.skipped)
 
@@ -279,7 +274,7 @@ def _choose_collection(project: Project | None, place: Chroma, found: Sequence[F
     st.markdown(f"**Collections in the store: {len(found):,}**")
     if not found:
         return
-    st.dataframe(
+    table(
         {
             "collection": [one.name for one in found],
             "records": [one.count for one in found],
@@ -287,8 +282,8 @@ def _choose_collection(project: Project | None, place: Chroma, found: Sequence[F
             "dimensions": [one.dimension for one in found],
             "model it names": [one.model or "none" for one in found],
         },
-        hide_index=True,
-        alt=f"{len(found)} collections with records, distance, dimensions and model",
+        "data.source.table",
+        f"{len(found)} collections with records, distance, dimensions and model",
     )
     by_name = {one.name: one for one in found}
     left, right = st.columns(2)

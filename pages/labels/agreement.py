@@ -13,15 +13,19 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.components import glossary, inert_text, labels, say, who
+from pages.components import glossary, inert_text, labels
+from pages.components.act import act, tell
 from pages.components.inert_text import Block, TextRun
 from pages.labels import pool
 from pages.labels.pool import Chunks
-from rag_core.errors import InputError, StoreError
+from pages.widgets.take_along import table
 from rag_core.labelling.agreement import (
     FEWEST_CLUSTERS,
     FEWEST_ITEMS,
+    LINEAR,
+    UNEQUAL,
     Disagreement,
+    PairAgreement,
     alpha_estimate,
     disagreements,
     pair_agreements,
@@ -65,7 +69,7 @@ def _figures(graded: Mapping[str, Mapping[Item, int]]) -> None:
     """Alpha over all with its interval, or that it is too little to say; then every two people."""
     found = alpha_estimate(graded, cluster=lambda item: item[0])
     twice = counted(found.items, "chunk", "chunks") + " of " + counted(found.clusters, "question", "questions")
-    meaning = f"{glossary.told('alpha')} 95 % interval: percentile bootstrap over questions."
+    meaning = f"{glossary.told('alpha')} 95 % interval: jackknife over questions, widened."
     with st.container(horizontal=True, gap="large"):
         if found.low is None or found.high is None or found.alpha is None:
             st.metric("Agreement beyond chance (Krippendorff’s α)", "too few", width="content", help=meaning)
@@ -78,19 +82,22 @@ def _figures(graded: Mapping[str, Mapping[Item, int]]) -> None:
             st.metric("Agreement beyond chance (Krippendorff’s α)", f"{found.alpha:.2f}", width="content", help=meaning)
             st.metric("95 % interval", f"{found.low:.2f} to {found.high:.2f}", width="content", help=meaning)
             st.metric("judged twice", twice, width="content", help="By two or more people.")
+    exact, weighted = (pair_agreements(graded, misses, lambda item: item[0]) for misses in (UNEQUAL, LINEAR))
     rows = [
         {"first": p.first, "second": p.second, "chunks both judged": p.items, "equal": _share(p.observed, p.items),
-         "Cohen’s kappa": _digits(p.kappa, p.items), "kappa, linear weights": _digits(w.kappa, p.items)}
-        for p, w in zip(pair_agreements(graded), pair_agreements(graded, "linear"), strict=True)
+         "Cohen’s kappa": _digits(p), "kappa, linear weights": _digits(w)}
+        for p, w in zip(exact, weighted, strict=True)
     ]  # fmt: skip
     config: dict[str, Any] = {
         name: {"help": glossary.told("kappa")} for name in ("Cohen’s kappa", "kappa, linear weights")
     }
-    st.dataframe(rows, hide_index=True, width="stretch", column_config=config, alt="Agreement of every two people")
+    table(rows, "labels.agreement.table", "Agreement of every two people", config=config)
 
 
-def _digits(value: float | None, items: int) -> str:
-    return "too few" if items < FEWEST_ITEMS else "–" if value is None else f"{value:.2f}"
+def _digits(pair: PairAgreement) -> str:
+    if pair.kappa is None or pair.low is None:
+        return "too few"
+    return f"{pair.kappa:.2f} [{pair.low:.2f}, {pair.high:.2f}]"
 
 
 def _share(value: float | None, items: int) -> str:
@@ -110,8 +117,8 @@ def _list(
          "adjudicated": "" if one.item not in decided else str(decided[one.item].grade)}
         for one in found
     ]  # fmt: skip
-    answer: Any = st.dataframe(
-        rows, hide_index=True, width="stretch", on_select="rerun", selection_mode="single-row", key="agreement.list"
+    answer: Any = table(
+        rows, "agreement.list", "Chunks that people label differently", on_select="rerun", selection_mode="single-row"
     )
     picked = answer.selection.rows
     if picked and picked[0] < len(found):
@@ -137,9 +144,7 @@ def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, a
     with st.container(horizontal=True, gap="small"):
         for word, grade in labels.CHOICES[:4]:
             st.button(word, key=f"agree.{grade}", on_click=_decide, args=(event, chunk, grade, store, annotator))
-    failed = st.session_state.pop(FAILED, "")
-    if failed:
-        say.problem("The decision was not stored.", failed)
+    tell(FAILED, "The decision was not stored.")
     with st.expander("History"):
         st.text("\n".join(_line(one) for one in store.history(event.eval_set, event.query_id, event.chunk_id)))
 
@@ -163,8 +168,4 @@ def _decide(event: Event, chunk: Chunk, grade: int | None, store: LabelStore, an
         query_hash=event.query_hash,
         text_hash=text_hash(chunk.text),
     )
-    try:
-        with who.doing(ADJUDICATE, event.eval_set) as performed:
-            store.append([performed.signature.on(decision)])
-    except (InputError, StoreError) as error:
-        st.session_state[FAILED] = str(error)
+    act(FAILED, ADJUDICATE, event.eval_set, lambda performed: store.append([performed.signature.on(decision)]))

@@ -10,9 +10,9 @@ import streamlit as st
 from pages import state
 from pages.components import inert_text
 from pages.components.inert_text import Block, TextRun
-from pages.labels import pool
-from pages.labels.pairs import WANTED
+from pages.labels import WANTED, pool
 from pages.labels.pool import Chunks
+from pages.widgets.take_along import table
 from rag_core.labelling.audit import LabelFinding, LabelledPair, audit, blind_sample
 from rag_core.labelling.pooling import Pair
 from rag_core.project.session import Session, front_of
@@ -85,7 +85,7 @@ def _sample(sample: Sequence[LabelledPair], asked: dict[str, Query], chunks: Chu
         args=(sample, asked, chunks, "It is in the blind sample of the audit."),
     )  # fmt: skip
     rows = [{"question": one.query, "chunk": chunks.title(one.chunk_id)} for one in sample]
-    st.dataframe(rows, hide_index=True, width="stretch", key="audit.blind")
+    table(rows, "audit.blind", "Labels of the blind sample")
 
 
 def _suspects(findings: Sequence[LabelFinding], asked: dict[str, Query], chunks: Chunks) -> None:
@@ -99,10 +99,9 @@ def _suspects(findings: Sequence[LabelFinding], asked: dict[str, Query], chunks:
     config: dict[str, Any] = {
         "suspicion": {"help": "One minus how likely the label is, from 0 to 1; above 1 a near-duplicate differs."}
     }
-    answer: Any = st.dataframe(
-        rows, hide_index=True, width="stretch", on_select="rerun", selection_mode="single-row", key="audit.suspects",
-        column_config=config,
-    )  # fmt: skip
+    answer: Any = table(
+        rows, "audit.suspects", "Suspect labels", config=config, on_select="rerun", selection_mode="single-row"
+    )
     picked = answer.selection.rows
     if picked and picked[0] < len(findings):
         _open(findings[picked[0]], findings, asked, chunks)

@@ -12,12 +12,13 @@ from dataclasses import asdict
 import streamlit as st
 
 from pages.components import resources, say, who
+from pages.components.act import act, refuse, tell
 from pages.labels import pool
 from pages.labels.pool import Chunks
-from rag_core.errors import InputError, StoreError, WinnowError
-from rag_core.eval_sets.facts import chunk_texts
+from pages.widgets.take_along import table
+from rag_core.errors import InputError, StoreError
 from rag_core.files import decode
-from rag_core.project.deeds import import_kind, undo_kind
+from rag_core.project.deeds import Performed, import_kind, undo_kind
 from rag_core.project.session import Session
 from rag_core.store.events import Event
 from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
@@ -26,19 +27,12 @@ from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_impo
 from rag_core.store.exchange.ragas import read_ragas, write_ragas
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
-from rag_core.store.remap import SAME, Remapped, counts, remap
 from rag_core.text import counted
 
 RAGAS = "ragas"
-DONE, VERSION, FAILED, FOUND = "exchange.done", "labels.version", "exchange.failed", "exchange.remapped"
+DONE, VERSION, TOLD = "exchange.done", "labels.version", "exchange.told"
 MOST_SHOWN = 200
 NO_QUESTION, NO_CHUNK = "no such question here", "no such chunk here"
-OUTCOMES = {
-    "same": "The same text under the same id.",
-    "moved": "The same text under another id: the label follows it by itself.",
-    "split": "The text is spread over several chunks, or lies within a larger one: label those anew.",
-    "lost": "The text is nowhere any more: the label is kept and counts again when it comes back.",
-}
 
 
 def show(session: Session, store: LabelStore, annotator: str) -> None:
@@ -48,7 +42,6 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
         _import(session, store, annotator)
     with right:
         _export(session, store)
-        st.divider()
         _stray(session, store)
 
 
@@ -112,18 +105,13 @@ def _offer(plan: ImportPlan, store: LabelStore, count: int, unread: int, lost: S
         st.markdown(f":gray[{counted(unread, 'line asks', 'lines ask')} what this project does not: left out.]")
     if lost:
         rows = [{"why": why, "question": one.query_id, "chunk": one.chunk_id} for one, why in lost[:MOST_SHOWN]]
-        st.dataframe(rows, hide_index=True, width="stretch", height=180, alt="Labels of the file that meet nothing")
+        table(rows, "exchange.lost", "Labels of the file that meet nothing", tall=180)
     if plan.conflicting:
-        st.dataframe(
-            [
+        table([
                 {"question": line.query_id, "chunk": line.chunk_id, "annotator": line.annotator,
                  "file says": str(line.grade), "stands": str(there.grade)}
                 for line, there in plan.conflicting[:MOST_SHOWN]
-            ],
-            hide_index=True,
-            width="stretch",
-            alt="Labels of the file that are here with another grade",
-        )  # fmt: skip
+            ], "exchange.conflicting", "Labels of the file that are here with another grade")  # fmt: skip
     with st.container(horizontal=True):
         new, both = f"Bring in {len(plan.new)} new", f"Bring in new and replace {len(plan.conflicting)}"
         st.button(new, on_click=_apply, args=(plan, store, False), disabled=not plan.new)
@@ -131,22 +119,19 @@ def _offer(plan: ImportPlan, store: LabelStore, count: int, unread: int, lost: S
 
 
 def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
-    try:
-        kind = import_kind(who.person(), plan.annotators)
-        with who.doing(kind, plan.eval_set, whose=", ".join(plan.annotators)) as performed:
-            done = apply_import(store, plan, overwrite, performed.signature)
-            performed.result = f"{done.written} labels, {done.batch}"
+    def work(performed: Performed) -> None:
+        done = apply_import(store, plan, overwrite, performed.signature)
+        performed.result = f"{done.written} labels, {done.batch}"
         st.session_state[DONE] = asdict(done)
         st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
-    except (InputError, StoreError) as error:
-        st.session_state[FAILED] = str(error)
+
+    whose = ", ".join(plan.annotators)
+    act(TOLD, import_kind(who.person(), plan.annotators), plan.eval_set, work, whose=whose)
 
 
 def _said() -> None:
     """What the last import did, with its undo."""
-    failed = st.session_state.pop(FAILED, "")
-    if failed:
-        say.problem("Nothing was stored.", failed)
+    tell(TOLD, "Nothing was stored.")
     done = st.session_state.get(DONE)
     if done:
         st.markdown(f"**{counted(done['written'], 'label', 'labels')} brought in** as one batch.")
@@ -154,14 +139,19 @@ def _said() -> None:
 
 
 def _take_back(batch: str) -> None:
-    try:
-        store = LabelStore(resources.label_store())
-        with who.doing(undo_kind(who.person(), store.authors(batch)), batch) as performed:
-            performed.result = f"{store.undo_batch(batch, performed.signature)} labels"
+    store = LabelStore(resources.label_store())
+
+    def work(performed: Performed) -> None:
+        performed.result = f"{store.undo_batch(batch, performed.signature)} labels"
         st.session_state[DONE] = None
         st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
-    except (InputError, StoreError) as error:
-        st.session_state[FAILED] = str(error)
+
+    try:
+        kind = undo_kind(who.person(), store.authors(batch))
+    except StoreError as error:
+        refuse(TOLD, str(error))
+        return
+    act(TOLD, kind, batch, work)
 
 
 def _export(session: Session, store: LabelStore) -> None:
@@ -204,6 +194,7 @@ def _stray(session: Session, store: LabelStore) -> None:
     stray = unmet(session, events, chunks)
     if not events:
         return
+    st.divider()
     if not stray:
         st.markdown(f"**All {counted(len(events), 'label', 'labels')} given here meet a question and a chunk.**")
     else:
@@ -212,55 +203,9 @@ def _stray(session: Session, store: LabelStore) -> None:
             "kept, and counted again when the question or the text is back."
         )
         asked = _questions(session)
-        st.dataframe(
-            [
+        table([
                 {"why": why, "question": asked.get(event.query_id, event.query_id), "chunk": event.chunk_id,
                  "annotator": event.annotator, "grade": "unsure" if event.grade is None else str(event.grade)}
                 for event, why in stray[:MOST_SHOWN]
-            ],
-            hide_index=True, width="stretch", height=200, key="exchange.stray", alt="Labels that meet nothing",
-        )  # fmt: skip
-    st.button(
-        "Look where the texts went",
-        icon=":material/travel_explore:",
-        key="exchange.remap",
-        on_click=_look,
-        args=(session, store),
-    )
-    name, found = st.session_state.get(FOUND, ("", []))
-    if name == session.project.name:
-        _draw(found, session)
-
-
-def _look(session: Session, store: LabelStore) -> None:
-    try:
-        st.session_state[FOUND] = (session.project.name, remapped(session, store))
-    except (WinnowError, OSError) as error:
-        st.session_state[FAILED] = str(error)
-
-
-def remapped(session: Session, store: LabelStore) -> list[Remapped]:
-    """Every label given here with what became of its chunk in the source as it is now; looking changes nothing."""
-    old = {text_hash(text): text for text in chunk_texts(session.project.eval_set).values() if text}
-    return remap(store.labels(session.project.labels), _texts(session), old)
-
-
-def _draw(found: Sequence[Remapped], session: Session) -> None:
-    with st.container(horizontal=True, gap="large"):
-        for outcome, count in counts(found).items():
-            st.metric(outcome, f"{count:,}", width="content", help=OUTCOMES[outcome])
-    changed = [one for one in found if one.outcome != SAME]
-    if changed:
-        chunks = pool.chunks_of(session)
-        st.dataframe(
-            [
-                {"what": one.outcome, "question": one.label.query_id, "chunk": one.label.chunk_id,
-                 "annotator": one.label.annotator, "now": ", ".join(map(chunks.title, one.chunk_ids[:5]))}
-                for one in changed[:MOST_SHOWN]
-            ],
-            hide_index=True,
-            key="exchange.remapped.table",
-            alt="Labels whose chunk moved, was split or is lost, with the chunks that hold the text now",
-        )  # fmt: skip
-    if len(changed) > MOST_SHOWN:
-        st.caption(f"The first {MOST_SHOWN} of {len(changed):,}; `labels remap --json` lists all.")
+            ], "exchange.stray", "Labels that meet nothing", tall=200)  # fmt: skip
+    st.caption("Where their texts went: `winnow labels remap`.")

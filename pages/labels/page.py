@@ -1,6 +1,6 @@
 """Labels: is this chunk relevant, and how much is known?
 
-The queue is there at once; agreement, audit, files and models' labels are views of the same page. What is asked comes
+The queue is there at once; agreement, audit and files are views of the same page. What is asked comes
 from pool.py, its order and what is done from pairs.py, the keys from queue/.
 """
 
@@ -14,8 +14,8 @@ import streamlit as st
 
 from pages import rail, state
 from pages.components import labels, resources, say, who
-from pages.labels import pool, queue, settings
-from pages.labels.pairs import WANTED, PairQueue, make_queue
+from pages.labels import WANTED, pool, queue, settings
+from pages.labels.pairs import PairQueue, make_queue
 from pages.labels.queue import QueueData
 from pages.labels.queue.intake import Unfit, read_batch, take
 from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, QueueSettings
@@ -30,8 +30,8 @@ from rag_core.text import counted
 
 KEY, VIEW_KEY = "labels.component", "labels.view"
 QUEUE, ACKS, ANSWERED, VERSION = "labels.queue", "labels.acks", "labels.answered", "labels.version"
-QUEUE_VIEW, AGREEMENT, AUDIT, FILES, MODELS = "Queue", "Agreement", "Audit", "Import and export", "Models"
-VIEWS = (QUEUE_VIEW, AGREEMENT, AUDIT, FILES, MODELS)
+QUEUE_VIEW, AGREEMENT, AUDIT, FILES = "Queue", "Agreement", "Audit", "Import and export"
+VIEWS = (QUEUE_VIEW, AGREEMENT, AUDIT, FILES)
 NO_GUIDELINES = (
     "Judge the chunk for this question alone.\n\n"
     "- **0 irrelevant**: says nothing about what is asked\n"
@@ -52,6 +52,9 @@ of who brought it, better places sooner: a sample with known chances, from which
 on what is labelled; the rest is bounds.
 
 **unsaved** counts labels that are not on the server's disk yet. They are kept in the browser, through a reload too.
+
+**A model** grades chunks by `winnow labels judge`; its labels count nowhere until `judge-agreement` says how far it
+agrees with people.
 
 **Settled** is a proof about the labels that are open in this pool, not a test of significance.
 """
@@ -177,9 +180,9 @@ def draw_missing(session: Session) -> bool:
 
 def draw_other(view: str, session: Session, annotator: str, store: Store) -> None:
     """The views beside the queue; only the one that is chosen is loaded."""
-    from pages.labels import agreement, audit, exchange, models
+    from pages.labels import agreement, audit, exchange
 
-    shown = {AGREEMENT: agreement.show, AUDIT: audit.show, FILES: exchange.show, MODELS: models.show}
+    shown = {AGREEMENT: agreement.show, AUDIT: audit.show, FILES: exchange.show}
     shown[view](session, LabelStore(store), annotator)
 
 

@@ -24,7 +24,6 @@ from rag_core.types import Chunk
 WINDOW = 100  # pairs the browser holds at once
 WINDOW_CHARACTERS = 300_000  # and of text, but at least LEAST pairs
 LEAST = 5
-WANTED = "labels.wanted"  # session key: pairs that another view or page wants labelled next, and why
 RANK_AGAIN = 20  # labels after which the order is made anew
 
 
@@ -111,7 +110,9 @@ class PairQueue:
         names = []
         for pair in pairs:
             name = pair_id(self.eval_set, pair)
-            self.pairs.setdefault(name, pair)
+            if name not in self.pairs:  # what is open in it counts from now on
+                self.pairs[name] = pair
+                self._pooled.setdefault(pair.query.id, []).extend(chunk.id for chunk in pair.chunks)
             self.done.discard(name)
             self.asked_for[name] = why
             names.append(name)

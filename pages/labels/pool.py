@@ -21,13 +21,14 @@ from pages.labels.settings import DECIDE, QueueSettings
 from rag_core.errors import InputError
 from rag_core.labelling.estimate import in_order_of_asking
 from rag_core.labelling.pooling import pool
-from rag_core.measure.experiment import PipelineReport, run_case
-from rag_core.project.session import Session, front_of, must_search
+from rag_core.measure.experiment import PipelineReport
+from rag_core.project.labels import kept_of, without_judges
+from rag_core.project.session import Session, front_of
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.store.events import Event
 from rag_core.store.matching import AtHand
-from rag_core.types import Candidates, Chunk
+from rag_core.types import Chunk
 
 KEPT = 4  # pools held at once
 QUIET = 0.7  # seconds before a bar is shown
@@ -94,7 +95,7 @@ def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
     named: dict[str, Pipeline] = {}
 
     def add(name: str, pipeline: Pipeline) -> None:
-        free = Pipeline(tuple(stage for stage in pipeline.stages if "judge" not in stage.needs()), pipeline.label)
+        free = without_judges(pipeline)
         same = fingerprint(free) in {fingerprint(other) for other in named.values()}
         if not same:
             named[name if name not in named else f"{name} ({len(named) + 1})"] = free
@@ -143,7 +144,7 @@ def pooled(session: Session, settings: QueueSettings) -> Pooled:
 
 
 def _made(session: Session, settings: QueueSettings, pipelines: Sequence[Pipeline], tell: Progress) -> Pooled:
-    reports = [_report(session, pipeline, tell) for pipeline in pipelines]
+    reports = [kept_of(session, pipeline, tell) for pipeline in pipelines]
     pairs = pool(reports, settings.depth, settings.seed, settings.near)
     rivals = (reports[0], reports[1]) if settings.order == DECIDE and len(reports) > 1 else None
     return Pooled(
@@ -151,19 +152,3 @@ def _made(session: Session, settings: QueueSettings, pipelines: Sequence[Pipelin
         rivals,
         tuple(report.name for report in reports),
     )
-
-
-def _report(session: Session, pipeline: Pipeline, tell: Progress) -> PipelineReport:
-    """What a pipeline keeps for every question, without its traces: those of 5,000 questions fill a gigabyte."""
-    if session.live and must_search(pipeline):
-        started = [replace(case, candidates=None) for case in session.cases]
-    else:
-        started = session.capture(pipeline, progress=tell)
-    ready, outcomes = session.ready(pipeline), []
-    for done, case in enumerate(started, 1):
-        outcome = run_case(case, ready, session.project.min_grade, ())
-        result = replace(outcome.result, drops=(), steps=())
-        outcomes.append(replace(outcome, lists=(Candidates(case.query), result)))
-        if done % 20 == 0:
-            tell(done, len(started))
-    return PipelineReport(pipeline.label, ready, tuple(outcomes), session.project.min_grade)

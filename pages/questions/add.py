@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.components import say
 from pages.questions import change
+from pages.widgets.take_along import table
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import FORMS, expected_answer, form_of, read_query_list, repeated_texts
 from rag_core.files import decode
@@ -92,7 +93,7 @@ def _make(session: Session) -> None:
             raise InputError("no family of near-duplicate titles was found, expected at least three titles alike")
         return add_questions(session.project, [one.query for one in made], {one.query.id: one.grades for one in made})
 
-    change.act(add_made, lambda count: f"{counted(count, 'generated question', 'generated questions')} added.")
+    change.do(add_made, lambda count: f"{counted(count, 'generated question', 'generated questions')} added.")
 
 
 def _read(session: Session, text: str, name: str) -> list[Query]:
@@ -144,7 +145,7 @@ def _table(queries: Sequence[Query]) -> None:
         "expected answer": [expected_answer(query) for query in first],
     }
     columns = {name: values for name, values in columns.items() if any(values)}
-    st.dataframe(columns, hide_index=True, width="stretch", alt=f"The first {len(first)} questions as they are read")
+    table(columns, "questions.add.table", f"The first {len(first)} questions as they are read")
 
 
 def _add(session: Session) -> None:
@@ -159,5 +160,5 @@ def _add(session: Session) -> None:
             raise InputError("the box is empty, expected a question a line or a file")
         return add_questions(session.project, _read(session, text, name))
 
-    if change.act(added, lambda count: f"{counted(count, 'question', 'questions')} added."):
+    if change.do(added, lambda count: f"{counted(count, 'question', 'questions')} added."):
         st.session_state[TEXT] = ""

@@ -13,7 +13,9 @@ import streamlit as st
 
 from pages import state
 from pages.components import resources, say, who
-from rag_core.errors import InputError, WinnowError
+from pages.components.act import act, meant
+from pages.widgets.take_along import table
+from rag_core.errors import InputError
 from rag_core.eval_sets import writing as set_writing
 from rag_core.project.deeds import CHANGE_PROJECT, CHANGE_SET, RESET_LABELS, Kind
 from rag_core.project.ledger import looks
@@ -25,29 +27,13 @@ from rag_core.store.labels import LabelStore
 from rag_core.text import counted
 from rag_core.types import Case
 
-DONE, PROBLEM = "questions.done", "questions.problem"
+DONE = "questions.done"
 TAG, NAME, WITH_LABELS, TEXT = "questions.tag", "questions.copy.name", "questions.copy.labels", "questions.guidelines"
 
 
-def act(what: Callable[[], Any], done: Callable[[Any], str], kind: Kind = CHANGE_SET) -> bool:
-    """Do what a button asks for, a deed of that kind; keep in one sentence how it went, and whether it did."""
-    st.session_state[DONE] = st.session_state[PROBLEM] = ""
-    try:
-        with who.doing(kind, state.current().project):
-            st.session_state[DONE] = done(what())
-    except (WinnowError, OSError) as error:
-        st.session_state[PROBLEM] = str(error)
-        return False
-    return True
-
-
-def tell() -> None:
-    """How the last action went, once."""
-    problem, done = st.session_state.pop(PROBLEM, ""), st.session_state.pop(DONE, "")
-    if problem:
-        say.problem("Nothing was changed.", problem)
-    elif done:
-        st.text(f"✓ {done}")
+def do(what: Callable[[], Any], done: Callable[[Any], str], kind: Kind = CHANGE_SET) -> bool:
+    """Do what a button asks for, a deed of that kind on this project; whether it was done."""
+    return act(DONE, kind, state.current().project, lambda _: what(), done)
 
 
 def tags(session: Session, chosen: Sequence[Case]) -> None:
@@ -65,16 +51,17 @@ def tags(session: Session, chosen: Sequence[Case]) -> None:
                 f"{word} {which}", key=f"questions.tag.{how}", disabled=not ids, on_click=_tag, args=(session, ids, how)
             )
     st.markdown("**Take away**: labels in the label store stay, and count again when a question of that id comes back.")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        meant = st.checkbox(f"Yes, {which} of the {len(session.cases):,}", key="questions.meant", disabled=not ids)
-        st.button(
-            "Take away",
-            icon=":material/delete:",
-            key="questions.remove",
-            disabled=not meant,
-            on_click=_remove,
-            args=(session, ids),
-        )
+    meant(
+        f"Yes, {which} of the {len(session.cases):,}",
+        "questions.meant",
+        "Take away",
+        "questions.remove",
+        ":material/delete:",
+        _remove,
+        session,
+        ids,
+        can=bool(ids),
+    )
 
 
 def _tag(session: Session, ids: list[str], how: str) -> None:
@@ -85,12 +72,12 @@ def _tag(session: Session, ids: list[str], how: str) -> None:
         project = session.project
         return set_writing.change_tags(project.workspace, project.folder.name, ids, **{how: [tag]})
 
-    act(change, lambda count: f"Tags of {counted(count, 'question', 'questions')} changed.")
+    do(change, lambda count: f"Tags of {counted(count, 'question', 'questions')} changed.")
 
 
 def _remove(session: Session, ids: list[str]) -> None:
     project = session.project
-    if act(
+    if do(
         lambda: set_writing.remove_queries(project.workspace, project.folder.name, ids),
         lambda count: f"{counted(count, 'question', 'questions')} taken away.",
     ):
@@ -114,7 +101,7 @@ def held_out(session: Session) -> None:
         + (f", and {len(rows) - len(now):,} at earlier ones" if len(rows) > len(now) else "")
     )
     if rows:
-        st.dataframe(
+        table(
             [
                 {
                     "when": one.at[:16].replace("T", " "),
@@ -126,10 +113,9 @@ def held_out(session: Session) -> None:
                 }
                 for one in reversed(rows)
             ],
-            hide_index=True,
-            width="stretch",
-            height=180,
-            alt="Looks at held-out questions, newest first",
+            "questions.change.table",
+            "Looks at held-out questions, newest first",
+            tall=180,
         )
     if split.declared:
         return
@@ -137,20 +123,19 @@ def held_out(session: Session) -> None:
         "**Draw the sides anew** when the held-out questions were looked at so often that they judge nothing any more. "
         "The old sides and looks are kept. Pipelines chosen until now were chosen on some of the new ones."
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        meant = st.checkbox("Yes, draw them anew", key="questions.anew")
-        st.button(
-            "Draw anew",
-            icon=":material/shuffle:",
-            key="questions.reset",
-            disabled=not meant,
-            on_click=_draw_anew,
-            args=(session,),
-        )
+    meant(
+        "Yes, draw them anew",
+        "questions.anew",
+        "Draw anew",
+        "questions.reset",
+        ":material/shuffle:",
+        _draw_anew,
+        session,
+    )
 
 
 def _draw_anew(session: Session) -> None:
-    if act(
+    if do(
         lambda: reset_held_out(session.project),
         lambda _: "The sides are drawn anew; the old ones are kept.",
         CHANGE_PROJECT,
@@ -177,7 +162,7 @@ def guidelines(session: Session) -> None:
         placeholder="- 0: says nothing about what is asked\n- 3: the answer is in it",
     )
     if st.button("Store the guidelines", type="primary", key="questions.guide"):
-        act(
+        do(
             lambda: set_writing.write_guidelines(project.workspace, project.folder.name, written or ""),
             lambda _: "The guidelines are stored.",
         )
@@ -193,16 +178,15 @@ def copies(session: Session) -> None:
         st.markdown(
             "**Back to the beginning**: takes away pipelines, looks and labels that were added to this project here."
         )
-        with st.container(horizontal=True, vertical_alignment="center"):
-            meant = st.checkbox(f"Yes, reset {say.plain(project.title)}", key="questions.reset.meant")
-            st.button(
-                "Reset",
-                icon=":material/restart_alt:",
-                key="questions.shipped",
-                disabled=not meant,
-                on_click=_reset,
-                args=(session,),
-            )
+        meant(
+            f"Yes, reset {say.plain(project.title)}",
+            "questions.reset.meant",
+            "Reset",
+            "questions.shipped",
+            ":material/restart_alt:",
+            _reset,
+            session,
+        )
         return
     if not (project.folder / set_writing.META).is_file():
         return
@@ -210,16 +194,15 @@ def copies(session: Session) -> None:
         "**Delete this project** with its questions, pipelines and looks, for good. Its labels stay in the label "
         "store, its collection on Data."
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        meant = st.checkbox(f"Yes, delete {say.plain(project.name)}", key=f"questions.gone.{project.name}")
-        st.button(
-            "Delete",
-            icon=":material/delete:",
-            key="questions.delete",
-            disabled=not meant,
-            on_click=_delete,
-            args=(project.name,),
-        )
+    meant(
+        f"Yes, delete {say.plain(project.name)}",
+        f"questions.gone.{project.name}",
+        "Delete",
+        "questions.delete",
+        ":material/delete:",
+        _delete,
+        project.name,
+    )
 
 
 def copy_form(session: Session) -> None:
@@ -250,7 +233,7 @@ def _copy(session: Session) -> None:
         return copy_labels(LabelStore(resources.label_store()), session.project.labels, made.labels, by).written
 
     copied = f"Copied {session.project.name} to {name}"
-    if act(make, lambda count: f"{copied} with {counted(count, 'label', 'labels')}." if count else f"{copied}."):
+    if do(make, lambda count: f"{copied} with {counted(count, 'label', 'labels')}." if count else f"{copied}."):
         state.change(project=name)
 
 
@@ -266,13 +249,13 @@ def _reset(session: Session) -> None:
         return count
 
     said = "Back at the beginning; {} taken back."
-    if act(back, lambda count: said.format(counted(count, "label", "labels")), RESET_LABELS):
+    if do(back, lambda count: said.format(counted(count, "label", "labels")), RESET_LABELS):
         st.session_state["questions.reset.meant"] = False
         state.change(a="", b="", c="")
 
 
 def _delete(name: str) -> None:
-    if act(lambda: set_writing.delete_set(resources.workspace(), name), lambda _: f"{name} is deleted."):
+    if do(lambda: set_writing.delete_set(resources.workspace(), name), lambda _: f"{name} is deleted."):
         state.change(project=state.DEFAULT_PROJECT)
 
 
@@ -286,12 +269,12 @@ def broken(why: str) -> None:
     say.problem("The questions of this project cannot be read.", why)
     name = state.current().project
     if (resources.workspace() / "eval_sets" / name / set_writing.META).is_file():
-        meant = st.checkbox(f"Yes, delete {say.plain(name)}", key=f"questions.gone.{name}")
-        st.button(
+        meant(
+            f"Yes, delete {say.plain(name)}",
+            f"questions.gone.{name}",
             "Delete it",
-            icon=":material/delete:",
-            key="questions.delete",
-            disabled=not meant,
-            on_click=_delete,
-            args=(name,),
+            "questions.delete",
+            ":material/delete:",
+            _delete,
+            name,
         )

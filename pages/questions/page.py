@@ -1,7 +1,7 @@
 """Questions: the project's questions in one table, their sides, and what can be done with them.
 
-The parts beside the table are add.py (paste, drop, preview), change.py (tags, guidelines, what is held out, copies) and
-compare.py. Everything shown comes from the session; nothing here reads a file.
+The parts beside the table are add.py (paste, drop, preview) and change.py (tags, guidelines, what is held out, copies).
+Everything shown comes from the session; nothing here reads a file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import streamlit as st
 
 from pages import rail, state
 from pages.components import resources, say
-from pages.questions import add, change, compare
+from pages.components.act import tell
+from pages.questions import add, change
+from pages.widgets.take_along import table
 from rag_core.errors import WinnowError
 from rag_core.eval_sets.queries import expected_answer
 from rag_core.project.ledger import looks_at
@@ -32,12 +34,12 @@ decided once, by chance over *families* (questions that ask the same in other wo
 
 A table of CSV or JSONL may bring `id`, `tags`, `split` (dev or test) and `expected_answer` beside the question.
 
-On the command line: `python -m rag_core eval-sets --help`.
+What another project asks otherwise: `winnow eval-sets diff ONE OTHER`. All there is: `winnow eval-sets --help`.
 """
 SIDE_WORDS = {"dev": "dev", "held_out": "held-out", "examples": "example", "straddling": "neither"}
 FEW = 30  # held-out questions under which the page says that they decide little
-FIND, SIDE, PART, DONE, PROBLEM = "questions.find", "questions.side", "questions.part", "questions.done", change.PROBLEM
-ADD, TAGS, HELD_OUT, GUIDELINES, COPY, COMPARE = "Add", "Change", "Held out", "Guidelines", "Copy", "Compare"
+FIND, SIDE, PART = "questions.find", "questions.side", "questions.part"
+ADD, TAGS, HELD_OUT, GUIDELINES, COPY = "Add", "Change", "Held out", "Guidelines", "Copy"
 ROWS = 12  # of the table in sight beside the parts
 
 
@@ -100,12 +102,12 @@ def draw_table(session: Session, split: Sides) -> list[Case]:
     }
     always = ("question", "side", "labels")
     columns = {name: values for name, values in columns.items() if name in always or any(values)}
-    picked: Any = st.dataframe(
+    picked: Any = table(
         columns,
-        hide_index=True,
-        width="stretch",
-        height=38 + 35 * min(max(len(shown), 1), ROWS),
-        column_config={
+        "questions.table",
+        f"{len(shown)} questions with side and number of labels",
+        tall=1000,
+        config={
             "question": st.column_config.TextColumn(width="large"),
             "labels": st.column_config.NumberColumn(width="small", help="Chunks graded for this question."),
             "side": st.column_config.TextColumn(width="small"),
@@ -113,8 +115,6 @@ def draw_table(session: Session, split: Sides) -> list[Case]:
         },
         on_select="rerun",
         selection_mode="multi-row",
-        key="questions.table",
-        alt=f"{len(shown)} questions with side and number of labels",
     )
     rows = [row for row in picked.selection.rows if row < len(shown)]
     if len(shown) < len(cases) or rows:
@@ -153,7 +153,6 @@ def draw_parts(session: Session, chosen: Sequence[Case]) -> None:
         HELD_OUT: lambda: change.held_out(session),
         GUIDELINES: lambda: change.guidelines(session),
         COPY: lambda: change.copies(session),
-        COMPARE: lambda: compare.show(session),
     }
     part = st.segmented_control("Do", list(parts), default=ADD, required=True, key=PART, label_visibility="collapsed")
     parts[str(part)]()
@@ -168,7 +167,7 @@ def draw() -> None:
     except WinnowError as error:
         change.broken(str(error))
         return
-    change.tell()
+    tell(change.DONE)
     if not cases:
         add.show(session)
         return

@@ -13,8 +13,8 @@ VIEW, PARAMETER = "settings.view", "view"
 
 HELP = """
 **Status** is what `winnow doctor --json` prints. It reads everything once: the model answers, collections and the
-database are whole. Nothing is changed and no endpoint is asked anything. *result cache* counts answers that were there
-already against those that had to be asked for. `winnow backup FILE` copies workspace and database into one file.
+database are whole. Nothing is changed and no endpoint is asked anything. `winnow backup FILE` copies workspace and
+database into one file.
 
 **History** is every question of one's own that was asked of a collection, on the Bench and by `winnow query`: the
 question, all settings, ids, titles and distances of what stayed, how many were dropped where, hops, and times; never

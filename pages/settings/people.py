@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components import resources, say, who
+from pages.widgets.take_along import table
 from rag_core.errors import InputError
 from rag_core.project.deeds import KINDS, SEE_STATUS, log
 from rag_core.roles import FILE, ROLES, read_roles
@@ -30,20 +31,18 @@ def draw() -> None:
         st.markdown("**Who may do what**")
         least = [(kind.words, kind.least) for kind in KINDS]
         least.sort(key=lambda pair: (ROLES.index(pair[1]), pair[0]))
-        st.dataframe(
+        table(
             {"to": [words for words, _ in least], "least role": [role for _, role in least]},
-            hide_index=True,
-            key="people.rights",
-            height=320,
-            alt="Each kind of deed and the least role that may do it",
+            "people.rights",
+            "Each kind of deed and the least role that may do it",
+            tall=320,
         )
         if people and admin:
             st.markdown(f"**People** of `{FILE}`")
-            st.dataframe(
+            table(
                 {"name": list(people), "role": list(people.values())},
-                hide_index=True,
-                key="people.list",
-                alt=f"{len(people)} people with their roles",
+                "people.list",
+                f"{len(people)} people with their roles",
             )
     with right:
         st.markdown("**Done lately**")
@@ -59,12 +58,11 @@ def draw() -> None:
             for name in ("at", "who", "role", "deed", "about", "result", "outcome", "by")
             if any(name in row for row in rows)
         ]
-        st.dataframe(
+        table(
             {name: [str(row.get(name, "")) for row in rows] for name in columns},
-            hide_index=True,
-            key="people.deeds",
-            height=388,
-            alt=f"The latest {len(rows)} deeds, newest first",
+            "people.deeds",
+            f"The latest {len(rows)} deeds, newest first",
+            tall=388,
         )
 
 
@@ -75,15 +73,14 @@ def draw_environment() -> None:
         return
     rows = shown()
     st.caption("Read when the app starts; docs/settings.md says what each means.")
-    st.dataframe(
+    table(
         {
             "variable": [row.name for row in rows],
             "now": [row.value or "not set" for row in rows],
             "set": ["✓" if row.given else "" for row in rows],
         },
-        hide_index=True,
-        key="settings.environment",
-        height=38 + 35 * len(rows),
+        "settings.environment",
+        "Every variable of the environment with its value",
+        tall=1000,
         width=860,
-        alt="Every variable of the environment with its value",
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from pages.components import jobs, resources, say, who
+from pages.widgets.take_along import table
 from rag_core.errors import InputError
 from rag_core.health import HealthCheck, checks_of
 from rag_core.project.deeds import SEE_STATUS
@@ -31,23 +31,20 @@ def draw_checks(checks: list[HealthCheck]) -> None:
         )
     else:
         st.markdown(f":material/check: **All {len(checks)} checks passed.**")
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "": ["✓ passed" if check.ok else "✕ failed" for check in checks],
-                "check": [check.name for check in checks],
-                "found": [check.detail for check in checks],
-            }
-        ),
-        hide_index=True,
-        key="status.checks",
-        height=38 + 35 * len(checks),
-        column_config={
+    table(
+        {
+            "": ["✓ passed" if check.ok else "✕ failed" for check in checks],
+            "check": [check.name for check in checks],
+            "found": [check.detail for check in checks],
+        },
+        "status.checks",
+        f"{len(checks)} checks with what each found",
+        tall=1000,
+        config={
             "": st.column_config.TextColumn(width=70),
             "check": st.column_config.TextColumn(width=130),
             "found": st.column_config.TextColumn(width=900),
         },
-        alt=f"{len(checks)} checks with what each found",
     )
 
 

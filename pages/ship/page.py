@@ -9,6 +9,7 @@ import streamlit as st
 from pages import rail, state
 from pages.components import resources, say
 from pages.ship import runs
+from pages.widgets.take_along import table
 from rag_core.errors import InputError, SpecError, WinnowError
 from rag_core.export import export_filter, export_spec, fates
 from rag_core.project.session import Session
@@ -102,17 +103,16 @@ def take_home(session: Session, pipeline: Pipeline) -> None:
         )
     rows = fates(pipeline)
     marks = ["✓ goes along" if one.goes else "· stays with your search" if one.stays else "✕ cannot go" for one in rows]
-    st.dataframe(
+    table(
         {
             "stage": [f"{one.title} ({one.stage})" for one in rows],
             "": marks,
             "why": [one.why for one in rows],
         },
-        hide_index=True,
-        key="ship.fates",
-        height=38 + 35 * max(1, len(rows)),
+        "ship.fates",
+        _said([f"{one.title}: {one.why}" for one in rows]),
+        tall=1000,
         width=920,
-        alt=_said([f"{one.title}: {one.why}" for one in rows]),
     )
     with st.expander("How it is called"):
         st.code(

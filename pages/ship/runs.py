@@ -8,20 +8,21 @@ import streamlit as st
 
 from pages import rail, state
 from pages.components import resources, say, who
-from rag_core.compare.compare import verdict_words
+from pages.components.act import act, refuse, tell
+from pages.widgets.take_along import table
 from rag_core.compare.gate import FAIL, INCONCLUSIVE, PASS, GateResult, GateRules
-from rag_core.compare.run_file import Run, changed_besides, compare_pipelines, dump_run, paired, read_run, summary_of
+from rag_core.compare.run_file import Run, dump_run, read_run, summary_of
 from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.project import runs
-from rag_core.project.deeds import DELETE_RUN, KEEP_RUN, NOTE_RUN
+from rag_core.project.deeds import DELETE_RUN, KEEP_RUN, NOTE_RUN, Performed
 from rag_core.project.session import Session
 from rag_core.report import report_html
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.store.runs import RunStore, StoredRun
 
-RUN, TABLE, VERDICT, PROBLEM, DONE = "ship.run", "ship.runs", "ship.verdict", "ship.problem", "ship.done"
-NAME, NOTE, AGAINST, MARGIN = "ship.name", "ship.note", "ship.against", "ship.margin"
+RUN, TABLE, VERDICT, DONE = "ship.run", "ship.runs", "ship.verdict", "ship.done"
+NAME, NOTE, MARGIN = "ship.name", "ship.note", "ship.margin"
 MARKS = {PASS: ":material/check: **pass**", FAIL: ":material/close: **fail**", INCONCLUSIVE: "**? inconclusive**"}
 SHOWN = ("SetP", "SetR", "SetF")
 PLACE = "Ship"
@@ -62,7 +63,7 @@ def show(session: Session, pipeline: Pipeline) -> None:
     with left:
         _gate(session, pipeline, run)
     with right:
-        _open(store, run, listed)
+        _open(store, run)
 
 
 def _missing(session: Session) -> tuple[str, str, str] | None:
@@ -89,28 +90,24 @@ def _keep(session: Session, pipeline: Pipeline) -> None:
             args=(session, pipeline), help=f"Measures A on all {len(session.cases)} questions of now. Held-out "
             "ones are among them: it counts as a look.",
         )  # fmt: skip
-    if done := st.session_state.pop(DONE, ""):
-        st.success(done)
-    if problem := st.session_state.pop(PROBLEM, ""):
-        say.problem("Nothing was changed.", problem)
+    tell(DONE)
 
 
 def _kept(session: Session, pipeline: Pipeline) -> None:
-    try:
-        with st.spinner("Measuring …"), who.doing(KEEP_RUN, session.project.name) as performed:
-            run = runs.make_run(session, [pipeline], str(st.session_state.get(NAME) or "").strip())
-            runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
-            st.session_state[RUN] = RunStore(resources.label_store()).save(run.document, summary_of(run))
-            performed.result = run.id
-        st.session_state[DONE] = f"Kept as run {run.id}."
-        st.session_state[NAME] = ""
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
+    def work(performed: Performed) -> str:
+        run = runs.make_run(session, [pipeline], str(st.session_state.get(NAME) or "").strip())
+        runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
+        st.session_state[RUN] = performed.result = RunStore(resources.label_store()).save(run.document, summary_of(run))
+        return run.id
+
+    with st.spinner("Measuring …"):
+        if act(DONE, KEEP_RUN, session.project.name, work, lambda id_: f"Kept as run {id_}."):
+            st.session_state[NAME] = ""
 
 
 def _table(listed: list[StoredRun], ids: list[str]) -> None:
     st.session_state[TABLE] = {"selection": {"rows": [ids.index(st.session_state[RUN])], "columns": []}}
-    st.dataframe(
+    table(
         {
             "kept at (UTC)": [one.at[:16].replace("T", " ") for one in listed],
             "name": [one.name for one in listed],
@@ -119,12 +116,11 @@ def _table(listed: list[StoredRun], ids: list[str]) -> None:
             "notes": [one.notes for one in listed],
             "id": ids,
         },
-        hide_index=True,
-        key=TABLE,
+        TABLE,
+        "Kept runs, newest first: time, name, mean F₁ of each pipeline, questions, notes, id",
+        tall=213,
         on_select=lambda: _selected(ids),
         selection_mode="single-row",
-        height=min(38 + 35 * len(ids), 213),
-        alt="Kept runs, newest first: time, name, mean F₁ of each pipeline, questions, notes, id",
     )
 
 
@@ -184,7 +180,7 @@ def _judge(session: Session, pipeline: Pipeline, run: Run) -> None:
             runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
         st.session_state[VERDICT] = (_about(session, pipeline, run), result)
     except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
+        refuse(DONE, str(error))
 
 
 def _verdict(result: GateResult) -> None:
@@ -195,17 +191,16 @@ def _verdict(result: GateResult) -> None:
             st.text(f"Besides, {notice}.")
         if result.regressions:
             with st.expander(f"{len(result.regressions)} worst questions"):
-                st.dataframe(
+                table(
                     {
                         "question": [one.query_id for one in result.regressions],
                         "then": [one.baseline for one in result.regressions],
                         "now": [one.candidate for one in result.regressions],
                         "why": ["; ".join((*one.reasons[:2], *one.more)) for one in result.regressions],
                     },
-                    hide_index=True,
-                    key="ship.regressions",
-                    column_config={one: st.column_config.NumberColumn(format="%.3f") for one in ("then", "now")},
-                    alt="Questions on which A is worse, the worst first: F₁ then and now, and why",
+                    "ship.regressions",
+                    "Questions on which A is worse, the worst first: F₁ then and now, and why",
+                    config={one: st.column_config.NumberColumn(format="%.3f") for one in ("then", "now")},
                 )
         if result.outcome == FAIL:
             st.button("Show them on the Bench", key="ship.show", on_click=_to_bench)
@@ -221,18 +216,17 @@ def _to_bench() -> None:
 # The open run
 
 
-def _open(store: RunStore, run: Run, listed: list[StoredRun]) -> None:
-    """Its means, what it depended on, another run, notes, downloads."""
-    st.dataframe(
+def _open(store: RunStore, run: Run) -> None:
+    """Its means, notes, downloads, and what it depended on."""
+    table(
         {
             "pipeline": [one.name for one in run.pipelines],
             **{name: [one.means.get(name) for one in run.pipelines] for name in SHOWN},
             "scored": [one.means.get("queries_scored") for one in run.pipelines],
         },
-        hide_index=True,
-        key="ship.means",
-        column_config={name: st.column_config.NumberColumn(format="%.3f") for name in SHOWN},
-        alt="Per pipeline of the run: macro means and how many questions are scored",
+        "ship.means",
+        "Per pipeline of the run: macro means and how many questions are scored",
+        config={name: st.column_config.NumberColumn(format="%.3f") for name in SHOWN},
     )
     notes = [(note.at, note.author, note.note) for note in store.notes(run.id)]
     with st.container(horizontal=True, gap="small"):
@@ -244,57 +238,25 @@ def _open(store: RunStore, run: Run, listed: list[StoredRun]) -> None:
             "HTML report", lambda: report_html(run, notes), f"{run.id}.html", "text/html", key="ship.report",
             icon=":material/article:", on_click="ignore", help="One page to send; it opens offline.",
         )  # fmt: skip
+        st.caption(f"Against an earlier one: `winnow runs compare EARLIER {run.id}`.")
         with st.popover("Delete", icon=":material/delete:"):
             st.markdown("The run and its notes are taken out of the store for good.")
             st.button("Delete this run", type="primary", key="ship.delete", on_click=_delete, args=(store, run.id))
     for at, author, note in notes:
         st.text(f"{at[:16].replace('T', ' ')} {author}: {note}")
     st.text_input("Add a note", key=NOTE, max_chars=2000, on_change=_note, args=(store, run.id))
-    _against(store, run, listed)
     with st.expander("What it depended on"):
         facts = {**run.fingerprints, **run.document["models"], **run.document["platform"]}
         st.text("\n".join(f"{name}: {value}" for name, value in facts.items()))
 
 
-def _against(store: RunStore, run: Run, listed: list[StoredRun]) -> None:
-    """An earlier run of the project: the difference, or why there is none to tell."""
-    others = {one.id: f"{one.at[:16].replace('T', ' ')} {one.name}" for one in listed if one.id != run.id}
-    if not others:
-        return
-    earlier = st.selectbox(
-        "Hold it against an earlier run", list(others), index=None, format_func=lambda key: others[key][:120],
-        placeholder="choose a run", key=AGAINST,
-    )  # fmt: skip
-    if not earlier or earlier not in others:
-        return
-    try:
-        first = read_run(store.document(earlier), f"run {earlier}")
-        problem = paired(first, run).problem
-        st.text(problem or verdict_words(compare_pipelines(first, run)))
-        for remark in changed_besides(first, run):
-            st.text(f"Besides, {remark}.")
-    except (InputError, StoreError) as error:
-        say.problem("These two runs cannot be compared.", str(error))
-
-
 def _note(store: RunStore, run_id: str) -> None:
     text = str(st.session_state.get(NOTE, ""))
-    if not text.strip():
-        return
-    try:
-        with who.doing(NOTE_RUN, run_id):
-            store.add_note(run_id, who.person().name, text)
+    if text.strip() and act(DONE, NOTE_RUN, run_id, lambda _: store.add_note(run_id, who.person().name, text)):
         st.session_state[NOTE] = ""
-    except (InputError, StoreError) as error:
-        st.session_state[PROBLEM] = str(error)
 
 
 def _delete(store: RunStore, run_id: str) -> None:
-    try:
-        with who.doing(DELETE_RUN, run_id):
-            store.delete(run_id)
-    except (InputError, StoreError) as error:
-        st.session_state[PROBLEM] = str(error)
-        return
-    st.session_state.pop(RUN, None)
-    st.session_state.pop(VERDICT, None)
+    if act(DONE, DELETE_RUN, run_id, lambda _: store.delete(run_id)):
+        st.session_state.pop(RUN, None)
+        st.session_state.pop(VERDICT, None)

@@ -17,6 +17,23 @@ BLUE, GREY, GREEN, ORANGE = "#0072B2", "#8A9199", "#009E73", "#D55E00"
 TALL = 420  # pixels of a table or a chart
 
 
+def table(
+    rows: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
+    key: str,
+    alt: str,
+    tall: int = TALL,
+    config: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Any:
+    """A table as high as its rows, up to `tall` pixels; `alt` is what a screen reader says of it.
+
+    `rows` are columns by name, or one mapping a row. `more` goes to st.dataframe: selection, width, placeholder.
+    """
+    count = len(rows) if not isinstance(rows, Mapping) else len(next(iter(rows.values()), ()))
+    height = min(38 + 35 * max(count, 1), tall)
+    return st.dataframe(rows, hide_index=True, key=key, height=height, column_config=config, alt=alt, **more)
+
+
 def take_along(
     name: str,
     columns: Mapping[str, Sequence[Any]],
@@ -32,15 +49,8 @@ def take_along(
     left, right = st.columns(2) if figure is not None else (st.container(), None)
     rows = len(next(iter(columns.values()), ()))
     with left:
-        st.dataframe(
-            dict(columns),
-            hide_index=True,
-            key=f"take.{key}",
-            height=min(38 + 35 * max(rows, 1), TALL),
-            column_config=glossary.explained(columns, config),
-            placeholder="–",
-            alt=alt or f"{name}: {rows} rows with {', '.join(columns)}",
-        )
+        alt_table = alt or f"{name}: {rows} rows with {', '.join(columns)}"
+        table(dict(columns), f"take.{key}", alt_table, config=glossary.explained(columns, config), placeholder="–")
         st.download_button("CSV", lambda: to_csv(columns), f"{key}.csv", "text/csv", icon=":material/download:",
                            key=f"take.{key}.csv", type="tertiary")  # fmt: skip
     if right is not None and figure is not None:
@@ -61,6 +71,18 @@ def _cell(value: Any) -> Any:
     if value is None:
         return ""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def laid_out(figure: Any, across: str, up: str = "", left: int = 60) -> Any:
+    """A figure as figures stand beside their tables: titles of both axes, the legend below."""
+    figure.update_layout(
+        height=400,
+        margin={"l": left, "r": 16, "t": 20, "b": 50},
+        legend={"orientation": "h", "y": -0.22},
+        xaxis_title=across,
+        yaxis_title=up,
+    )
+    return figure
 
 
 def label(text: str, most: int = 60) -> str:

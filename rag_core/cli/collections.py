@@ -11,10 +11,8 @@ from pathlib import Path
 import typer
 
 from rag_core import rechunk, wording
-from rag_core.cli.options import Commands, Engine, Json, Workspace
-from rag_core.cli.output import ProgressBar, say
-from rag_core.compare.compare import table, verdict_words
-from rag_core.compare.rewrites import MEASURES
+from rag_core.cli.options import Commands, Common, Engine
+from rag_core.cli.output import ProgressBar
 from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
 from rag_core.files import read_text
@@ -27,7 +25,6 @@ from rag_core.index.foreign_place import IN_PLACE_WARNING, ForeignPlace, named_p
 from rag_core.index.handles import ingest_embedder
 from rag_core.index.ingest import ingest as bring_in
 from rag_core.index.ingest import look
-from rag_core.measure.experiment import shown
 from rag_core.project import deeds
 from rag_core.project.intake import Documents
 from rag_core.retrieve.rewrite import rewritten
@@ -35,8 +32,6 @@ from rag_core.retrieve.word_lists import LARGEST
 from rag_core.settings import chroma_settings
 from rag_core.store.database import has_store, open_store
 from rag_core.store.labels import LabelStore
-from rag_core.workbench import measure_words
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 collections = Commands("What collections exist; connect one that Chroma holds.", invoke_without_command=True)
@@ -81,6 +76,7 @@ FieldOption = typer.Option(
 
 @app.command("ingest", journal=True)
 def ingest(
+    common: Common,
     options: ReadingOptions,
     paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
     collection: str = Collection,
@@ -96,21 +92,19 @@ def ingest(
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what the documents hold; embed and write nothing."),
     force: bool = typer.Option(False, "--force", help="Embed everything anew and keep nothing else."),
     engine: str | None = Engine,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Build or update a collection. Unchanged chunks are not embedded again; an interrupted ingest resumes."""
-    place, order = resolve_workspace(workspace), options.order(paths, model, dimension)
+    place, order = common.folder, options.order(paths, model, dimension)
     reading = {"format": format, **order.reading}
     if dry_run:
-        say(look(paths, collection, place, ingest_embedder(place, collection, model, dimension), **reading), json)
+        common.say(look(paths, collection, place, ingest_embedder(place, collection, model, dimension), **reading))
         return
     with (
         deeds.command(deeds.INGEST, collection, place),
         _embedder(engine, place, collection, model, dimension) as embedder,
     ):
         report = bring_in(paths, collection, place, embedder, force=force, progress=ProgressBar("embedded"), **reading)
-    say(report, json)
+    common.say(report)
 
 
 @contextmanager
@@ -149,14 +143,14 @@ def record_fields(pairs: Sequence[str] | None) -> dict[str, str] | None:
 
 
 @collections.callback()
-def list_all(context: typer.Context, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def list_all(common: Common, context: typer.Context) -> None:
     """What collections exist, with their chunks, rules and model."""
     if context.invoked_subcommand is not None:
         return
-    known = list_collections(resolve_workspace(workspace))
+    known = list_collections(common.folder)
     nothing = "no collection yet; build one with: python -m rag_core ingest FOLDER --collection NAME"
     lines = [summary.to_text() for summary in known] or [nothing]
-    say({"collections": [asdict(summary) for summary in known]}, json, "\n".join(lines))
+    common.say({"collections": [asdict(summary) for summary in known]}, "\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -185,74 +179,71 @@ class ChromaOptions:
 
 
 @collections.command("found")
-def found(chroma: ChromaOptions, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def found(common: Common, chroma: ChromaOptions) -> None:
     """The collections that a Chroma store holds: size, space, dimensions and the model it says it was built with."""
-    listed = list_foreign(chroma.place(), resolve_workspace(workspace))
+    listed = list_foreign(chroma.place(), common.folder)
     facts = {"collections": [asdict(foreign) for foreign in listed]}
-    say(facts, json, "\n".join(foreign.to_text() for foreign in listed))
+    common.say(facts, "\n".join(foreign.to_text() for foreign in listed))
 
 
 @collections.command("connect")
 def connect(
+    common: Common,
     chroma: ChromaOptions,
     collection: str = typer.Option(..., "--collection", help="The collection's name in the Chroma store."),
     name: str = typer.Option("", "--as", help="Its name here; default: the same."),
     model: str = typer.Option("", "--model", help="What embeds the queries; needed where the store does not say."),
     field: list[str] = FieldOption,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Use a Chroma collection as it is: every command works on its mirror. Again: bring the mirror up to date."""
-    place, folder = chroma.place(), resolve_workspace(workspace)
+    place, folder = chroma.place(), common.folder
     fields = record_fields(field)
     with deeds.command(deeds.CONNECT, name or collection, folder):
         done = mirror(place, collection, name or collection, folder, model, ProgressBar("read"), fields=fields)
-    say(asdict(done), json, done.to_text())
+    common.say(asdict(done), done.to_text())
 
 
 @collections.command("delete")
 def delete(
+    common: Common,
     collection: str = typer.Option(..., "--collection", help="The collection's name here."),
     yes: bool = typer.Option(False, "--yes", help="Really delete it."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Delete a collection of the workspace for good; documents and foreign stores stay as they are."""
     if not yes:
         raise InputError(f"collection {collection[:80]} would be deleted for good, expected --yes")
-    place = resolve_workspace(workspace)
+    place = common.folder
     with deeds.command(deeds.DELETE_COLLECTION, collection, place):
         delete_collection(place, collection)
-    say({"deleted": collection}, json, f"{collection} is deleted")
+    common.say({"deleted": collection}, f"{collection} is deleted")
 
 
 @collections.command("recut")
 def recut(
+    common: Common,
     collection: str = Collection,
     header_level: int = typer.Option(..., "--header-level", min=2, max=4, help="The deepest header that splits."),
     only_look: bool = typer.Option(False, "--look", help="Only say what would happen."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Cut a collection's Markdown at another header level, and say of every label where its text went."""
-    place, labels = resolve_workspace(workspace), []
+    place, labels = common.folder, []
     if has_store(place):
         with open_store(place) as store:
             kept = LabelStore(store)
             labels = [label for name in kept.eval_sets() for label in kept.labels(name)]
     embedder = ingest_embedder(place, collection)
     if only_look:
-        say(rechunk.look(place, collection, header_level, embedder, labels), json)
+        common.say(rechunk.look(place, collection, header_level, embedder, labels))
         return
     with deeds.command(deeds.INGEST, collection, place):
         done = rechunk.recut(place, collection, header_level, embedder, labels, ProgressBar("embedded"))
-    say(done, json)
+    common.say(done)
 
 
 @words.command("show")
-def show(collection: str = Collection, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def show(common: Common, collection: str = Collection) -> None:
     """Both lists, where each comes from, and the keywords the last ingest took from the headers."""
-    place = resolve_workspace(workspace)
+    place = common.folder
     headers = wording.header_words(place, collection)
     lists = [wording.listed(place, collection, kind) for kind in wording.KINDS]
     broken = any(listed.problem for listed in lists)
@@ -266,54 +257,32 @@ def show(collection: str = Collection, workspace: Path | None = Workspace, json:
     }
     lines = [f"from the headers: {len(headers)} keywords", *(listed.to_text() for listed in lists)]
     lines += [f"  {term} ← {', '.join(said)}" for term, said in (synonyms.terms.items() if synonyms else ())]
-    say(facts, json, "\n".join(lines))
+    common.say(facts, "\n".join(lines))
 
 
 @words.command("set")
 def set_list(
+    common: Common,
     kind: str = typer.Argument(..., help="keywords or synonyms."),
     file: Path = typer.Argument(..., help="YAML or JSON: keywords: [...], or `official term: [user words]`."),
     collection: str = Collection,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Make a file's list the collection's own; what stood there before is kept beside it."""
-    place = resolve_workspace(workspace)
+    place = common.folder
     wording.own_file(place, collection, kind)  # an unknown kind of list is said before the file is read
     wording.header_words(place, collection)
     with deeds.command(deeds.CHANGE_WORDS, collection, place):
         wording.save_list(place, collection, kind, read_text(file, limit=LARGEST))
     now = wording.listed(place, collection, kind)
-    say(now, json, f"{collection}: {now.entries} {kind}, kept in {now.file}", collection=collection)
+    common.say(now, f"{collection}: {now.entries} {kind}, kept in {now.file}", collection=collection)
 
 
 @words.command("try")
 def try_words(
+    common: Common,
     question: str = typer.Argument(..., help="A question as people ask it."),
     collection: str = Collection,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """A question as each side of the search gets it, and which words made the difference."""
-    both = wording.words_of(resolve_workspace(workspace), collection)
-    say(rewritten(question, *both), json, collection=collection)
-
-
-@words.command("measure")
-def measure(
-    collection: str = Collection,
-    eval_set: str = typer.Option("", "--eval-set", help="Default: the eval set of the collection's name."),
-    search: str = typer.Option("hybrid", "--search", help="hybrid or lexical."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
-) -> None:
-    """The search with and without both rewrites on an eval set: means, and the paired difference with its interval."""
-    name = eval_set or collection
-    rows = table(measure_words(resolve_workspace(workspace), collection, name, search), MEASURES)
-    lines = [f"{search} on {name}: {rows[0].queries_scored} of {rows[0].queries_total} queries scored"]
-    for label in MEASURES:
-        before, after = (row.cells[label] for row in rows)
-        lines.append(f"{label}: {shown(before.estimate.mean)} → {shown(after.estimate.mean)}")
-        lines.append(f"  {verdict_words(after.against)}" if after.against else "")
-    facts = {"collection": collection, "eval_set": name, "search": search}
-    say({**facts, "table": [row.to_json() for row in rows]}, json, "\n".join(lines))
+    both = wording.words_of(common.folder, collection)
+    common.say(rewritten(question, *both), collection=collection)

@@ -8,8 +8,7 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.options import Commands, Json
-from rag_core.cli.output import emit
+from rag_core.cli.options import Commands, Common
 from rag_core.entities import EntitySettings, TeamFilter, load_structure
 from rag_core.entities.agreement import agreement, read_labelled, suggest_aliases, threshold_curve
 from rag_core.entities.lint import lint_structure
@@ -21,13 +20,13 @@ THRESHOLDS = (70.0, 75.0, 80.0, 85.0, 90.0, 95.0)
 
 @app.command()
 def entities(
+    common: Common,
     query: str | None = typer.Argument(None, help="The query; may be left out with --lint."),
     structure: Path | None = typer.Option(None, help="Structure file, YAML or JSON; the demo structure without one."),
     budget: int | None = typer.Option(None, min=1, help="Most tokens to send, in whole entities; default: no limit."),
     threshold: float = typer.Option(80.0, help="Least likeness of a misspelt name, 0 to 100."),
     lint: bool = typer.Option(False, "--lint", help="Check the structure for names that tell nothing."),
     labelled: Path | None = typer.Option(None, "--labelled", help="JSONL with query and teams: measure on it."),
-    json: bool = Json,
 ) -> None:
     """Find the entities a query names: by which strategy and words, and how many tokens their part saves."""
     if query is None and not lint and labelled is None:
@@ -43,10 +42,7 @@ def entities(
     else:
         document = entities_document(TeamFilter(loaded, EntitySettings(threshold=threshold)), query or "", budget)
         lines = _as_text(document)
-    if json:
-        emit(document)
-    else:
-        typer.echo("\n".join(lines))
+    common.say(document, "\n".join(lines))
 
 
 def entities_document(team_filter: TeamFilter, query: str, budget: int | None = None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.options import Commands, Json, Workspace
-from rag_core.cli.output import ProgressBar, say
+from rag_core.cli.options import Commands, Common
+from rag_core.cli.output import ProgressBar
 from rag_core.errors import InputError
 from rag_core.eval_sets import writing as set_writing
 from rag_core.eval_sets.facts import diff_sets, facts_of, list_sets
@@ -18,14 +18,12 @@ from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
 from rag_core.eval_sets.reading import folders, load_set
 from rag_core.eval_sets.writing import change_tags, copy_set, delete_set, existing_own, new_set, own_folder, split_set
 from rag_core.files import read_text
-from rag_core.given import counted
 from rag_core.project import deeds
+from rag_core.project.labels import counted
 from rag_core.store.database import has_store, open_store
-from rag_core.store.events import Signature
 from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
 from rag_core.workbench import capture_into
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 eval_sets = Commands("Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.")
@@ -35,23 +33,23 @@ Name = typer.Argument(..., help="The eval set's name.")
 
 
 @eval_sets.command("list")
-def list_all(workspace: Path | None = Workspace, json: bool = Json) -> None:
+def list_all(common: Common) -> None:
     """Every eval set with its counts: queries, judged ones, split, tags.
 
     Example: python -m rag_core eval-sets list --json
     """
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     found = list_sets(folder, lambda eval_set: counted(eval_set, folder))
-    say({"eval_sets": [asdict(one) for one in found]}, json, "\n".join(one.to_text() for one in found))
+    common.say({"eval_sets": [asdict(one) for one in found]}, "\n".join(one.to_text() for one in found))
 
 
 @eval_sets.command("show")
-def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def show(common: Common, name: str = Name) -> None:
     """One eval set: its counts and every query with tags, split and labels.
 
     Example: python -m rag_core eval-sets show rulebook --json
     """
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     found = counted(load_set(name, folder), folder)
     facts = facts_of(name, folders(folder).get(name, Path(name)), lambda _: found)
     rows: list[dict[str, Any]] = [
@@ -65,11 +63,12 @@ def show(name: str = Name, workspace: Path | None = Workspace, json: bool = Json
         for case in found.cases
     ]
     words = [f"  {row['id']}  {row['split'] or '-'}  {row['labels']} labels  {', '.join(row['tags'])}" for row in rows]
-    say({**asdict(facts), "description": found.description, "rows": rows}, json, "\n".join([facts.to_text(), *words]))
+    common.say({**asdict(facts), "description": found.description, "rows": rows}, "\n".join([facts.to_text(), *words]))
 
 
 @eval_sets.command("new")
 def new(
+    common: Common,
     name: str = Name,
     file: str = typer.Argument(..., help="A list of queries: lines, CSV or JSONL; - reads stdin."),
     form: str | None = typer.Option(None, "--format", help="lines, csv or jsonl; else told by the ending."),
@@ -78,8 +77,6 @@ def new(
     min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
     skip_bad: bool = typer.Option(False, "--skip-bad", help="Leave out lines that hold no question we can ask."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be made."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Make an eval set of a list of queries; labels come by `labels import` or on the place Labels.
 
@@ -89,26 +86,25 @@ def new(
     skipped: list[str] = []
     form = form or form_of(text, "" if file == "-" else file)
     queries = read_query_list(text, form, Path(file).name, skipped=skipped if skip_bad else None)
-    folder = own_folder(resolve_workspace(workspace), name)
+    folder = own_folder(common.folder, name)
     if not dry_run:
-        with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
-            folder = new_set(resolve_workspace(workspace), name, queries, title, description, min_grade)
+        with deeds.command(deeds.CHANGE_SET, name, common.folder):
+            folder = new_set(common.folder, name, queries, title, description, min_grade)
     repeated = repeated_texts(queries)
     facts = {"name": name, "queries": len(queries), "repeated": repeated, "skipped": skipped}
     facts |= {"folder": str(folder), "dry_run": dry_run}
     sys.stderr.write("".join(f"left out: {one}\n" for one in skipped))
     again = f", {repeated} of them asked before" if repeated else ""
-    say(facts, json, f"{name}: {len(queries)} queries{again}{'; nothing was made' if dry_run else f' → {folder}'}")
+    common.say(facts, f"{name}: {len(queries)} queries{again}{'; nothing was made' if dry_run else f' → {folder}'}")
 
 
 @eval_sets.command("tag")
 def tag(
+    common: Common,
     name: str = Name,
     add: list[str] = typer.Option(None, "--add", help="A tag to add; may be repeated."),
     remove: list[str] = typer.Option(None, "--remove", help="A tag to take away; may be repeated."),
     query_id: list[str] = typer.Option(None, "-t", "--query", help="Only this query id; may be repeated."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Add or take away tags of some queries, or of all; a tag is a slice of the figures.
 
@@ -116,125 +112,115 @@ def tag(
     """
     if not add and not remove:
         raise InputError("no tag given, expected --add or --remove")
-    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
-        count = change_tags(resolve_workspace(workspace), name, query_id or None, add or (), remove or ())
-    say({"name": name, "changed": count}, json, f"{name}: {count} queries changed")
+    with deeds.command(deeds.CHANGE_SET, name, common.folder):
+        count = change_tags(common.folder, name, query_id or None, add or (), remove or ())
+    common.say({"name": name, "changed": count}, f"{name}: {count} queries changed")
 
 
 @eval_sets.command("split")
 def split(
+    common: Common,
     name: str = Name,
     test_share: float = typer.Option(0.3, "--test-share", help="Share of the queries to judge on."),
     seed: int = typer.Option(0, "--seed", help="The same queries and seed give the same split."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Put every query on one side, dev or test: tags evenly, near-duplicate queries together.
 
     Example: python -m rag_core eval-sets split table-talk --test-share 0.3
     """
-    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)):
-        found = split_set(resolve_workspace(workspace), name, test_share, seed)
+    with deeds.command(deeds.CHANGE_SET, name, common.folder):
+        found = split_set(common.folder, name, test_share, seed)
     facts = {"name": name, "dev": list(found.dev), "test": list(found.test), "seed": seed}
-    say(facts, json, f"{name}: {len(found.dev)} dev, {len(found.test)} test")
+    common.say(facts, f"{name}: {len(found.dev)} dev, {len(found.test)} test")
 
 
 @eval_sets.command("copy")
 def copy(
+    common: Common,
     source: str = typer.Argument(..., help="The set to copy, shipped or your own."),
     name: str = typer.Argument(..., help="The copy's name."),
     title: str = typer.Option("", "--title", help="The copy's title."),
     labels: bool = typer.Option(True, help="Copy the labels of the label store too."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Duplicate an eval set: queries, tags, split, labels, lists or corpus.
 
     Example: python -m rag_core eval-sets copy rulebook my-rulebook
     """
-    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)) as performed:
-        folder = copy_set(resolve_workspace(workspace), source, name, title)
-        copied = _copy_labels(resolve_workspace(workspace), source, name, performed.signature) if labels else 0
+    with deeds.command(deeds.CHANGE_SET, name, common.folder) as performed:
+        folder = copy_set(common.folder, source, name, title)
+        copied = 0
+        if labels and has_store(common.folder):
+            with open_store(common.folder) as store:
+                copied = copy_labels(LabelStore(store), source, name, performed.signature).written
     facts = {"source": source, "name": name, "folder": str(folder), "labels_copied": copied}
-    say(facts, json, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
-
-
-def _copy_labels(workspace: Path, source: str, name: str, by: Signature) -> int:
-    if not has_store(workspace):
-        return 0
-    with open_store(workspace) as store:
-        return copy_labels(LabelStore(store), source, name, by).written
+    common.say(facts, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
 
 
 @eval_sets.command("diff")
 def diff(
+    common: Common,
     first: str = typer.Argument(..., help="The set before."),
     second: str = typer.Argument(..., help="The set after."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """What the second set adds, takes away and changes: queries, labels in the files, chunks.
 
     Example: python -m rag_core eval-sets diff rulebook my-rulebook --json
     """
-    found = diff_sets(first, second, resolve_workspace(workspace))
-    say({**asdict(found), "same": found.same}, json, found.to_text())
+    found = diff_sets(first, second, common.folder)
+    common.say({**asdict(found), "same": found.same}, found.to_text())
 
 
 @eval_sets.command("guidelines")
 def guidelines(
+    common: Common,
     name: str = Name,
     file: Path | None = typer.Option(None, "--set", help="Markdown file to keep as the set's guidelines."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Print what annotators of a set read beside the queue, or --set it.
 
     Example: python -m rag_core eval-sets guidelines table-talk --set rules.md
     """
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     if file is not None:
         with deeds.command(deeds.CHANGE_SET, name, folder):
             set_writing.write_guidelines(folder, name, read_text(file))
     load_set(name, folder)
     text = set_writing.guidelines(folders(folder).get(name, Path(name)))
-    say({"name": name, "guidelines": text}, json, text.rstrip("\n") or "no guidelines yet")
+    common.say({"name": name, "guidelines": text}, text.rstrip("\n") or "no guidelines yet")
 
 
 @eval_sets.command("capture")
 def capture(
+    common: Common,
     name: str = Name,
     collection: str = typer.Option(..., "--collection", help="The collection to ask."),
     depth: int = typer.Option(50, "--depth", min=1, max=1000, help="How many candidates per query."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Ask a collection every query of a set of your own and keep the lists in it: it can then be labelled and tuned.
 
     Example: python -m rag_core eval-sets capture table-talk --collection my-rules
     """
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     with deeds.command(deeds.CAPTURE, name, folder):
         count = capture_into(name, collection, depth, folder, ProgressBar("captured"))
     facts = {"name": name, "collection": collection, "depth": depth, "queries": count}
-    say(facts, json, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
+    common.say(facts, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
 
 
 @eval_sets.command("delete")
 def delete(
+    common: Common,
     name: str = Name,
     yes: bool = typer.Option(False, "--yes", help="Needed: deleting cannot be undone."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Delete an eval set of your own; labels in the label store stay under its name.
 
     Example: python -m rag_core eval-sets delete table-talk --yes
     """
-    folder = existing_own(resolve_workspace(workspace), name)
+    folder = existing_own(common.folder, name)
     if not yes:
         raise InputError(f"{folder} would be deleted for good, expected --yes")
-    with deeds.command(deeds.CHANGE_SET, name, resolve_workspace(workspace)) as performed:
-        delete_set(resolve_workspace(workspace), name)
+    with deeds.command(deeds.CHANGE_SET, name, common.folder) as performed:
+        delete_set(common.folder, name)
         performed.result = "deleted"
-    say({"name": name, "deleted": True}, json, f"{name} is deleted; its labels in the label store stay")
+    common.say({"name": name, "deleted": True}, f"{name} is deleted; its labels in the label store stay")

@@ -8,8 +8,8 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.options import Commands, Engine, Json, Lists, MinGrade, Split
-from rag_core.cli.output import ProgressBar, say
+from rag_core.cli.options import Commands, Engine, Lists, MinGrade, Split
+from rag_core.cli.output import ProgressBar
 from rag_core.cli.replay import (
     Keeping,
     Pipelines,
@@ -20,7 +20,7 @@ from rag_core.cli.replay import (
     lists_stand_on,
     measures_of,
 )
-from rag_core.cli.sessions import Approximate, WorksOn, look_at, narrowed, stands_on
+from rag_core.cli.sessions import Approximate, WorksOn, narrowed, stands_on
 from rag_core.compare.attribution import attribute as attributed
 from rag_core.compare.compare import side_by_side, side_by_side_json
 from rag_core.compare.snapshot import Recorder
@@ -30,7 +30,7 @@ from rag_core.errors import InputError
 from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run_all, unique_names
 from rag_core.measure.significance import compare_reports
-from rag_core.project.judge_labels import with_judge_labels
+from rag_core.project.labels import estimated, with_judge_labels
 from rag_core.project.project import CALLABLE
 from rag_core.project.runs import about
 from rag_core.records import load_lists
@@ -67,10 +67,12 @@ class ComparePart:
     tag: str | None = typer.Option(None, "--tag", help="Only the queries with this tag.")
     min_grade: int | None = MinGrade
 
-    def starts(self, works_on: WorksOn, specs: list[str]) -> tuple[Any, list[Any], list[Any], int, dict[str, Any]]:
+    def starts(
+        self, works_on: WorksOn, specs: list[str], unseen: bool = False
+    ) -> tuple[Any, list[Any], list[Any], int, dict[str, Any]]:
         """(session, cases, pipelines, the grade from which a chunk is relevant, what the figures stand on).
 
-        The session is None for a file of lists.
+        The session is None for a file of lists. `unseen`: where no side is named, only questions that chose none.
         """
         if self.lists is not None:
             works_on.refuse_beside(self.lists)
@@ -82,7 +84,13 @@ class ComparePart:
         session = works_on.session(self.min_grade)
         cases = narrowed(session, self.split, self.tag)
         pipelines = [session.ready(laid_over(spec, session=session)) for spec in specs]
-        facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
+        of_all = len(cases)
+        if unseen and self.split is None:
+            cases = session.unseen(pipelines, cases) or cases
+        facts = stands_on(session, pipelines, cases, looked_at=True)
+        if len(cases) < of_all:
+            said = f"on the {len(cases)} of {of_all} questions that chose none of the pipelines; --split all takes all"
+            facts["notices"] = [said, *facts.get("notices", ())]
         return session, cases, pipelines, session.min_grade, facts
 
 
@@ -110,7 +118,6 @@ def evaluate(
     judge_labels: str | None = JudgeLabels,
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
     engine: str | None = Engine,
-    json: bool = Json,
 ) -> None:
     """Measure pipelines on a project's questions: per query and mean, with intervals and a test of every pair."""
     session = works_on.session(min_grade, approximate)
@@ -124,25 +131,46 @@ def evaluate(
         titles = labelled_titles(cases, session.source.chunks, session.min_grade)
         session.hop_judge = SimulatedHopJudge(titles)
     specs = [laid_over(spec, short, session) for spec in pipeline or ["fixed-15"]]
-    reports, wanted = Reports(session.min_grade, json, debug), measures_of(measure)
+    reports, wanted = Reports(session.min_grade, works_on.json, debug), measures_of(measure)
     ready = [session.ready(spec) for spec in specs]
     if engine is not None:
         if debug or keeping.wanted or simulated_hops:
             raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")
-        facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
+        facts = stands_on(session, ready, cases, looked_at=True)
         with cluster.opened(engine) as workers:
             opened = reports.opened(unique_names(ready), ready)
-            jobs.evaluate(workers, place_of(session), cases, opened, json, wanted, ProgressBar("parts"))
+            jobs.evaluate(workers, place_of(session), cases, opened, works_on.json, wanted, ProgressBar("parts"))
     else:
         recorder = Recorder(ready, session.min_grade)
         watch = [recorder.add] if keeping.wanted else []
         rows = session.stream(specs, cases, wanted, ProgressBar("searched"))
         reports.read(unique_names(ready), ready, rows, *watch)
-        facts = stands_on(session, ready, cases) | {"looks": look_at(session, ready, cases)}
+        facts = stands_on(session, ready, cases, looked_at=True)
         recorder.about = about(session, keeping.run_name)  # a function's chunks are known once it was asked
         session.close()
-        keeping.keep(recorder, works_on.workspace)
+        keeping.keep(recorder, works_on.folder)
+    notices += facts.pop("notices", [])
     reports.show(compare_reports(reports.files, True, measure or ["SetF"]), notices, facts)
+
+
+@app.command()
+def estimate(
+    works_on: WorksOn,
+    pipeline: list[str] = Pipelines,
+    depth: int = typer.Option(15, "--depth", min=1, max=1000, help="First chunks of each pipeline that are the pool."),
+    min_grade: int | None = MinGrade,
+    seed: int = typer.Option(0, "--seed", help="Of the order of asking: the shuffle on Labels."),
+) -> None:
+    """Measures from partial labels with intervals, and what they stand on: bounds are certain, estimates are likely.
+
+    Example: winnow estimate --project demo -p demo-tuned -p fixed-15
+    """
+    session = works_on.session(min_grade)
+    pipelines = [laid_over(spec, session=session) for spec in pipeline or ["fixed-15"]]
+    said = estimated(session, pipelines, depth, seed, ProgressBar("pooled"))
+    facts = stands_on(session, pipelines, session.cases, looked_at=True)
+    session.close()
+    works_on.say(said, "\n".join([said.to_text(), *facts.get("notices", ())]), **facts)
 
 
 @app.command()
@@ -154,36 +182,35 @@ def compare(
     measure: str = typer.Option("SetF", "--measure", "-m", help="The measure of differences, contrasts and slices."),
     order: str = typer.Option("regressions", "--order", help="Of contrasts: regressions, difference or improvements."),
     most: int = typer.Option(20, "-n", min=1, help="How many contrast queries."),
-    json: bool = Json,
 ) -> None:
     """Pipelines side by side, the first as baseline: table, the queries that differ most, slices, reasons."""
     if len(pipeline or ()) < 2:
         raise InputError(f"compare got {len(pipeline or ())} pipelines, expected at least two --pipeline")
-    session, cases, pipelines, least, facts = part.starts(works_on, pipeline)
+    session, cases, pipelines, least, facts = part.starts(works_on, pipeline, unseen=query is None)
     if session is None:
         tallies = measure_kept(Captures(cases, least), pipelines, measures_of([measure]))
     else:
         tallies = session.measure_kept(pipelines, cases, ProgressBar("measured"), measures_of([measure]))
     compared = side_by_side(tallies, measure, order, most)
-    text = compared.to_text()
+    text = "\n".join([compared.to_text(), *facts.get("notices", ())])
     if query is not None:
         wanted = chosen(cases, [query], None)
         reports = run_all(wanted, pipelines, least) if session is None else session.reports(pipelines, wanted)
         names = [report.name for report in reports]
-        facts["query"] = side_by_side_json([report.outcomes[0] for report in reports], names, least)
+        facts["query"] = side_by_side_json([report.outcomes[0] for report in reports], names)
         for against in facts["query"]["against"]:
-            text += f"\n{against['name']}: Jaccard {against['jaccard']:.3f}, rank-biased overlap {against['rbo']:.3f}"
+            text += f"\n{against['name']}: Jaccard {against['jaccard']:.3f}"
             for one in against["differences"]:
                 lost = f"{one['missing_from']} {one['stage']}: {one['reason']}"
                 text += f"\n  only {one['kept_by']}: {one['chunk_id']}  {lost}"
-    say(compared, json, text, **facts)
+    works_on.say(compared, text, **facts)
 
 
 @app.command()
-def attribute(works_on: WorksOn, part: ComparePart, pipeline: list[str] = Pipelines, json: bool = Json) -> None:
+def attribute(works_on: WorksOn, part: ComparePart, pipeline: list[str] = Pipelines) -> None:
     """Where relevant chunks are lost, stage by stage, what each stage is good for, and whether order matters."""
     session, cases, pipelines, least, facts = part.starts(works_on, pipeline or ["fixed-15"])
     found = [attributed(cases if session is None else session.starts(one, cases), one, least) for one in pipelines]
     named = list(zip(unique_names(pipelines), found, strict=True))
     rows = [{"name": name, **one.to_json()} for name, one in named]
-    say({"pipelines": rows, **facts}, json, "\n".join(f"{name}: {one.to_text()}" for name, one in named))
+    works_on.say({"pipelines": rows, **facts}, "\n".join(f"{name}: {one.to_text()}" for name, one in named))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.options import Commands, Workspace
-from rag_core.cli.output import say
+from rag_core.cli.options import Commands, Common
 from rag_core.cli.sessions import ProjectName, project_named
 from rag_core.errors import InputError
 from rag_core.export import export_filter, export_spec
@@ -16,7 +15,6 @@ from rag_core.files import write_whole
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import fingerprint, read_pipeline
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 FORMATS = ("python", "spec")
@@ -24,6 +22,7 @@ FORMATS = ("python", "spec")
 
 @app.command("export")
 def export(
+    common: Common,
     spec: str = typer.Argument(..., help="Spec file, inline JSON, a shipped name or one of the project's."),
     project: str | None = ProjectName,
     out: Path | None = typer.Option(None, "--out", help="The file to write; without it the text goes to stdout."),
@@ -33,13 +32,11 @@ def export(
     score: str = typer.Option(
         "", "--score", help="What orders those lists: distance, score …; default: the project's."
     ),
-    workspace: Path | None = Workspace,
-    json: bool = typer.Option(False, "--json", help="One JSON document on stdout; needs --out."),
 ) -> None:
     """Export a tuned pipeline: a Python file that a service copies in, or the spec with all settings."""
     if format not in FORMATS:
         raise InputError(f"--format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
-    if json and out is None:
+    if common.json and out is None:
         raise InputError("--json came without --out, expected the file to write")
     if adapter and format != "python":
         raise InputError(f"--adapter {adapter[:40]} came with --format {format}, expected it with python")
@@ -47,7 +44,7 @@ def export(
     if named is None:
         pipeline = read_pipeline(spec)
     else:
-        session = Session(open_project(named, resolve_workspace(workspace)))
+        session = Session(open_project(named, common.folder))
         pipeline = session.pipeline(spec)
         if format == "python":
             seen = session.scores_of(pipeline)
@@ -61,4 +58,4 @@ def export(
         return
     write_whole(out, text)
     facts = {"out": str(out), "format": format, "pipeline": pipeline.called, "fingerprint": fingerprint(pipeline)}
-    say(facts, json, f"{pipeline.called} → {out}{hint}")
+    common.say(facts, f"{pipeline.called} → {out}{hint}")

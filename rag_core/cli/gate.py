@@ -7,11 +7,11 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.options import Commands, Json, Split
+from rag_core.cli.options import Commands, Split
 from rag_core.cli.output import ProgressBar, emit
 from rag_core.cli.replay import Pipelines, RunOut, eval_set_of, laid_over, lists_stand_on, measures_of
 from rag_core.cli.runs import find_run
-from rag_core.cli.sessions import WorksOn, look_at, narrowed, open_session, project_named, stands_on
+from rag_core.cli.sessions import WorksOn, narrowed, open_session, project_named, stands_on
 from rag_core.compare.gate import FAIL, INCONCLUSIVE, GateRules, gate_json, gate_junit, gate_markdown, judge, overall
 from rag_core.compare.run_file import dump_run
 from rag_core.compare.snapshot import About, Recorder
@@ -42,14 +42,13 @@ def gate(
     markdown: Path | None = typer.Option(None, "--markdown", help="Write a summary for a pull request."),
     junit: Path | None = typer.Option(None, "--junit", help="Write JUnit XML."),
     run_out: Path | None = RunOut,
-    json: bool = Json,
 ) -> None:
     """Exit 0 where nothing got worse by the margin, 1 where something did, 4 where that is not known (docs/gate.md).
 
     The questions are those of the project or eval set that is named, else of the one the baseline was measured on.
     """
     rules = GateRules(measure, margin, alpha, min_queries)
-    before = find_run(baseline, works_on.workspace)
+    before = find_run(baseline, works_on.folder)
     wanted = pipeline or ["fixed-15"]
     if lists is not None:
         results, after, facts = _over_lists(works_on, lists, wanted, before, rules, baseline_pipeline)
@@ -62,9 +61,9 @@ def gate(
     ):
         if path is not None:
             write_whole(path, text)
-    if json:
+    if works_on.json:
         emit(gate_json(results, rules, after.id, before.id) | facts)
-    _end(results, quiet=json)
+    _end(results, quiet=works_on.json)
 
 
 def _over_lists(
@@ -98,7 +97,9 @@ def _over_project(
     results, after = runs.gate(
         session, before, pipelines, rules, baseline_pipeline, cases, measures, ProgressBar("searched")
     )
-    facts = stands_on(session, pipelines, cases) | {"looks": look_at(session, pipelines, cases)}
+    facts = stands_on(session, pipelines, cases, looked_at=True)
+    for notice in facts.get("notices", ()):
+        typer.echo(f"note: {notice}", err=True)
     session.close()
     return results, after, facts
 

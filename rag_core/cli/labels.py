@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,42 +14,46 @@ from typing import Any
 import typer
 
 from rag_core.cli.llm_filter import Endpoint, Simulated, Spending, stop_if
-from rag_core.cli.options import Commands, Json, MinGrade, Split, Workspace
-from rag_core.cli.output import AskingBar, say
+from rag_core.cli.options import Commands, Common, MinGrade, Split
+from rag_core.cli.output import AskingBar
 from rag_core.cli.replay import laid_over
-from rag_core.cli.sessions import LabelOptions
+from rag_core.cli.sessions import LabelOptions, narrowed, open_session
 from rag_core.corpus.jsonl import read_jsonl
 from rag_core.errors import InputError
 from rag_core.eval_sets.facts import chunk_texts
 from rag_core.eval_sets.reading import folders, load_set
 from rag_core.eval_sets.writing import guidelines
 from rag_core.files import read_text, write_whole
-from rag_core.given import unmet
 from rag_core.index.collection import open_collection
 from rag_core.judged import entrants, grading
-from rag_core.judged.bench import Bench, open_bench
+from rag_core.judged.entrants import Bench
 from rag_core.judged.grading import GradeProposal
 from rag_core.labelling.agreement import agreement
-from rag_core.labelling.audit import audit, blind_sample, labelled
+from rag_core.labelling.audit import LabelledPair, audit, blind_sample, label_errors, labelled
 from rag_core.llm.run import RunLimits, answer_all, preview
-from rag_core.measure.experiment import run, with_labels
-from rag_core.measure.trec_run import write_run
+from rag_core.measure.experiment import run, write_run
 from rag_core.project import deeds
-from rag_core.project.judge_labels import agreement_of
+from rag_core.project.asking import nearest
+from rag_core.project.labels import agreement_of, unmet
 from rag_core.project.project import open_project
 from rag_core.store.database import has_store, open_store
 from rag_core.store.events import Signature, graded_by
-from rag_core.store.exchange.formats import format_of, known_format, lines_to_export, read_labels, write_labels
+from rag_core.store.exchange.formats import (
+    escape_id,
+    format_of,
+    known_format,
+    lines_to_export,
+    read_labels,
+    renamed,
+    write_labels,
+)
 from rag_core.store.exchange.line import parse_grades
 from rag_core.store.exchange.planning import Imported, apply_import, plan_import
-from rag_core.store.exchange.quepid import renamed
 from rag_core.store.exchange.ragas import read_ragas, write_ragas
-from rag_core.store.exchange.trec import escape_id
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.store.model_labels import model_annotator, models, store_model_labels
 from rag_core.store.remap import SAME, counts, remap
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 labels = Commands("Labels: export, import, undo an import, stats, agreement.")
@@ -69,12 +73,11 @@ Depth = typer.Option(200, "--depth", min=1, max=10000, help="Candidates per quer
 
 
 @contextmanager
-def _opened(workspace: Path | None, create: bool = False, stand_in: bool = False) -> Iterator[LabelStore]:
+def _opened(folder: Path, create: bool = False, stand_in: bool = False) -> Iterator[LabelStore]:
     """The label store; `stand_in`: an empty one for the time being where there is none yet."""
-    place = resolve_workspace(workspace)
     with TemporaryDirectory() as empty:
-        absent = stand_in and not has_store(place)
-        with open_store(Path(empty) if absent else place, create=create or absent) as store:
+        absent = stand_in and not has_store(folder)
+        with open_store(Path(empty) if absent else folder, create=create or absent) as store:
             if store.unwritable:
                 sys.stderr.write(f"winnow: {store.unwritable}\n")
             yield LabelStore(store)
@@ -100,6 +103,14 @@ def _collection_texts(folder: Path, collection: str) -> dict[str, str]:
     return {chunk.id: chunk.text for chunk in open_collection(folder, collection).chunks}
 
 
+def _lists(
+    of: LabelOptions, collection: str | None, depth: int, split: str | None = None, first: int | None = None
+) -> Bench:
+    """The labelled questions with their candidates."""
+    session = open_session(of.folder, of.project, of.eval_set, collection)
+    return nearest(session, depth, narrowed(session, split, first=first))
+
+
 @labels.command("export")
 def export_labels(
     of: LabelOptions,
@@ -109,17 +120,16 @@ def export_labels(
     query_texts: bool = ByText,
     collection: str | None = TextsFrom,
     raw: bool = Raw,
-    json: bool = Json,
 ) -> None:
     """Write the labels that count now. JSONL keeps everything; trec and beir hold one grade per query and chunk.
 
     Example: python -m rag_core labels export --eval-set demo --format trec --out demo.qrels
     """
-    if json and out is None:
+    if of.json and out is None:
         raise InputError("--json and the labels both want stdout, expected --out FILE with --json")
     eval_set, is_ragas = of.name, format_name == RAGAS
     form = RAGAS if is_ragas else known_format(format_name or (format_of(out.name) if out else "jsonl"))
-    with _opened(of.workspace) as store:
+    with _opened(of.folder) as store:
         lines, left_out = lines_to_export(store, _existing(store, eval_set), annotator, "trec" if is_ragas else form)
     if is_ragas:
         text = write_ragas(lines, *_texts(eval_set, of.folder, collection))
@@ -134,7 +144,7 @@ def export_labels(
         typer.echo(words, err=True)
         return
     write_whole(out, text)
-    say(facts, json, f"{words} → {out}")
+    of.say(facts, f"{words} → {out}")
 
 
 @labels.command("import")
@@ -149,7 +159,6 @@ def import_labels(
     query_texts: bool = ByText,
     collection: str | None = TextsFrom,
     raw: bool = Raw,
-    json: bool = Json,
 ) -> None:
     """Bring labels in as one batch; conflicting ones stay as they are unless --overwrite is given.
 
@@ -165,7 +174,7 @@ def import_labels(
     if query_texts:
         queries = _texts(eval_set, of.folder, collection)[0]
         lines = renamed(lines, {text: query for query, text in queries.items()})
-    with _opened(of.workspace, create=not dry_run, stand_in=dry_run) as store:
+    with _opened(of.folder, create=not dry_run, stand_in=dry_run) as store:
         plan, done = plan_import(store, eval_set, lines, annotator), Imported("", 0, "")
         if not dry_run:
             kind = deeds.import_kind(deeds.person_of_this_machine(), plan.annotators)
@@ -182,57 +191,55 @@ def import_labels(
     else:
         facts |= {"unknown_queries": None, "unknown_chunks": None}
         remarks.append(f"there is no eval set {eval_set[:80]!r} here yet")
-    say(facts, json, "; ".join(remarks))
+    of.say(facts, "; ".join(remarks))
 
 
 @labels.command("undo")
 def undo_import(
+    common: Common,
     batch: str = typer.Argument(..., help="The batch that an import named."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Take an import back; labels it had overwritten count again.
 
     Example: python -m rag_core labels undo import-2026-01-31T12:00:00.000000Z-1a2b3c4d
     """
-    with _opened(workspace) as store:
+    with _opened(common.folder) as store:
         kind = deeds.undo_kind(deeds.person_of_this_machine(), store.authors(batch))
-        with deeds.command(kind, batch, resolve_workspace(workspace)) as performed:
+        with deeds.command(kind, batch, common.folder) as performed:
             count = store.undo_batch(batch, performed.signature)
             performed.result = f"{count} labels"
     if not count:
         raise InputError(f"no label of batch {batch[:80]!r} still stands, expected the name an import gave")
-    say({"batch": batch, "undone": count}, json, f"{count} labels taken back")
+    common.say({"batch": batch, "undone": count}, f"{count} labels taken back")
 
 
 @labels.command("stats")
 def label_stats(
+    common: Common,
     eval_set: str | None = typer.Option(None, "--eval-set", help="Only this one; all without it."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Count labels by grade and annotator.
 
     Example: python -m rag_core labels stats --json
     """
-    with _opened(workspace) as store:
+    with _opened(common.folder) as store:
         names = [_existing(store, eval_set)] if eval_set is not None else store.eval_sets()
         stats = [store.stats(name) for name in names]
     words = "\n".join(one.to_text() for one in stats) or "no labels yet"
-    say({"eval_sets": [asdict(one) for one in stats]}, json, words)
+    common.say({"eval_sets": [asdict(one) for one in stats]}, words)
 
 
 @labels.command("agreement")
-def label_agreement(of: LabelOptions, json: bool = Json) -> None:
-    """How far annotators agree beyond chance: Cohen by pair, Fleiss, Krippendorff (ordinal), and where they differ.
+def label_agreement(of: LabelOptions) -> None:
+    """How far annotators agree beyond chance: Cohen by pair, Krippendorff (ordinal), and where they differ.
 
     Example: python -m rag_core labels agreement --eval-set demo --json
     """
     eval_set = of.name
-    with _opened(of.workspace) as store:
+    with _opened(of.folder) as store:
         events = store.labels(_existing(store, eval_set))
     names = {(event.query_id, event.chunk_key): (event.query_id, event.chunk_id) for event in events}
-    say(agreement(graded_by(events), names), json, eval_set=eval_set)
+    of.say(agreement(graded_by(events), names), eval_set=eval_set)
 
 
 @labels.command("audit")
@@ -245,25 +252,40 @@ def audit_labels(
     collection: str | None = Searched,
     depth: int = Depth,
     seed: int = typer.Option(0, "--seed", help="Seed of the sample."),
-    json: bool = Json,
 ) -> None:
     """The labels that their texts, their like or their distance speak against, the most suspect first.
 
     Labels are those of the set's files with people's laid over them; a suspicion is no correction.
     Example: python -m rag_core labels audit --eval-set rulebook --top 20 --json
     """
-    bench = open_bench(of.name, None, collection, of.folder, None, None, None, depth)
-    with _opened(of.workspace, stand_in=True) as store:
-        known = labelled(with_labels(bench.cases, store.current(bench.name)))
+    bench = _lists(of, collection, depth)
+    known = labelled(bench.cases)
     if sample:
         drawn = blind_sample(known, sample, seed)
         rows: list[dict[str, Any]] = [{"query_id": label.query_id, "chunk_id": label.chunk_id} for label in drawn]
-        lines = [f"  {label.query_id}  {label.chunk_id}" for label in drawn]
+        errors = label_errors(_given_again(of, drawn), bench.min_grade)
+        lines = [errors.to_text(), *(f"  {label.query_id}  {label.chunk_id}" for label in drawn)]
+        again = {**asdict(errors), "error_rate": list(errors.error_rate) if errors.again else None}
     else:
         findings = audit(known, bench.min_grade)[:top]
         rows, lines = [finding.to_json() for finding in findings], [f"  {finding.to_text()}" for finding in findings]
-    facts = {"eval_set": bench.name, "labels": len(known), "rows": rows}
-    say(facts, json, "\n".join([f"{len(known)} labels of {bench.name}", *lines]))
+    facts = {"eval_set": bench.name, "labels": len(known), "rows": rows, **({"given_again": again} if sample else {})}
+    of.say(facts, "\n".join([f"{len(known)} labels of {bench.name}", *lines]))
+
+
+def _given_again(of: LabelOptions, drawn: Sequence[LabelledPair]) -> Iterator[tuple[int, int]]:
+    """(First grade, last grade) of the labels that were given twice, by whomever; the set's own file spoke first."""
+    own = load_set(of.name, of.folder) if of.name in folders(of.folder) else None
+    files = {case.query.id: case.grades for case in own.cases} if own else {}
+    with _opened(of.folder, stand_in=True) as store:
+        for label in drawn:
+            events = store.history(of.name, label.query_id, label.chunk_id)
+            taken_back = {event.undoes for event in events}
+            said = [one.grade for one in events if one.grade is not None and one.key not in taken_back]
+            first = files.get(label.query_id, {}).get(label.chunk_id)
+            grades = [*([] if first is None else [first]), *said]
+            if len(grades) > 1:
+                yield grades[0], grades[-1]
 
 
 @labels.command("remap")
@@ -271,7 +293,6 @@ def remap_labels(
     of: LabelOptions,
     collection: str = typer.Option(..., "--collection", help="The collection as it is after the ingest."),
     before: Path | None = typer.Option(None, "--before", help="The corpus as it was (JSONL with id and text)."),
-    json: bool = Json,
 ) -> None:
     """After a new ingest: which labels meet the same chunk, which moved, were split, or are lost (kept as orphans).
 
@@ -282,7 +303,7 @@ def remap_labels(
     old = list(chunk_texts(load_set(eval_set, of.folder)).values()) if eval_set in folders(of.folder) else []
     if before is not None:
         old += [chunk.text for chunk in read_jsonl(read_text(before), before.name)]
-    with _opened(of.workspace) as store:
+    with _opened(of.folder) as store:
         standing = store.labels(_existing(store, eval_set))
     moved = remap(standing, chunks, {text_hash(text): text for text in old if text})
     changed = [one for one in moved if one.outcome != SAME]
@@ -290,7 +311,7 @@ def remap_labels(
     lines += [f"  {one.to_text()}" for one in changed[:LISTED]]
     lines += [f"  … and {len(changed) - LISTED} more"] if len(changed) > LISTED else []
     facts = {"eval_set": eval_set, "collection": collection, "counts": counts(moved)}
-    say({**facts, "labels": [one.to_json() for one in moved]}, json, "\n".join(lines))
+    of.say({**facts, "labels": [one.to_json() for one in moved]}, "\n".join(lines))
 
 
 @labels.command("run-file")
@@ -301,20 +322,18 @@ def write_run_file(
     collection: str | None = Searched,
     split: str | None = Split,
     depth: int = Depth,
-    json: bool = Json,
 ) -> None:
     """Write what a pipeline keeps as a TREC run; with `labels export --format trec` other tools give our figures.
 
     Example: python -m rag_core labels run-file --eval-set recorded-combat -p query-must --out query-must.run
     """
-    eval_set = of.name
-    bench = open_bench(eval_set, None, collection, of.folder, split, None, None, depth)
+    bench = _lists(of, collection, depth, split)
     report = run(bench.cases, laid_over(pipeline), bench.min_grade)
     text = write_run(report, escape_id)
     write_whole(out, text)
     lines, queries = text.count("\n"), len(bench.cases)
-    facts = {"eval_set": eval_set, "pipeline": report.name, "queries": queries, "lines": lines, "out": str(out)}
-    say(facts, json, f"{report.name}: {lines} chunks kept for {queries} queries → {out}")
+    facts = {"eval_set": bench.name, "pipeline": report.name, "queries": queries, "lines": lines, "out": str(out)}
+    of.say(facts, f"{report.name}: {lines} chunks kept for {queries} queries → {out}")
 
 
 @labels.command("judge")
@@ -333,7 +352,6 @@ def judge_labels(
     repeats: int = typer.Option(1, "--repeats", min=1, max=20, help="How often to ask; the first run is the label."),
     prompt: Path | None = typer.Option(None, "--prompt", help="A Jinja2 file with blocks system and user."),
     seed: int = typer.Option(0, "--seed", help="Seed of the simulated judge."),
-    json: bool = Json,
 ) -> None:
     """Have a model grade chunks 0 to 3 with a reason; its labels count nowhere until they are asked for by name.
 
@@ -341,8 +359,8 @@ def judge_labels(
     Example: python -m rag_core labels judge --eval-set recorded-combat --simulated 0.1 --repeats 2
     """
     eval_set = of.name
-    bench = open_bench(eval_set, None, collection, of.folder, split, first, None, depth)
-    with _opened(of.workspace, create=not spending.preview, stand_in=spending.preview) as store:
+    bench = _lists(of, collection, depth, split, first)
+    with _opened(of.folder, create=not spending.preview, stand_in=spending.preview) as store:
         pairs = grading.pairs_of(bench, depth, _wanted(only, bench, store))
         place = folders(of.folder).get(eval_set, Path(eval_set))
         words, rules = grading.wording(prompt), guidelines(place)
@@ -351,13 +369,13 @@ def judge_labels(
             judge = entrants.endpoint_judge(of.folder, endpoint, model)
         else:
             judge = grading.simulated_grader(bench, simulated, flips, seed)
-        calls = [(judge.run(number), prompts) for number in range(1, repeats + 1)]
+        calls = [(judge.again(number), prompts) for number in range(1, repeats + 1)]
         ahead = preview(calls)
         facts: dict[str, Any] = {"judge": judge.name, "eval_set": bench.name, "pairs": len(pairs)}
         facts["preview"] = ahead.to_json()
         said = f"{judge.name} on {bench.name}: {len(pairs)} pairs, {ahead.to_text()}"
         if spending.preview:
-            say(facts, json, said)
+            of.say(facts, said)
             return
         limits = RunLimits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
         with deeds.command(deeds.JUDGE_LABELS, bench.name, of.folder, judge.name) as performed:
@@ -372,7 +390,7 @@ def judge_labels(
     graded = ", ".join(f"{count} of grade {grade}" for grade, count in grades.items())
     graded += "".join(f"; {count} {why}" for why, count in missing.items())
     graded += f"; stopped: {ran.stopped}" if ran.stopped else ""
-    say(facts, json, f"{said}\n{graded}; {written} labels written as {annotator}", without_grade=missing)
+    of.say(facts, f"{said}\n{graded}; {written} labels written as {annotator}", without_grade=missing)
     stop_if(ran.cancelled)
 
 
@@ -413,19 +431,17 @@ def judge_agreement(
     against: str = typer.Option("", "--against", help="Only this person's labels; else all people's and the files'."),
     bar: float = typer.Option(0.6, "--bar", min=-1, max=1, help="What the whole interval of kappa must reach."),
     min_grade: int | None = MinGrade,
-    seed: int = typer.Option(0, "--seed", help="Seed of the interval."),
-    json: bool = Json,
 ) -> None:
     """How far models agree with people: kappa with its interval, confusion matrix, flips over runs, and the bar.
 
     Example: python -m rag_core labels judge-agreement --eval-set recorded-combat --json
     """
     eval_set = of.name
-    with _opened(of.workspace) as store:
+    with _opened(of.folder) as store:
         names = models(store, eval_set)
         if judge is not None and judge not in names:
             raise InputError(f"no labels of {judge[:80]!r}, expected one of: {', '.join(names) or 'none yet'}")
         judges = [judge] if judge else names
-        agreed = [agreement_of(store, eval_set, name, of.folder, min_grade, bar, against, seed) for name in judges]
+        agreed = [agreement_of(store, eval_set, name, of.folder, min_grade, bar, against) for name in judges]
     words = "\n".join(one.to_text() for one in agreed) or "no model has labelled this eval set"
-    say({"eval_set": eval_set, "judges": [one.to_json() for one in agreed]}, json, words)
+    of.say({"eval_set": eval_set, "judges": [one.to_json() for one in agreed]}, words)

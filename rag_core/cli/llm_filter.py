@@ -1,4 +1,4 @@
-"""`llm-filter`: test the connection, compare prompts and judges, simulate one, repeat, propose a floor, answer."""
+"""`llm-filter`: test the connection, compare prompts and judges, simulate one, repeat, propose a floor."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade, Split, Workspace
-from rag_core.cli.output import AskingBar, say
-from rag_core.cli.sessions import WorksOn, open_session
+from rag_core.cli.options import Collection, Commands, Common, EvalSetName, Lists, MinGrade, Split
+from rag_core.cli.output import AskingBar
+from rag_core.cli.sessions import WorksOn, narrowed, open_session
 from rag_core.errors import Cancelled, InputError, SurroundingsError
 from rag_core.filters.llm import NO_JUDGE, LLMFilter
-from rag_core.given import given_labels, laid_over
-from rag_core.judged import answering, trials
-from rag_core.judged.bench import Bench, open_bench
+from rag_core.judged import trials
 from rag_core.judged.entrants import (
+    Bench,
     Entrant,
     calls_of,
+    chunks_of,
     endpoint_judge,
     entrants_of,
     limits_of,
@@ -28,6 +28,7 @@ from rag_core.judged.entrants import (
     stages_of,
 )
 from rag_core.judged.floor import propose_floor
+from rag_core.judged.study import keep
 from rag_core.judged.study import study as study_of
 from rag_core.llm.answer import Price
 from rag_core.llm.client import check_connection
@@ -35,13 +36,11 @@ from rag_core.llm.endpoint import endpoint_of, named_endpoint, price_of
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.run import Progress, answer_all, preview
 from rag_core.project import deeds
-from rag_core.project.asking import bench_of, judged_places
+from rag_core.project.asking import bench_of, judged_places, nearest
+from rag_core.records import load_lists
 from rag_core.stage import Pipeline
-from rag_core.store.matching import AtHand
 from rag_core.types import Case
-from rag_core.workspace import resolve_workspace
 
-STUDIES = "studies"
 DEEP = 200
 """Candidates of a live set: what the filter never reads is counted as lost to its oversampling."""
 
@@ -53,7 +52,7 @@ Free = typer.Option(None, "--pipeline", "-p", help="A free filter to compare wit
 
 
 @dataclass(frozen=True)
-class Queries:
+class Queries(Common):
     """Which labelled queries: a project's dev questions, an eval set's, or those of a file."""
 
     project: str | None = typer.Option(None, "--project", help="The dev questions of this project, on its source.")
@@ -63,27 +62,18 @@ class Queries:
     split: str | None = Split
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries.")
     min_grade: int | None = MinGrade
-    workspace: Path | None = Workspace
-
-    @property
-    def folder(self) -> Path:
-        """The workspace."""
-        return resolve_workspace(self.workspace)
 
     def bench(self, depth: int = DEEP) -> Bench:
         """The queries with their candidates (`depth` where they have none of their own) and the labels of today."""
-        if self.project is not None:
-            if self.eval_set or self.lists or self.split:
-                raise InputError("got --project beside --eval-set, --lists or --split, expected one of them")
-            session = open_session(self.folder, self.project, None, self.collection, None, self.min_grade)
-            return bench_of(session, Pipeline(()), 0, session.dev[: self.first])
-        made = open_bench(
-            self.eval_set, self.lists, self.collection, self.folder, self.split, self.first, self.min_grade, depth
-        )
-        if self.eval_set is None:
-            return made
-        labels, chunks = given_labels(self.folder, made.name), AtHand.of(made.chunks.values())
-        return replace(made, cases=tuple(laid_over(labels, made.cases, chunks)))
+        if self.lists is not None:
+            if self.project or self.eval_set or self.split:
+                raise InputError("got --lists beside --project, --eval-set or --split, expected one of them")
+            cases = load_lists(self.lists)[: self.first]
+            return Bench(self.lists.name, tuple(cases), chunks_of(cases), self.min_grade or 1)
+        session = open_session(self.folder, self.project, self.eval_set, self.collection, min_grade=self.min_grade)
+        if self.eval_set is None and self.split is None:
+            return nearest(session, depth, session.dev[: self.first])
+        return nearest(session, depth, narrowed(session, self.split, first=self.first))
 
 
 @dataclass(frozen=True)
@@ -152,25 +142,24 @@ def case_of(bench: Bench, query_id: str) -> Case:
 
 
 app = Commands()
-llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, study, floor, depths, answer.")
+llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, study, floor, depths.")
 app.add_typer(llm_filter_app, name="llm-filter")
 
 
 @llm_filter_app.command("test-connection")
 def connection(
+    common: Common,
     endpoint: str = Endpoint,
     model: str | None = typer.Option(None, "--model", help="The model's name; default that of the endpoint."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Ask an endpoint one small question: the one named, else that of OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL.
 
     Example: OPENAI_BASE_URL=http://127.0.0.1:8080/v1 python -m rag_core llm-filter test-connection
     """
-    settings = named_endpoint(resolve_workspace(workspace), endpoint)
+    settings = named_endpoint(common.folder, endpoint)
     if settings is None:
         raise SurroundingsError(NO_JUDGE)
-    say(check_connection(endpoint_of(replace(settings, model=model) if model else settings)), json)
+    common.say(check_connection(endpoint_of(replace(settings, model=model) if model else settings)))
 
 
 @llm_filter_app.command("variants")
@@ -181,7 +170,6 @@ def variants(
     variant: list[str] = typer.Option(None, "--variant", help="A prompt variant; may be repeated. Default: all."),
     setting: list[str] = Setting,
     pipeline: list[str] = Free,
-    json: bool = Json,
 ) -> None:
     """Compare prompt variants with each other and with no model (rerank off) on labelled queries.
 
@@ -197,13 +185,12 @@ def variants(
     facts: dict[str, Any] = {"judge": names, "eval_set": bench.name, "preview": ahead.to_json()}
     text = f"{names} on {bench.name}: {ahead.to_text()}"
     if spending.preview:
-        say(facts, json, text)
+        queries.say(facts, text)
         return
     ran = spending.ask(bench, rivals, queries.folder)
     trial = trials.compare(bench, rivals, pipeline or [])
-    say(
+    queries.say(
         {**facts, "run": ran.to_json(), **trial.to_json()},
-        json,
         "\n".join([text, *failure_lines(ran), trial.to_text()]),
     )
     stop_if(ran.cancelled)
@@ -219,7 +206,6 @@ def simulate(
     pipeline: list[str] = Free,
     price_in: float | None = typer.Option(None, "--price-in", min=0, help="Per million prompt tokens."),
     price_out: float | None = typer.Option(None, "--price-out", min=0, help="Per million completion tokens."),
-    json: bool = Json,
 ) -> None:
     """How good must a judge be to beat the free filters, and what may it cost? Asks no model.
 
@@ -230,7 +216,7 @@ def simulate(
     cost = None if price_in is None or price_out is None else Price(price_in, price_out)
     stage = one_stage(setting)
     bench = queries.bench(stage.oversample)
-    say(trials.simulate(bench, stage, error_rate or trials.RATES, seeds, depth, pipeline or [], cost), json)
+    queries.say(trials.simulate(bench, stage, error_rate or trials.RATES, seeds, depth, pipeline or [], cost))
 
 
 @llm_filter_app.command("repeat")
@@ -240,7 +226,6 @@ def repeat(
     spending: Spending,
     runs: int = typer.Option(3, "--runs", min=2, max=20, help="How often each question is asked."),
     setting: list[str] = Setting,
-    json: bool = Json,
 ) -> None:
     """Ask the same several times and in reverse order: repeatability, and whether the order sways decisions.
 
@@ -253,12 +238,12 @@ def repeat(
     ahead = preview(calls_of(bench, every))
     facts: dict[str, Any] = {"eval_set": bench.name, "preview": ahead.to_json()}
     if spending.preview:
-        say(facts, json, ahead.to_text())
+        queries.say(facts, ahead.to_text())
         return
     ran = spending.ask(bench, every, queries.folder)
     steady = [trials.steadiness(bench, rival, runs) for rival in rivals]
     facts |= {"run": ran.to_json(), "entrants": [one.to_json() for one in steady]}
-    say(facts, json, "\n".join([*failure_lines(ran), *(one.to_text() for one in steady)]))
+    queries.say(facts, "\n".join([*failure_lines(ran), *(one.to_text() for one in steady)]))
     stop_if(ran.cancelled)
 
 
@@ -272,7 +257,6 @@ def study(
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N dev questions."),
     replay: bool = typer.Option(False, "--replay", help="Ask nobody: what is not stored is an error."),
     setting: list[str] = Setting,
-    json: bool = Json,
 ) -> None:
     """What a model does to a project's dev questions: irrelevant removed, relevant lost by step, cost, time, repeats.
 
@@ -296,25 +280,25 @@ def study(
     if replay and ahead.calls:
         raise InputError(f"{ahead.calls} of {ahead.prompts} answers are not stored, expected all of them for a replay")
     if spending.preview:
-        say(facts, json, ahead.to_text())
+        works.say(facts, ahead.to_text())
         return
     ran = spending.ask(bench, every, works.folder)
     studies = [study_of(bench, rival, runs) for rival in rivals]
     for one in studies:
-        answering.keep(works.folder, one.to_json(), STUDIES)
+        keep(works.folder, one)
     facts |= {"run": ran.to_json(), "studies": [one.to_json() for one in studies]}
-    say(facts, json, "\n".join([*failure_lines(ran), *(one.to_text() for one in studies)]))
+    works.say(facts, "\n".join([*failure_lines(ran), *(one.to_text() for one in studies)]))
     stop_if(ran.cancelled)
 
 
 @llm_filter_app.command("floor")
-def floor(queries: Queries, setting: list[str] = Setting, json: bool = Json) -> None:
+def floor(queries: Queries, setting: list[str] = Setting) -> None:
     """Propose a floor from the distances of labelled queries: it keeps 98 % of the relevant chunks. Asks no model.
 
     Example: python -m rag_core llm-filter floor --eval-set api-docs --split dev
     """
     stage = one_stage(setting)
-    say(propose_floor(queries.bench(max(DEEP, stage.oversample)), stage), json)
+    queries.say(propose_floor(queries.bench(max(DEEP, stage.oversample)), stage))
 
 
 @llm_filter_app.command("depths")
@@ -323,7 +307,6 @@ def depths(
     query: str = typer.Option("", "-t", help="Only this query; default the means over all."),
     wanted: int = typer.Option(25, "--max-chunks", min=1, max=1000, help="How many nearest chunks are expanded."),
     cap: int = typer.Option(50, "--max-total-chunks", min=0, max=1000, help="Most chunks that one of them brings."),
-    json: bool = Json,
 ) -> None:
     """How many chunks and tokens references bring at depth 0, 1, 3 and 5. Asks no model.
 
@@ -333,30 +316,4 @@ def depths(
     case_of(bench, query)
     rows = trials.depths(bench, wanted, cap, query)
     facts = {"eval_set": bench.name, "query": query or None, "depths": [row.to_json() for row in rows]}
-    say(facts, json, trials.depth_lines(rows))
-
-
-@llm_filter_app.command("answer")
-def answer(
-    queries: Queries,
-    judges: Judges,
-    query: str = typer.Option("", "-t", help="The query that is answered; default the first."),
-    setting: list[str] = Setting,
-    seconds: float = typer.Option(60.0, "--seconds", min=0.1, max=3600, help="For the answers of one model."),
-    json: bool = Json,
-) -> None:
-    """Answer one question from the unfiltered and the filtered context, by every model named. Nothing is graded.
-
-    The answers need an endpoint; the run is kept in the workspace's folder answers.
-    Example: python -m rag_core llm-filter answer --eval-set api-docs -t auth-display --simulated 0.1 --model small
-    """
-    stage, folder = one_stage(setting), queries.folder
-    bench = queries.bench(stage.oversample)
-    case = case_of(bench, query)
-    models = [endpoint_judge(folder, judges.endpoint, model) for model in judges.model or [""]]
-    judge = models[0] if judges.simulated is None else judges.opened(folder, bench)[0]
-    with deeds.command(deeds.ASK_MODEL, ", ".join(one.name for one in models), folder):
-        stage = replace(stage, judge=judge, chunks=bench.chunks)
-        document = answering.answer(case, stage, models, seconds=seconds)
-        answering.keep(folder, document)
-    say(document, json, answering.to_text(document))
+    queries.say(facts, trials.depth_lines(rows))

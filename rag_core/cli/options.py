@@ -6,28 +6,53 @@ One name, one meaning, one help text. What only one command takes stands beside 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import typer
 
+from rag_core.cli.output import emit
 from rag_core.journal import kept_in, running
 from rag_core.workspace import resolve_workspace
 
-Workspace = typer.Option(
-    None, "--workspace", help="Folder of labels, indexes and runs; else WINNOW_WORKSPACE, else .winnow"
-)
-Json = typer.Option(False, "--json", help="One JSON document on stdout.")
 Collection = typer.Option(None, "--collection", help="The collection's name; default: that of the eval set.")
 EvalSetName = typer.Option(None, "--eval-set", help="An eval set by name, or a folder with meta.yaml.")
 Lists = typer.Option(None, "--lists", help="Recorded lists (JSONL) with their labels, instead of an eval set.")
-Split = typer.Option(None, "--split", help="Only the queries of this split (dev, test).")
+Split = typer.Option(None, "--split", help="Only the queries of this split: dev, test or all.")
 MinGrade = typer.Option(None, "--min-grade", min=1, help="Relevant means this grade or more; default: the eval set's.")
 Engine = typer.Option(None, "--engine", help="dask://host:port: do it in parts on a Dask cluster; default: here.")
 
+
+@dataclass(frozen=True)
+class Common:
+    """What every command takes: the workspace, and how its answer is printed. They stand last in its help."""
+
+    workspace: Path | None = typer.Option(
+        None, "--workspace", help="Folder of labels, indexes and runs; else WINNOW_WORKSPACE, else .winnow"
+    )
+    json: bool = typer.Option(False, "--json", help="One JSON document on stdout.")
+
+    @property
+    def folder(self) -> Path:
+        """The workspace's folder."""
+        return resolve_workspace(self.workspace)
+
+    def say(self, result: Any, text: str = "", **facts: Any) -> None:
+        """Print a result that knows its `to_json` and `to_text`, or plain facts with their text.
+
+        `facts` stand beside the result in the JSON document.
+        """
+        if self.json:
+            emit({**(result if isinstance(result, Mapping) else result.to_json()), **facts})
+        else:
+            typer.echo(text or ("" if isinstance(result, Mapping) else result.to_text()))
+
+
 Command = Callable[..., None]
+COMMON = tuple(Common.__dataclass_fields__)
 JOURNALLED = ("collection", "eval_set", "engine")
 """The options that a journal's line names."""
 
@@ -46,6 +71,16 @@ class Commands(typer.Typer):
 
         def added(command: Command) -> Command:
             add(_spread(command, journal))
+            return command
+
+        return added
+
+    def callback(self, **settings: Any) -> Callable[[Command], Command]:  # type: ignore[override]  # as above
+        """What runs before every command of the group, and alone where none is named."""
+        add = super().callback(**settings)
+
+        def added(command: Command) -> Command:
+            add(_spread(command, journal=False))
             return command
 
         return added
@@ -70,7 +105,7 @@ def _spread(command: Command, journal: bool) -> Command:
         with kept_in(resolve_workspace(options.get("workspace"))), running(command.__name__, **about):
             command(**own)
 
-    parameters = list(_parameters(command, hints))
+    parameters = sorted(_parameters(command, hints), key=lambda one: one.name in COMMON)
     spread: Any = run
     spread.__signature__ = inspect.Signature(parameters)
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

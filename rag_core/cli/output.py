@@ -7,20 +7,7 @@ from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
-import typer
-
 from rag_core.files import JsonText, json_text
-
-
-def say(result: Any, as_json: bool, text: str = "", **facts: Any) -> None:
-    """Print a result that knows its `to_json` and `to_text`, or plain facts with their text.
-
-    `facts` stand beside the result in the JSON document.
-    """
-    if as_json:
-        emit({**(result if isinstance(result, Mapping) else result.to_json()), **facts})
-    else:
-        typer.echo(text or ("" if isinstance(result, Mapping) else result.to_text()))
 
 
 def emit(document: Mapping[str, Any]) -> None:

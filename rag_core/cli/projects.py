@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +13,13 @@ from uuid import uuid4
 import typer
 
 from rag_core.cli.collections import FieldOption, ReadingOptions, record_fields
-from rag_core.cli.options import Commands, Json, Workspace
-from rag_core.cli.output import ProgressBar, say
+from rag_core.cli.options import Commands, Common
+from rag_core.cli.output import ProgressBar
 from rag_core.cli.sessions import PROJECT_HELP, Calling, WorksOn, open_session, project_named, stands_on
 from rag_core.compare.why_not import why_not
 from rag_core.errors import InputError, StoreError
 from rag_core.eval_sets.queries import form_of, read_query_list
 from rag_core.files import lines, read_text, write_whole
-from rag_core.given import unmet
 from rag_core.index.collection import list_collections
 from rag_core.labelling.unusual import unusual_first
 from rag_core.measure.experiment import shown, start_of
@@ -29,6 +27,7 @@ from rag_core.project import deeds, verdict
 from rag_core.project.calibrate import calibrate, figures_of
 from rag_core.project.ceilings import ceilings, moving_knobs
 from rag_core.project.intake import Chroma, Documents, check_intake, proposed_name, take_in
+from rag_core.project.labels import unmet
 from rag_core.project.ledger import looks
 from rag_core.project.levers import crossed_levers
 from rag_core.project.project import (
@@ -49,13 +48,13 @@ from rag_core.records import dump_lists, load_lists, parse_json_line
 from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.sources.mapping import FIELDS, presets, read_log
 from rag_core.spec import dump_pipeline
+from rag_core.stage import Pipeline
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.formats import format_of, read_labels
 from rag_core.store.exchange.line import parse_grades
 from rag_core.store.exchange.planning import apply_import, plan_import
 from rag_core.store.labels import LabelStore
 from rag_core.types import Case, Query
-from rag_core.workspace import resolve_workspace
 
 app, project_app, held_out_app = (
     Commands(),
@@ -85,14 +84,12 @@ def init(
     title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
     model: str = typer.Option("", "--model", help="What embeds, where it is not the bundled model; none: words alone."),
     field: list[str] = FieldOption,
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Make a project: bring its documents in or connect what is there, with questions and labels.
 
     Example: winnow init espresso --from manual/ --questions questions.csv --labels labels.csv
     """
-    folder = resolve_workspace(workspace)
+    folder = calling.folder
     check_new(folder, name)
     # Whatever cannot be read is refused before anything is embedded or written.
     asked: list[Query] = []
@@ -120,19 +117,18 @@ def init(
     if made.call is not None:
         stray = f"scores are {load_callable(made.name, made.call).scores}" + (f"; {stray}" if stray else "")
     facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
-    say(facts, json, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
+    calling.say(facts, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
 
 @app.command("import")
 def import_log(
+    common: Common,
     file: Path = typer.Argument(..., help="A log or data set: JSON, JSONL, CSV or Parquet."),
     name: str = typer.Option("", "--as", help="The new project's name; default: the file's."),
     preset: str = typer.Option("auto", "--preset", help=f"auto, {', '.join(presets())}."),
     mapped: list[str] = typer.Option([], "--map", help=f"FIELD=PATH, also several: {', '.join(FIELDS)}."),  # noqa: B008
     like: str = typer.Option("", "--like", help="A project: questions whose lists are unlike its own come first."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be read; write nothing."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Make a project of what another tool wrote down: questions, the chunks it got, references.
 
@@ -141,10 +137,10 @@ def import_log(
     pairs = [one.partition("=") for one in mapped]
     if any(not (field and path) for field, _, path in pairs):
         raise InputError("--map came without a path, expected FIELD=PATH such as query=inputs.question")
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     lists = read_log(file.read_bytes(), file.name, preset, {field.strip(): path for field, _, path in pairs})
     if dry_run:
-        say(lists, json)
+        common.say(lists)
         return
     cases: Sequence[Case] = lists.cases
     if like:
@@ -156,7 +152,7 @@ def import_log(
         project = init_project(folder, name, ProjectSource(LISTS), "")
         write_whole(project.folder / "lists.jsonl", "".join(f"{row}\n" for row in dump_lists(cases)))
     next_step = _next_step(open_project(name, folder))
-    say(lists, json, f"{lists.to_text()}\nproject {name}; next: {next_step}", project=name)
+    common.say(lists, f"{lists.to_text()}\nproject {name}; next: {next_step}", project=name)
 
 
 def _order(
@@ -273,28 +269,28 @@ def _next_step(project: Project) -> str:
 
 
 @app.command()
-def projects(workspace: Path | None = Workspace, json: bool = Json) -> None:
+def projects(common: Common) -> None:
     """Every project: the demo, your own, and what else ships.
 
     Example: winnow projects --json
     """
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     found = [_facts(open_project(name, folder)) for name in project_names(folder)]
-    say({"projects": found}, json, "\n".join(line for facts in found for line in _lines(facts)))
+    common.say({"projects": found}, "\n".join(line for facts in found for line in _lines(facts)))
 
 
 @project_app.command("show")
-def show(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def show(common: Common, name: str | None = Name) -> None:
     """A project: source, questions, labels, split, pipelines, and what its figures stand on now.
 
     Example: winnow project show demo
     """
-    bare = open_project(_named(name), resolve_workspace(workspace))
+    bare = open_project(_named(name), common.folder)
     if bare.source.kind == "none":
         facts = _facts(bare) | {"next": _next_step(bare)}
-        say(facts, json, "\n".join([*_lines(facts), f"next: {facts['next']}"]))
+        common.say(facts, "\n".join([*_lines(facts), f"next: {facts['next']}"]))
         return
-    session = open_session(resolve_workspace(workspace), _named(name))
+    session = open_session(common.folder, _named(name))
     project, cases = session.project, session.cases
     facts = _facts(project) | {
         "labelled": sum(bool(case.grades) for case in cases),
@@ -312,21 +308,20 @@ def show(name: str | None = Name, workspace: Path | None = Workspace, json: bool
         f"  {split['dev']} dev, {split['held_out']} held out, {split['examples']} examples",
         *(f"  {key} {value}" for key, value in facts["fingerprints"].items() if value),
     ]
-    say(facts, json, "\n".join(words))
+    common.say(facts, "\n".join(words))
 
 
 @project_app.command("reset")
 def reset(
+    common: Common,
     name: str | None = Name,
     labels: bool = typer.Option(False, "--labels", help="Labels given here too, as a batch that `labels undo` undoes."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Take away what was done to a shipped project, but for its looks; with --labels the labels given here too.
 
     Example: winnow project reset demo --labels
     """
-    project = open_project(_named(name), resolve_workspace(workspace))
+    project = open_project(_named(name), common.folder)
     batch, count = f"reset-{uuid4().hex[:12]}", 0
     kind = deeds.RESET_LABELS if labels else deeds.CHANGE_PROJECT
     with deeds.command(kind, project.name, project.workspace) as performed:
@@ -337,39 +332,37 @@ def reset(
         performed.result = f"{count} labels, {batch}" if count else ""
     facts = {"project": project.name, "reset": gone, "labels": count, "batch": batch if count else ""}
     words = f"{project.name} is as it ships" + ("" if gone or count else " already")
-    say(facts, json, f"{words}; {count} labels taken back as batch {batch}" if count else words)
+    common.say(facts, f"{words}; {count} labels taken back as batch {batch}" if count else words)
 
 
 @project_app.command("split")
-def split(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def split(common: Common, name: str | None = Name) -> None:
     """Which questions are dev, held out, examples: decided once for each question, as `held-out show` has it."""
-    _tell_split(name, workspace, json)
+    _tell_split(name, common)
 
 
 @held_out_app.command("show")
-def held_out_show(name: str | None = Name, workspace: Path | None = Workspace, json: bool = Json) -> None:
+def held_out_show(common: Common, name: str | None = Name) -> None:
     """The split, and every look at the held-out questions."""
-    _tell_split(name, workspace, json)
+    _tell_split(name, common)
 
 
 @held_out_app.command("reset")
 def held_out_reset(
+    common: Common,
     name: str | None = Name,
     share: float | None = typer.Option(None, "--held-out", help="The share held out from now on; default: as before."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Draw the split anew, visibly: the ledger keeps the looks at the old one. What the set declares stays."""
-    project = open_project(_named(name), resolve_workspace(workspace))
+    project = open_project(_named(name), common.folder)
     with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace) as performed:
         reset_held_out(project, share)
         performed.result = "split drawn anew"
-    _tell_split(project.name if project.shipped else str(project.folder) + "/", workspace, json)
+    _tell_split(project.name if project.shipped else str(project.folder) + "/", common)
 
 
-def _tell_split(name: str | None, workspace: Path | None, json: bool) -> None:
-
-    project = open_project(_named(name), resolve_workspace(workspace))
+def _tell_split(name: str | None, common: Common) -> None:
+    project = open_project(_named(name), common.folder)
     sides, seen = split_of(project, [case.query for case in project.eval_set.cases]), looks(project.state)
     facts = {
         "project": project.name,
@@ -388,7 +381,7 @@ def _tell_split(name: str | None, workspace: Path | None, json: bool) -> None:
         f"  {len(now)} looks at these held-out questions, {len(seen) - len(now)} at earlier ones",
         *(f"  {one.at}  {one.by}  {one.place}  {one.name or one.pipeline}" for one in now),
     ]
-    say(facts, json, "\n".join(words))
+    common.say(facts, "\n".join(words))
 
 
 def _named(name: str | None) -> str:
@@ -404,7 +397,6 @@ def why(
     question: str = typer.Argument(..., help="A question of the project by id or text, or one of your own."),
     chunk: str = typer.Argument(..., help="A chunk by id, title or part of a title."),
     pipeline: str = typer.Option(..., "--pipeline", "-p", help="Spec file, inline JSON or a name."),
-    json: bool = Json,
 ) -> None:
     """What became of a chunk: its rank, the first stage that loses it, why, and what would keep it.
 
@@ -421,30 +413,34 @@ def why(
             )
     ready = session.ready(session.pipeline(pipeline))
     # Asked anew and not from the captured list: what the source did not bring is looked up further down.
-    found = why_not(ready, start_of(case) if not session.live else start_of(_bare(case)), chunk)
+    found = why_not(ready, start_of(replace(case, candidates=None) if session.live else case), chunk)
     grade = case.grades.get(found.hit.chunk.id) if found.hit is not None else None
     facts = {"question": case.query.id, "query": case.query.text, **_told(found), "relevant": grade}
     facts |= stands_on(session, [ready], [case])
     session.close()
-    say(facts, json, "\n".join(_why_lines(facts)))
+    works_on.say(facts, "\n".join(_why_lines(facts)))
+
+
+def _at_stake(works_on: WorksOn, pipeline: str | None) -> tuple[Session, Pipeline]:
+    """The session, and the pipeline that is named, else the project's A."""
+    session = works_on.session()
+    return session, session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
 
 
 @app.command()
 def advise(
     works_on: WorksOn,
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose search to look behind; default: A."),
-    json: bool = Json,
 ) -> None:
     """Which lever pays on this project: search, rules, cut, learned filter or judge; how far each reaches or could.
 
     Example: winnow advise --project demo
     """
-    session = works_on.session()
-    chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
+    session, chosen = _at_stake(works_on, pipeline)
     levered = crossed_levers(session, chosen)
     facts = {"project": session.project.name, **levered.to_json(), **stands_on(session, [chosen], session.dev)}
     session.close()
-    say(facts, json, levered.to_text())
+    works_on.say(facts, levered.to_text())
 
 
 @app.command("calibrate")
@@ -453,14 +449,12 @@ def calibrate_pipeline(
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="What is calibrated; default: A."),
     take: list[str] = typer.Option(None, "--take", help="A proposal by name, or all; may be repeated."),
     save: str = typer.Option("", "--save", help="Keep the pipeline with what is taken as one of the project's own."),
-    json: bool = Json,
 ) -> None:
     """Analyzer, floor of a judge, plurals and the cut with its min and max, as the dev questions propose them.
 
     Example: winnow calibrate --project demo --pipeline hybrid --take all --save mine
     """
-    session = works_on.session()
-    chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
+    session, chosen = _at_stake(works_on, pipeline)
     made = calibrate(session, chosen, ProgressBar("calibrated"))
     names = [one.name for one in made.proposals] if "all" in (take or ()) else list(take or ())
     facts = {"project": session.project.name, **made.to_json(), **stands_on(session, [chosen], session.dev)}
@@ -475,21 +469,19 @@ def calibrate_pipeline(
                 session.save_pipeline(save, taken)
             lines.append(f"kept as {save}; judge it with: winnow judge {save} --project {session.project.name}")
     session.close()
-    say(facts, json, "\n".join(lines))
+    works_on.say(facts, "\n".join(lines))
 
 
 @app.command()
 def headroom(
     works_on: WorksOn,
     pipeline: str | None = typer.Option(None, "--pipeline", "-p", help="Whose last cut is at stake; default: A."),
-    json: bool = Json,
 ) -> None:
     """What a perfect cut and filter would bring on the dev questions, what search lost, which scores and knobs matter.
 
     Example: winnow headroom --project demo --pipeline query-must-refill
     """
-    session = works_on.session()
-    chosen = session.pipeline(pipeline or session.project.pipelines["A"] or "unfiltered")
+    session, chosen = _at_stake(works_on, pipeline)
     reached = ceilings(session, chosen)
     knobs = [
         {"knob": knob.label, "low": knob.low, "high": knob.high, "changes": moved, "of": reached.asked}
@@ -499,7 +491,7 @@ def headroom(
     facts |= stands_on(session, [chosen], session.dev)
     session.close()
     lines = [f"  {k['knob']} from {k['low']:g} to {k['high']:g} matters to {k['changes']} of {k['of']}" for k in knobs]
-    say(facts, json, "\n".join([reached.to_text(), *lines]))
+    works_on.say(facts, "\n".join([reached.to_text(), *lines]))
 
 
 @app.command()
@@ -507,7 +499,6 @@ def judge(
     works_on: WorksOn,
     a: str = typer.Argument(..., help="Pipeline A: spec file, inline JSON or a name."),
     b: str = typer.Argument("auto", help="Pipeline B; auto is the fair baseline: A with the best fixed k of dev."),
-    json: bool = Json,
 ) -> None:
     """A against B on the held-out questions, in figures and one word; the look is written into the ledger.
 
@@ -516,14 +507,9 @@ def judge(
     session = works_on.session()
     first = session.pipeline(a)
     second = session.baseline(first) if b == "auto" else session.pipeline(b)
-    said = verdict.judge(session, first, second, by=getpass.getuser(), place="judge")
+    said = verdict.judge(session, first, second, by=deeds.person_of_this_machine().name, place="judge")
     session.close()
-    say(said.to_json(), json, said.to_text())
-
-
-def _bare(case: Any) -> Any:
-
-    return replace(case, candidates=None)
+    works_on.say(said.to_json(), said.to_text())
 
 
 def _told(found: Any) -> dict[str, Any]:

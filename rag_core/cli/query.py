@@ -12,8 +12,8 @@ import typer
 
 from rag_core import workbench
 from rag_core.cli.evaluate import place_of
-from rag_core.cli.options import Commands, Engine, Json, Workspace
-from rag_core.cli.output import ProgressBar, emit
+from rag_core.cli.options import Commands, Engine
+from rag_core.cli.output import ProgressBar
 from rag_core.cli.replay import Reports, Short, laid_over
 from rag_core.cli.sessions import (
     Approximate,
@@ -33,7 +33,6 @@ from rag_core.retrieve.question import check_question
 from rag_core.spec import dump_stages, read_pipeline
 from rag_core.store import history
 from rag_core.types import Case, Query
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 
@@ -53,20 +52,18 @@ def query(
     ),
     approximate: bool = Approximate,
     debug: bool = typer.Option(False, "--debug", help="The trace as text, on stderr."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Ask one question of a source: what is found, what the filters drop and why."""
     case = Case(Query("query", check_question(text)))
-    folder = resolve_workspace(workspace)
+    folder = calling.folder
     session = open_session(folder, project, None, collection, source, None, approximate, calling.options)
     searchable(session)
     specs = [session.ready(laid_over(spec, short, session)) for spec in pipeline or ["fixed-15"]]
     (outcomes,) = stream([case], specs)
     remember(outcomes, session.project.source.name, folder)
-    names, reports = list(unique_names(specs)), Reports(session.min_grade, json, debug)
+    names, reports = list(unique_names(specs)), Reports(session.min_grade, calling.json, debug)
     reports.read(names, specs, [outcomes])
-    if json:
+    if calling.json:
         reports.show(facts=stands_on(session, specs, [case]))
     else:
         for name, outcome in zip(names, outcomes, strict=True):
@@ -116,7 +113,6 @@ def capture(
     ),
     approximate: bool = Approximate,
     engine: str | None = Engine,
-    json: bool = Json,
 ) -> None:
     """Ask every question once, deep, and write the lists with texts, rules and labels: a file to keep. Resumes."""
     session = works_on.session(approximate=approximate)
@@ -132,10 +128,8 @@ def capture(
             ask = jobs.asker(stack.enter_context(cluster.opened(engine)), place_of(session), depth, spec)
         asked = capture_to_file(cases, stage, out, mark, ProgressBar("captured"), ask=ask)
         facts = {"out": str(out), "queries": len(cases), "asked": asked, "depth": depth, "fingerprint": mark}
-        if json:
-            emit(facts | stands_on(session, [spec] if spec else [], cases))
-        else:
-            typer.echo(f"{len(cases)} queries, {depth} candidates each → {out}")
+        facts |= stands_on(session, [spec] if spec else [], cases) if works_on.json else {}
+        works_on.say(facts, f"{len(cases)} queries, {depth} candidates each → {out}")
 
 
 def remember(outcomes: Iterable[Outcome], asked: str, workspace: Path) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
-from rag_core.cli.options import Commands, Json, Workspace
-from rag_core.cli.output import say
+from rag_core.cli.options import Commands, Common
 from rag_core.cli.sessions import ProjectName, open_session
 from rag_core.project import deeds
 from rag_core.project.project import add_questions
 from rag_core.rules import slots
 from rag_core.rules.questions import make_questions
-from rag_core.workspace import resolve_workspace
 
 app = Commands()
 questions = Commands("More questions: made from slots, with their labels.")
@@ -22,12 +18,11 @@ app.add_typer(questions, name="questions")
 
 @questions.command("make")
 def make(
+    common: Common,
     project: str | None = ProjectName,
     count: int = typer.Option(50, "-n", min=1, max=10_000, help="How many, at most."),
     family: str | None = typer.Option(None, "--family", help="Only of families with this in their name."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be added."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Make questions from what near-duplicate titles differ in; add them with their labels to a project of one's own.
 
@@ -35,7 +30,7 @@ def make(
 
     Example: python -m rag_core questions make --project espresso -n 40 --dry-run
     """
-    folder = resolve_workspace(workspace)
+    folder = common.folder
     session = open_session(folder, project)
     families = slots.named_so(slots.propose(session.source.chunks), family)
     made = make_questions(families, session.source.chunks, count)
@@ -49,4 +44,4 @@ def make(
     counted = f"{len(made)} questions from {len(families)} families"
     lines.append(f"{counted}; nothing was added" if dry_run else f"{counted}, {added} of them new")
     facts = {"questions": [one.to_json() for one in made], "families": len(families), "added": added}
-    say(facts, json, "\n".join(lines))
+    common.say(facts, "\n".join(lines))

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.options import Commands, Json, Workspace
+from rag_core.cli.options import Commands, Common
 from rag_core.cli.output import emit
 from rag_core.compare.snapshot import About, ListsDigest, Recorder
 from rag_core.compare.systems import joined
@@ -22,11 +22,10 @@ from rag_core.filters.cutoff import TopK
 from rag_core.measure.experiment import Outcome, ReportFile, stream, unique_names, with_labels
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
 from rag_core.measure.significance import Comparison, compare_reports
-from rag_core.records import with_rules
 from rag_core.resources import with_entities, with_judge
 from rag_core.retrieve.multihop import MultiHop
 from rag_core.retrieve.requery import Requery
-from rag_core.rules.templates import read_families
+from rag_core.rules.templates import read_families, with_rules
 from rag_core.sources.trec_run import is_run, read_lists, read_qrels, unanswered
 from rag_core.spec import fingerprint, read_pipeline, with_settings
 from rag_core.stage import Pipeline
@@ -53,7 +52,7 @@ class Keeping:
         """Whether the run goes anywhere."""
         return self.save_run or self.run_out is not None
 
-    def keep(self, recorder: Recorder, workspace: Path | None) -> None:
+    def keep(self, recorder: Recorder, folder: Path) -> None:
         """Store the run that was recorded, write its file, or neither; where it went is said on stderr."""
         if not self.wanted:
             return
@@ -67,7 +66,7 @@ class Keeping:
             write_whole(self.run_out, dump_run(run))
             sys.stderr.write(f"run {run.id} → {self.run_out}\n")
         if self.save_run:
-            store_run(run, workspace)
+            store_run(run, folder)
             sys.stderr.write(f"run {run.id} kept in the workspace\n")
 
 
@@ -105,6 +104,7 @@ class Short:
 
 @app.command()
 def replay(
+    common: Common,
     short: Short,
     keeping: Keeping,
     files: list[Path] = typer.Argument(..., help=FILES_HELP),
@@ -121,8 +121,6 @@ def replay(
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Run filters over recorded lists: what stays, what goes and why, and the measures against the labels.
 
@@ -152,14 +150,14 @@ def replay(
     listed = {case.query.id for cases in lists.values() for case in cases}
     lacking = [case for query_id, case in unasked.items() if query_id not in listed]
     pipelines = [laid_over(spec, short) for spec in pipeline or ["unfiltered"]]
-    reports, measures = Reports(min_grade, json, debug), measures_of(measure)
+    reports, measures = Reports(min_grade, common.json, debug), measures_of(measure)
     if len(files) == 1:
         cases = chosen(cases + lacking, name, first)
         recorder = Recorder(pipelines, min_grade, About(keeping.run_name, eval_set_of(files[0])))
         watch = [recorder.add] if keeping.wanted else []
         reports.read(unique_names(pipelines), pipelines, stream(cases, pipelines, min_grade, measures), *watch)
         facts = lists_stand_on(cases, pipelines)
-        keeping.keep(recorder, workspace)
+        keeping.keep(recorder, common.folder)
     else:
         if keeping.wanted:
             raise InputError("got several files and --save-run or --run-out, expected one system in a run")

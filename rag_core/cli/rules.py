@@ -1,4 +1,4 @@
-"""`rules`: lint, suggest, propose, generate, apply, export, import, batches, undo."""
+"""`rules`: lint, suggest, propose, generate, apply, export, import, batches, undo, push."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import typer
 
 from rag_core import workbench
 from rag_core.cli.llm_filter import Endpoint, Spending
-from rag_core.cli.options import Collection, Commands, EvalSetName, Json, Lists, MinGrade
-from rag_core.cli.output import AskingBar, emit, say
+from rag_core.cli.options import Collection, Commands, Common, EvalSetName, Lists, MinGrade
+from rag_core.cli.output import AskingBar, ProgressBar
 from rag_core.cli.sessions import InProject, open_session, project_named
 from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
+from rag_core.index.foreign import origin_of
+from rag_core.index.foreign_place import named_place_of
+from rag_core.index.push import push_rules, undo_push
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
 from rag_core.llm.endpoint import named_endpoint
 from rag_core.llm.judge import judge_of
@@ -25,19 +28,18 @@ from rag_core.project import deeds
 from rag_core.project.project import COLLECTION
 from rag_core.records import load_lists
 from rag_core.retrieve.capture import captured
-from rag_core.rules import slot_check, slots
-from rag_core.rules import suggest as crowding
+from rag_core.rules import siblings as crowding
+from rag_core.rules import slots
+from rag_core.rules.check import SEVERITIES, Checked, check_proposals, lint_rules, template_proposals
 from rag_core.rules.generate import SECONDS, check_generated, generate_rules, rule_prompts
-from rag_core.rules.lint import SEVERITIES, lint_rules
-from rag_core.rules.model import Rule
-from rag_core.rules.proposals import Checked, check_proposals, template_proposals
-from rag_core.rules.rule_files import read_rules, save_rules, stored_rules, unreadable_lines
+from rag_core.rules.rule import Rule, read_rules, save_rules, stored_rules, unreadable_lines
 from rag_core.rules.templates import TemplateFamily, propose, read_families
+from rag_core.settings import chroma_settings
 from rag_core.types import Case, Chunk
 from rag_core.wording import synonyms_in, word_file
 
 app = Commands()
-rules = Commands("Chunk-side rules: lint, suggest, propose, generate, apply, import, export, batches, undo.")
+rules = Commands("Chunk-side rules: lint, suggest, propose, generate, apply, import, export, batches, undo, push.")
 app.add_typer(rules, name="rules")
 
 Templates = typer.Option(None, "--templates", help="A file of rule templates; default: those that ship.")
@@ -109,7 +111,7 @@ def _families(templates: Path | None) -> Sequence[TemplateFamily] | None:
 
 
 @rules.command("lint")
-def lint(about: RulesAbout, json: bool = Json) -> None:
+def lint(about: RulesAbout) -> None:
     """Check stored rules against queries, labels and one another. Exit code 1 where there are errors.
 
     Example: python -m rag_core rules lint --eval-set rulebook
@@ -119,7 +121,7 @@ def lint(about: RulesAbout, json: bool = Json) -> None:
     counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     lines = [*(finding.to_text() for finding in findings), ", ".join(f"{n} {kind}s" for kind, n in counts.items())]
     facts = {"chunks": len(material.chunks), "counts": counts, "findings": [asdict(finding) for finding in findings]}
-    say(facts, json, "\n".join(lines))
+    about.say(facts, "\n".join(lines))
     if counts["error"]:
         raise GateFailed(f"the rules have {counts['error']} errors")
 
@@ -129,7 +131,6 @@ def suggest(
     about: RulesAbout,
     k: int = typer.Option(15, "-k", min=1, max=1000, help="How many places of each list count."),
     templates: Path | None = Templates,
-    json: bool = Json,
 ) -> None:
     """Families of near-duplicate titles, those that crowd result lists most first, and how many carry rules.
 
@@ -137,9 +138,9 @@ def suggest(
     """
     material, families = about.read(), _families(templates)
     crowds = crowding.suggest(material.chunks, material.listed(k), k, material.min_grade, families)
-    covered = crowding.coverage(material.chunks, families)
+    covered = crowding.coverage(material.chunks, crowds)
     facts = {"coverage": asdict(covered), "families": [asdict(crowd) for crowd in crowds]}
-    say(facts, json, "\n".join([*(crowd.to_text() for crowd in crowds), covered.to_text()]))
+    about.say(facts, "\n".join([*(crowd.to_text() for crowd in crowds), covered.to_text()]))
 
 
 @rules.command("generate")
@@ -151,7 +152,6 @@ def generate(
     model: bool = typer.Option(False, "--model", help="Let a language model write the rules."),
     endpoint: str = Endpoint,
     out: Path | None = typer.Option(None, "--out", help="File for the rules that pass: YAML, or JSON by its ending."),
-    json: bool = Json,
 ) -> None:
     """Write rules from templates or with a model, check them, and put those that pass into a file. Stores nothing.
 
@@ -170,7 +170,7 @@ def generate(
         ahead = preview([(judge, prompts)])
         facts["preview"] = ahead.to_json()
         if spending.preview:
-            say(facts, json, ahead.to_text())
+            about.say(facts, ahead.to_text())
             return
         limits = RunLimits(
             per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls, seconds_per_call=SECONDS
@@ -183,7 +183,7 @@ def generate(
         checked = check_proposals(template_proposals(chunks, families), *against)
     if out is not None:
         save_rules(out, checked.accepted)
-    _report(checked, json, facts, f"written to {out}" if out else "pass")
+    _report(about, checked, facts, f"written to {out}" if out else "pass")
 
 
 def _of_family(
@@ -201,11 +201,11 @@ def _of_family(
     return members
 
 
-def _report(checked: Checked, json: bool, facts: Mapping[str, Any], done: str) -> None:
+def _report(common: Common, checked: Checked, facts: Mapping[str, Any], done: str) -> None:
     """What passed and each refusal with its reason; `done` says what became of the rules that passed."""
     lines = [f"unanswered {chunk}: {text}" for chunk, text in facts.get("unanswered", {}).items()]
     counted = f"{len(checked.accepted)} rules {done}, {len(checked.refused)} refused"
-    say(checked, json, "\n".join([*checked.remarks, *lines, counted]), **facts)
+    common.say(checked, "\n".join([*checked.remarks, *lines, counted]), **facts)
 
 
 @rules.command("propose")
@@ -220,7 +220,6 @@ def propose_from_slots(
     ),
     apply: bool = typer.Option(False, "--apply", help="Store the rules as one batch; rules undo takes it back."),
     replace: bool = typer.Option(False, "--replace", help="With --apply: also for chunks that carry a rule."),
-    json: bool = Json,
 ) -> None:
     """Rules from slots: families of near-duplicate titles, and what a question must name of each member.
 
@@ -230,8 +229,8 @@ def propose_from_slots(
     # The synonyms that questions are rewritten with name a value as well.
     synonyms = synonyms_in(word_file(about.folder, material.collection or "", "synonyms", about.eval_set or "")).terms
     families = slots.named_so(slots.propose(material.chunks, synonyms), family)
-    families = [slot_check.with_policy(one, policy, material.cases, material.min_grade) for one in families]
-    checks = [slot_check.check(one, material.cases, min_grade=material.min_grade) for one in families] if check else []
+    families = [slots.with_policy(one, policy, material.cases, material.min_grade) for one in families]
+    checks = [slots.check(one, material.cases, min_grade=material.min_grade) for one in families] if check else []
     batch, stored = None, 0
     if apply:
         if material.collection is None:
@@ -243,20 +242,18 @@ def propose_from_slots(
         batch, stored = _store(about.folder, material.collection, found, f"slots: {title}"[:200]), len(found)
     repeated = slots.repeated_titles(material.chunks)
     facts = {"families": [one.to_json() for one in families], "checks": [one.to_json() for one in checks]}
-    if json:
-        emit({**facts, "repeated": repeated, "batch": batch, "stored": stored})
-        return
+    lines = []
     for at, one in enumerate(families):
-        typer.echo(one.to_text() if family else one.to_text().splitlines()[0])
-        if check:
-            typer.echo(checks[at].to_text())
+        lines.append(one.to_text() if family else one.to_text().splitlines()[0])
+        lines += [checks[at].to_text()] if check else []
     count = sum(len(one.rules) for one in families)
-    typer.echo(f"{len(families)} families, {count} rules for {len(material.chunks)} chunks")
+    lines.append(f"{len(families)} families, {count} rules for {len(material.chunks)} chunks")
     if repeated:
         shared = sum(map(len, repeated.values()))
-        typer.echo(f"{shared} chunks share {len(repeated)} titles: no title tells those apart")
+        lines.append(f"{shared} chunks share {len(repeated)} titles: no title tells those apart")
     if apply:
-        typer.echo(f"{stored} rules stored as batch {batch}" if stored else "nothing new to store")
+        lines.append(f"{stored} rules stored as batch {batch}" if stored else "nothing new to store")
+    about.say(facts, "\n".join(lines), repeated=repeated, batch=batch, stored=stored)
 
 
 @rules.command("apply")
@@ -265,17 +262,16 @@ def apply_file(
     file: Path = typer.Argument(..., help="Rules by chunk id, as generate and export write them."),
     batch: str = typer.Option("", "--about", help="A word for the batch; default: the file's name."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Check only."),
-    json: bool = Json,
 ) -> None:
     """Check rules and store those that pass as one batch; nothing is embedded. Exit code 1 where none passes.
 
     Example: python -m rag_core rules apply rules.yaml --collection rulebook --eval-set rulebook
     """
-    collection = StoredRules(about.project, about.workspace, about.collection).name
+    collection = StoredRules(about.workspace, project=about.project, collection=about.collection).name
     material = replace_field(about, collection=collection).read()
     checked = check_proposals(read_rules(file), material.chunks, material.cases, material.min_grade)
     number = None if dry_run else _store(about.folder, collection, checked.accepted, batch or file.name)
-    _report(checked, json, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
+    _report(about, checked, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
     if not checked.accepted:
         raise GateFailed("no rule passed the check")
 
@@ -294,17 +290,16 @@ def _store(folder: Path, collection: str, found: Mapping[str, Rule], about: str)
 def export(
     stored: StoredRules,
     out: Path = typer.Option(..., "--out", help="YAML, or JSON by its ending."),
-    json: bool = Json,
 ) -> None:
     """Write the collection's rules to a file that apply reads, from wherever its chunks keep them."""
     found, wrong = stored_rules(open_collection(stored.folder, stored.name).chunks)
     save_rules(out, found)
     facts = {"out": str(out), "rules": len(found), "unreadable": wrong}
-    say(facts, json, "\n".join([*unreadable_lines(wrong), f"{len(found)} rules → {out}"]))
+    stored.say(facts, "\n".join([*unreadable_lines(wrong), f"{len(found)} rules → {out}"]))
 
 
 @rules.command("import")
-def import_metadata(stored: StoredRules, json: bool = Json) -> None:
+def import_metadata(stored: StoredRules) -> None:
     """Bring rules that stand in the chunks' metadata (a JSON string, flat lists) into the rules' own place."""
     chunks = open_collection(stored.folder, stored.name).chunks
     found, wrong = stored_rules(chunks)
@@ -313,25 +308,57 @@ def import_metadata(stored: StoredRules, json: bool = Json) -> None:
     number = _store(stored.folder, stored.name, fresh, "import of metadata")
     line = f"{len(fresh)} rules imported" + (f" as batch {number}" if number else "")
     facts = {"batch": number, "imported": len(fresh), "unreadable": wrong}
-    say(facts, json, "\n".join([*unreadable_lines(wrong), line]))
+    stored.say(facts, "\n".join([*unreadable_lines(wrong), line]))
 
 
 @rules.command("batches")
-def batches(stored: StoredRules, json: bool = Json) -> None:
+def batches(stored: StoredRules) -> None:
     """The batches of rules stored in a collection, oldest first."""
     found = rule_batches(stored.folder, stored.name)
     lines = [*(batch.to_text() for batch in found), f"{len(found)} batches"]
-    say({"batches": [asdict(batch) for batch in found]}, json, "\n".join(lines))
+    stored.say({"batches": [asdict(batch) for batch in found]}, "\n".join(lines))
 
 
 @rules.command("undo")
 def undo(
     stored: StoredRules,
     batch: int | None = typer.Option(None, "--batch", help="The batch's number; default: the last one standing."),
-    json: bool = Json,
 ) -> None:
     """Take a batch of rules back; chunks whose rules were changed since keep them."""
     with deeds.command(deeds.UNDO_RULES, stored.name, stored.folder) as performed:
         undone = undo_rules(stored.folder, stored.name, batch)
         performed.result = f"batch {undone.number}"
-    say(asdict(undone), json, undone.to_text())
+    stored.say(asdict(undone), undone.to_text())
+
+
+@rules.command("push")
+def push(
+    stored: StoredRules,
+    to: str = typer.Option("chroma", "--to", help="Where to: the Chroma store that the collection was connected from."),
+    form: str = typer.Option(
+        "auto", "--form", help="How a rule is written: plain, wrapper, or auto as the store has it."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would change."),
+    undo: bool = typer.Option(False, "--undo", help="Give every chunk of the last push what it had before."),
+) -> None:
+    """Write the rules set here into the person's own Chroma store: metadata alone, and only what differs.
+
+    Example: winnow rules push --collection monsters --to chroma --dry-run
+    """
+    if to != "chroma":
+        raise InputError(f"--to is {to[:40]!r}, expected chroma")
+    if dry_run and undo:
+        raise InputError("got --dry-run and --undo, expected one of them")
+    name, folder = stored.name, stored.folder
+    place = named_place_of(origin_of(folder, name), **asdict(chroma_settings()))
+    progress = ProgressBar("written")
+    if dry_run:
+        told = push_rules(folder, name, place, form=form, dry_run=True)
+    else:
+        with deeds.command(deeds.UNDO_RULES if undo else deeds.CHANGE_RULES, f"{name} in {place.said}", folder) as deed:
+            if undo:
+                told = undo_push(folder, name, place, progress=progress)
+            else:
+                told = push_rules(folder, name, place, form=form, progress=progress)
+            deed.result = f"push {told.number}"
+    stored.say(told, told.to_text())

@@ -7,18 +7,17 @@ refuses: recorded lists carry their own chunks, so they go with no other source.
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from rag_core.cli.options import Collection, Workspace
+from rag_core.cli.options import Collection, Common
 from rag_core.cli.output import ProgressBar
 from rag_core.cli.replay import chosen, fingerprints_of
 from rag_core.errors import InputError, WinnowError
@@ -26,6 +25,7 @@ from rag_core.eval_sets.reading import folders, load_set
 from rag_core.eval_sets.writing import META, QUERIES
 from rag_core.index.collection import list_collections
 from rag_core.index.foreign import has_changed
+from rag_core.project.deeds import person_of_this_machine
 from rag_core.project.project import (
     ALIASES,
     CALLABLE,
@@ -43,9 +43,10 @@ from rag_core.sources.callable_source import CallOptions
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 from rag_core.workbench import bring_up_to_date, brings_vectors
-from rag_core.workspace import resolve_workspace
 
 VARIABLE = "WINNOW_PROJECT"
+ALL = "all"
+"""Every question, also those that chose a pipeline."""
 PROJECT_HELP = "A project by name or folder; else WINNOW_PROJECT, else the folder one stands in."
 ProjectName = typer.Option(None, "--project", help=PROJECT_HELP)
 EvalSetName = typer.Option(None, "--eval-set", help="Questions and labels of this eval set (a name or a folder).")
@@ -54,7 +55,7 @@ Approximate = typer.Option(False, "--approximate", help="Search with Chroma in a
 
 
 @dataclass(frozen=True)
-class Calling:
+class Calling(Common):
     """The options that say how a function that searches is called."""
 
     python: Path | None = typer.Option(None, "--python", help="The Python of the environment that --source runs in.")
@@ -79,12 +80,6 @@ class WorksOn(Calling):
     eval_set: str | None = EvalSetName
     collection: str | None = Collection
     source: str | None = SourceName
-    workspace: Path | None = Workspace
-
-    @property
-    def folder(self) -> Path:
-        """The workspace."""
-        return resolve_workspace(self.workspace)
 
     def session(self, min_grade: int | None = None, approximate: bool = False) -> Session:
         """The session of what was named."""
@@ -126,16 +121,10 @@ def project_named(project: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class InProject:
+class InProject(Common):
     """A project, and the workspace it is in."""
 
     project: str | None = ProjectName
-    workspace: Path | None = Workspace
-
-    @property
-    def folder(self) -> Path:
-        """The workspace."""
-        return resolve_workspace(self.workspace)
 
     def opened(self) -> Project | None:
         """The project that is meant, or None where none is."""
@@ -194,7 +183,10 @@ def _project(
     meant = project_named(project)
     base = open_project(meant, workspace) if meant is not None else None
     if eval_set is not None:
-        questions = _set_project(eval_set, workspace)
+        if ALIASES.get(eval_set, eval_set) not in folders(workspace):
+            load_set(eval_set, workspace)  # one that is not there is told with the sets that are
+        is_folder = Path(eval_set).is_dir() and "/" in eval_set
+        questions = open_project(f"{eval_set}/" if is_folder else eval_set, workspace)
         if base is None or questions.folder == base.folder:
             base = questions
         elif base.source.kind == LISTS and collection is None and source is None:
@@ -210,25 +202,13 @@ def _project(
                 "nothing to work on is named, expected --project NAME, --eval-set NAME, --collection NAME or "
                 "--source module:function"
             )
-        base = _bare(str(collection or source), workspace)
+        name, nowhere = str(collection or source), workspace / "projects" / "-"
+        base = Project(name, name, nowhere, nowhere, workspace, ProjectSource(), labels="")  # no labels of anybody
     if collection is not None:
         base = replace(base, source=ProjectSource(COLLECTION, collection))
     if source is not None:
         base = replace(base, source=ProjectSource(CALLABLE, source, call))
     return base
-
-
-def _set_project(eval_set: str, workspace: Path) -> Project:
-    """The project of an eval set; one that is not there is told with the sets that are."""
-    if ALIASES.get(eval_set, eval_set) not in folders(workspace):
-        load_set(eval_set, workspace)
-    return open_project(f"{eval_set}/" if Path(eval_set).is_dir() and "/" in eval_set else eval_set, workspace)
-
-
-def _bare(name: str, workspace: Path) -> Project:
-    """Nothing but a source: no questions, no labels of anybody."""
-    nowhere = workspace / "projects" / "-"
-    return Project(name, name, nowhere, nowhere, workspace, ProjectSource(), labels="")
 
 
 def _bring_up(workspace: Path, project: Project, named: str | None) -> None:
@@ -254,7 +234,7 @@ def narrowed(
 ) -> list[Case]:
     """Only the questions of a side (dev, test), with a tag, of those ids, the first N; an InputError for none."""
     cases = list(session.cases)
-    if split is not None:
+    if split is not None and split != ALL:
         declared = [case for case in cases if case.query.metadata.get("split") == split]
         sides = {"dev": session.split.dev, "test": session.split.held_out, "held_out": session.split.held_out}
         wanted = {case.query.id for case in declared} or set(sides.get(split, ()))
@@ -267,32 +247,30 @@ def narrowed(
     return cases
 
 
-def stands_on(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> dict[str, Any]:
-    """`fingerprints` and `split` of a result: what its figures stand on, and on which side its questions are."""
+def stands_on(
+    session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case], *, looked_at: bool = False
+) -> dict[str, Any]:
+    """`fingerprints` and `split` of a result: what its figures stand on, and on which side its questions are.
+
+    With `looked_at` it is written down that figures over held-out questions are shown; `looks` is how many there were.
+    """
     prints = {**session.fingerprints(), "pipeline": fingerprints_of(pipelines)}
+    by = person_of_this_machine().name
+    looks = {"looks": looked(session, pipelines, cases, by, "command line")} if looked_at else {}
     if not session.cases:  # a question of one's own stands on no side
-        return {"fingerprints": prints, "split": None}
+        return {"fingerprints": prints, "split": None, **looks}
     split, asked = session.split, {case.query.id for case in cases}
     generated = sum(bool(case.query.made_from) for case in cases)
     if generated:
         typer.echo(f"{generated} of {len(cases)} questions are generated", err=True)
     sides = {side: len(asked & set(getattr(split, side))) for side in ("dev", "held_out", "examples")}
+    mixed = session.flattered(pipelines, cases)
     return {
         "project": session.project.name,
         "fingerprints": prints,
+        "chosen_on": {one.called: asdict(one.chosen_on) for one in pipelines if one.chosen_on is not None},
+        **({"notices": mixed} if mixed else {}),
         "split": {"fingerprint": split.fingerprint, "declared": split.declared, **sides},
         "generated": generated,
+        **looks,
     }
-
-
-def look_at(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> int:
-    """Write down that this command shows figures over held-out questions; how many looks there were."""
-    return looked(session, pipelines, cases, user(), "command line")
-
-
-def user() -> str:
-    """Who runs the command."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"

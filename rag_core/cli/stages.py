@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rag_core.cli.options import Commands, Json
-from rag_core.cli.output import say
+from rag_core.cli.options import Commands, Common
 from rag_core.spec import stage_table
 
 app = Commands()
@@ -13,8 +12,8 @@ app = Commands()
 
 @app.command("stages")
 def stages(
+    common: Common,
     markdown: bool = typer.Option(False, "--markdown", help="As the table of docs/stages.md."),
-    json: bool = Json,
 ) -> None:
     """Every stage with its settings, defaults and ranges."""
     table, lines = list(stage_table()), []
@@ -26,4 +25,4 @@ def stages(
             lines += ["| --- | --- | --- | --- |", *(f"| `{s}` | `{d}` | {r} | {h} |" for s, d, r, h in settings), ""]
         else:
             lines += [f"{name} ({title}): {meaning}", *(f"  {s} = {d}  ({r}) {h}" for s, d, r, h in settings)]
-    say({"stages": table}, json, "\n".join(lines))
+    common.say({"stages": table}, "\n".join(lines))

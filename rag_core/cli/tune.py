@@ -6,16 +6,16 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from rag_core.cli.options import Commands, Engine, Json, MinGrade
-from rag_core.cli.output import ProgressBar, emit
+from rag_core.cli.options import Commands, Engine, MinGrade
+from rag_core.cli.output import ProgressBar
 from rag_core.cli.replay import lists_stand_on
-from rag_core.cli.sessions import WorksOn, project_named, stands_on, user
+from rag_core.cli.sessions import WorksOn, project_named, stands_on
 from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import labels_fingerprint
@@ -25,12 +25,13 @@ from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.learned import LearnedCut
 from rag_core.project.choosing import best_on_dev, search_on_dev
+from rag_core.project.deeds import person_of_this_machine
 from rag_core.project.ledger import Look, key_of, look, standing
 from rag_core.project.session import front_of
 from rag_core.records import load_lists
 from rag_core.resources import with_entities, with_judge
 from rag_core.spec import dump_pipeline, fingerprint, make_stage, parse_pipeline, read_pipeline, stage_class
-from rag_core.stage import Pipeline
+from rag_core.stage import ChosenOn, Pipeline
 from rag_core.store.studies import shared_storage
 from rag_core.tune import plane as planes
 from rag_core.tune import search as searching
@@ -87,19 +88,24 @@ def _value(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def tune_json(choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any], seed: int) -> dict[str, Any]:
+def tune_json(
+    asked: TuneOptions, choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any]
+) -> dict[str, Any]:
     """A choice and its judgement as one document."""
+    fixed = dump_pipeline(asked.marked(choice.baseline))
     return {
         "objective": found.objective,
         "chosen": choice.settings,
-        "pipeline": dump_pipeline(choice.pipeline),
-        "baseline": {"name": choice.baseline.label, "k": choice.baseline_k, "pipeline": dump_pipeline(choice.baseline)},
+        "pipeline": dump_pipeline(asked.marked(choice.pipeline)),
+        "baseline": {"name": choice.baseline.label, "k": choice.baseline_k, "pipeline": fixed},
         "dev": {"queries": len(dev), found.objective: choice.value, "baseline": choice.baseline_value},
         "folds": None if crossed is None else {**asdict(crossed), "gain": crossed.gain},
         "test": judgement_json(found),
         "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
-        "seed": seed,
+        "seed": asked.seed,
         "sentence": judgement_json(found)["sentence"],
+        "constraint": asked.constraint,
+        "min_grade": asked.min_grade,
     }
 
 
@@ -117,18 +123,13 @@ def tune_text(document: dict[str, Any]) -> Iterator[str]:
     yield document["sentence"]
 
 
-def write_pipeline(path: Path, pipeline: Any) -> None:
-    """The pipeline as a spec file, JSON or block YAML by the file's ending."""
-    write_whole(path, export_spec(pipeline, "json" if path.suffix == ".json" else "yaml"))
-
-
 def promise_document(
     made: Any, held_out: Any, looks: int, dev: list[Any], test: list[Any], asked: Any
 ) -> dict[str, Any]:
     """A promised recall with what became of it on the held-out queries; `test` is null where nothing was promised."""
     return {
         **promise_json(made),
-        "pipeline": None if made.pipeline is None else dump_pipeline(made.pipeline),
+        "pipeline": None if made.pipeline is None else dump_pipeline(asked.marked(made.pipeline)),
         "test": None if held_out is None else {**asdict(held_out), "looks": looks},
         "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
         "min_grade": asked.min_grade,
@@ -137,11 +138,10 @@ def promise_document(
     }
 
 
-def search_json(found: Any, sampler: str, study: str | None) -> dict[str, Any]:
+def search_json(found: Any, study: str | None) -> dict[str, Any]:
     """What a search found: the baseline first, then the rows that no other beats."""
     return {
         "objectives": list(found.objectives),
-        "sampler": sampler,
         "study": study,
         "trials": len(found.rows),
         "feasible": sum(row.feasible for row in found.rows),
@@ -179,10 +179,9 @@ def sweep(
     csv: Path | None = typer.Option(None, "--csv", help="Write the rows to this CSV file."),
     parquet: Path | None = typer.Option(None, "--parquet", help="Write the rows to this Parquet file."),
     engine: str | None = Engine,
-    json: bool = Json,
 ) -> None:
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
-    stage = swept_stage(stage)
+    stage = stage or AdaptiveGap.__name__
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
     swept, axes = swept_pipeline(pipeline, stage, grid, session=session)
     if engine is None:
@@ -208,10 +207,7 @@ def sweep(
         "settings_run_plainly": table.plainly,
         **figures_stand_on(session, cases, [swept]),
     }
-    if json:
-        emit(document)
-    else:
-        typer.echo("\n".join(sweep_text(document)))
+    works_on.say(document, "\n".join(sweep_text(document)))
 
 
 def read_cases(
@@ -249,11 +245,6 @@ def swept_pipeline(
     if not text:
         raise InputError(f"there is no default grid for {stage}, expected --grid 'name=a|b|c'")
     return with_stage(source, stage, session), parse_grid(text, stage, most)
-
-
-def swept_stage(name: str) -> str:
-    """The stage that a sweep names, the adaptive cut where it names none."""
-    return name or AdaptiveGap.__name__
 
 
 def with_stage(source: str, stage: str, session: Any = None) -> Any:
@@ -303,6 +294,7 @@ class TuneOptions:
     own: Mapping[str, Any]  # options of one method, those that were given
     out: Path | None
     seed: int
+    method: str
 
     @property
     def floor(self) -> tuple[str, float] | None:
@@ -326,28 +318,45 @@ class TuneOptions:
         own = self.session is not None and self.holdout is None
         folder = self.session.project.state if own else self.workspace
         split = self.session.split.name if own else key_of(test)
+        by = person_of_this_machine().name
         labels, against = labels_fingerprint(test), fingerprint(rival) if rival is not None else ""
-        seen = Look(fingerprint(pipeline), labels, split, len(test), pipeline.label, user(), "tune", rival=against)
+        seen = Look(fingerprint(pipeline), labels, split, len(test), pipeline.label, by, "tune", rival=against)
         before = standing(folder, seen)
         return {"looks": look(folder, seen), "pair": before.pair, "first": before.repeats(seen)}
 
-    def write(self, pipeline: Any) -> None:
+    @cached_property
+    def chosen_on(self) -> ChosenOn:
+        """What the pipelines carry that are chosen here."""
+        dev, test = self.split()
+        if self.session is not None and self.holdout is None:
+            said: ChosenOn = self.session.chosen_on(self.method, dev)
+            return said
+        return ChosenOn(key_of(test), len(dev), key_of(dev), self.method)
+
+    def marked(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline with the questions it was chosen on."""
+        return replace(pipeline, chosen_on=self.chosen_on)
+
+    def write(self, pipeline: Pipeline) -> None:
         """The chosen pipeline to the file of --out, where one was named."""
         if self.out is not None:
-            write_pipeline(self.out, pipeline)
+            pipeline = self.marked(pipeline)
+            write_whole(self.out, export_spec(pipeline, "json" if self.out.suffix == ".json" else "yaml"))
 
 
 def plane(asked: TuneOptions) -> Answer:
     """The best point of a plane or grid; of a stage that is trained, what training gives."""
-    check_objective(asked.objective)
+    if asked.objective not in MEASURES:
+        raise InputError(f"objective is {asked.objective[:80]!r}, expected one of {', '.join(MEASURES)}")
     given, chooser = _chooser(asked)
     dev, test = asked.split()
     choice = chooser(dev)
-    crossed = _crossed(dev, chooser, asked)
+    crossed, folds = None, min(asked.folds, len(near_duplicates([case.query for case in dev])))
+    if folds > 1:
+        crossed = cross_validate(dev, chooser, asked.objective, folds=folds, min_grade=asked.min_grade, seed=asked.seed)
     found = _judged(asked, test, choice, asked.objective, given)
     asked.write(choice.taken)
-    document = tune_json(choice, found, crossed, dev, test, asked.seed)
-    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
+    document = tune_json(asked, choice, found, crossed, dev, test)
     return document, list(tune_text(document))
 
 
@@ -373,8 +382,7 @@ def best(asked: TuneOptions) -> Answer:
     dev, test = asked.split()
     judged = _judged(asked, session.starts(pipeline, test), choice, asked.objective, session.ready(pipeline))
     asked.write(found.pipeline)
-    document = tune_json(choice, judged, found.crossed, dev, test, asked.seed)
-    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
+    document = tune_json(asked, choice, judged, found.crossed, dev, test)
     return document, [found.to_text(), *tune_text(document)]
 
 
@@ -387,32 +395,15 @@ def _judged(asked: TuneOptions, test: list[Any], choice: Any, objective: str, gi
 def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
     if stage_class(asked.stage).trained:
-        return None, _trainer(asked)
+        if asked.grid is not None or asked.constraint is not None:
+            raise InputError(
+                f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither"
+            )
+        pipeline = with_stage(asked.pipeline, asked.stage, asked.session)
+        return None, partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, session=asked.session)
     plan = partial(choose, objective=asked.objective, floor=asked.floor, min_grade=asked.min_grade)
     return swept, partial(plan, pipeline=swept, axes=axes)
-
-
-def _trainer(asked: TuneOptions) -> Callable[[Sequence[Any]], Any]:
-
-    if asked.grid is not None or asked.constraint is not None:
-        raise InputError(f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither")
-    pipeline = with_stage(asked.pipeline, asked.stage, asked.session)
-    return partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
-
-
-def _crossed(dev: list[Any], chooser: Callable[[Sequence[Any]], Any], asked: TuneOptions) -> Any:
-    """Folds over the dev queries, as many as asked or as there are; None for fewer than two."""
-    folds = min(asked.folds, len(near_duplicates([case.query for case in dev])))
-    if folds < 2:
-        return None
-    return cross_validate(dev, chooser, asked.objective, folds=folds, min_grade=asked.min_grade, seed=asked.seed)
-
-
-def check_objective(name: str) -> None:
-    """Refuse an objective the sweep does not hold."""
-    if name not in MEASURES:
-        raise InputError(f"objective is {name[:80]!r}, expected one of {', '.join(MEASURES)}")
 
 
 def conformal(asked: TuneOptions) -> Answer:
@@ -439,11 +430,10 @@ def search(asked: TuneOptions) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, None, asked.session)
     dev, test = asked.split()
-    study, sampler = asked.own.get("study"), asked.own.get("sampler", "tpe")
+    study = asked.own.get("study")
     plan: dict[str, Any] = {
         "objectives": [name.strip() for name in asked.objective.split(",")],
         "floor": asked.floor,
-        "sampler": sampler,
         "trials": asked.own.get("trials", TRIALS),
         "storage": shared_storage(asked.workspace) if study else None,
         "name": study or "search",
@@ -462,9 +452,8 @@ def search(asked: TuneOptions) -> Answer:
     choice = searching.choice_of(found, found.best, dev, swept, axes, asked.min_grade)
     judged = _judged(asked, test, choice, searching.measure_of(found.objectives), None)
     asked.write(choice.pipeline)
-    document = tune_json(choice, judged, None, dev, test, asked.seed)
-    document |= {"constraint": asked.constraint, "min_grade": asked.min_grade}
-    document |= {"search": search_json(found, sampler, study)}
+    document = tune_json(asked, choice, judged, None, dev, test)
+    document |= {"search": search_json(found, study)}
     return document, [*search_text(found), *tune_text(document)]
 
 
@@ -478,7 +467,7 @@ METHODS: Mapping[str, Callable[[TuneOptions], Answer]] = {
 
 
 OWN = {
-    "alpha": "conformal", "knob": "conformal", "sampler": "search", "trials": "search", "study": "search",
+    "alpha": "conformal", "knob": "conformal", "trials": "search", "study": "search",
 }  # fmt: skip
 """Options that only one method reads."""
 
@@ -486,7 +475,7 @@ METHOD_HELP = (
     "plane: the best point of a grid or plane. best: all settings of the pipeline's last cut, or the best fixed k. "
     "conformal: a recall that is promised (--alpha, --knob). "
     "learned: a cut, or with --stage LearnedFilter a filter, trained from the labels. "
-    "search: Optuna over any settings (--sampler, --trials, --study)."
+    "search: Optuna over any settings (--trials, --study)."
 )
 OBJECTIVE_HELP = (
     "SetF, SetP or SetR: the mean to make greatest; with --method search one to three of these, kept_mean, "
@@ -511,7 +500,6 @@ def tune(
     ),
     alpha: float | None = typer.Option(None, "--alpha", help="conformal: the share that may be missed, 0.1."),
     knob: str | None = typer.Option(None, "--knob", help="conformal: k, min_relevance or distance_offset."),
-    sampler: str | None = typer.Option(None, "--sampler", help="search: tpe, random, grid or nsga2."),
     trials: int | None = typer.Option(None, "--trials", help="search: finished trials the study shall hold, 200."),
     study: str | None = typer.Option(None, "--study", help="search: a study of the workspace to share or resume."),
     out: Path | None = typer.Option(None, "--out", help="Write the chosen pipeline to this file (YAML or JSON)."),
@@ -519,20 +507,17 @@ def tune(
     depth: int = Depth,
     min_grade: int | None = MinGrade,
     seed: int = typer.Option(0, help="Seed of the split, intervals and tests."),
-    json: bool = Json,
 ) -> None:
     """Choose a setting on the dev queries and judge it on the held-out ones against the best fixed k."""
-    own = {"alpha": alpha, "knob": knob, "sampler": sampler, "trials": trials, "study": study}
+    own = {"alpha": alpha, "knob": knob, "trials": trials, "study": study}
     given = {name: value for name, value in own.items() if value is not None}
     run = METHODS[checked(method, given)]
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
-    plan = (pipeline, swept_stage(stage), grid, objective, constraint, folds, holdout, given, out, seed)
-    document, lines = run(TuneOptions(session, cases, grade, works_on.folder, *plan))
-    if json:
-        made = [parse_pipeline(document["pipeline"])] if document["pipeline"] else []
-        emit({"method": method, **document, **figures_stand_on(session, cases, made)})
-    else:
-        typer.echo("\n".join(lines))
+    plan = (pipeline, stage or AdaptiveGap.__name__, grid, objective, constraint, folds, holdout, given, out, seed)
+    document, lines = run(TuneOptions(session, cases, grade, works_on.folder, *plan, method))
+    made = [parse_pipeline(document["pipeline"])] if document["pipeline"] else []
+    facts = figures_stand_on(session, cases, made) if works_on.json else {}
+    works_on.say({"method": method, **document, **facts}, "\n".join(lines))
 
 
 def checked(method: str, given: Mapping[str, object]) -> str:

@@ -11,24 +11,23 @@ import typer
 
 from rag_core.backup import make
 from rag_core.backup import restore as bring_back
-from rag_core.cache import clear_everywhere, noted_counts
-from rag_core.cli.options import Commands, Json, Workspace
-from rag_core.cli.output import emit, say
+from rag_core.cli.options import Commands, Common
 from rag_core.errors import SurroundingsError
 from rag_core.health import checks_of
 from rag_core.llm.store import forget_answers
 from rag_core.project import deeds
-from rag_core.workspace import SHIPPED_IN, VARIABLE, resolve_workspace
+from rag_core.project.captures import ListCache
+from rag_core.workspace import SHIPPED_IN, VARIABLE
 
-app, cache = Commands(), Commands("The cache of live results, and the stored answers of models.")
+app, cache = Commands(), Commands("Captured lists, and the stored answers of models.")
 app.add_typer(cache, name="cache")
 
 
 @app.command("app")
 def open_app(
+    common: Common,
     port: int = typer.Option(8501, "--port", min=1, max=65535, help="Where it listens, on this machine alone."),
     browser: bool = typer.Option(True, "--browser/--no-browser", help="Open a browser on it."),
-    workspace: Path | None = Workspace,
 ) -> None:
     """Open the workbench in a browser, from any folder; it runs until it is stopped."""
     if find_spec("streamlit") is None:
@@ -36,69 +35,57 @@ def open_app(
     options = ["--server.port", str(port), "--server.headless", str(not browser).lower()]
     command = [sys.executable, "-m", "streamlit", "run", str(SHIPPED_IN / "asgi.py"), *options]
     # In place of this process, so that whoever stops it stops the app.
-    os.execve(sys.executable, command, {**os.environ, VARIABLE: str(resolve_workspace(workspace))})  # noqa: S606
+    os.execve(sys.executable, command, {**os.environ, VARIABLE: str(common.folder)})  # noqa: S606
 
 
 @app.command("backup")
 def back_up(
+    common: Common,
     path: Path = typer.Argument(..., help="The new file, as winnow-2026-01-31.zip."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Copy workspace and database, as they are at this moment, into one file with a checksum for every part."""
-    place = resolve_workspace(workspace)
+    place = common.folder
     with deeds.command(deeds.BACK_UP, path.name, place):
         report = make(place, path)
-    say(report, json, f"Backed up {report.to_text()}")
+    common.say(report, f"Backed up {report.to_text()}")
 
 
 @app.command("restore")
 def restore(
+    common: Common,
     path: Path = typer.Argument(..., help="A file made by backup."),
-    workspace: Path | None = Workspace,
     force: bool = typer.Option(False, "--force", help="Replace what is there; the old folder is set aside."),
-    json: bool = Json,
 ) -> None:
     """Bring a back-up into a new workspace and an empty database."""
-    place = resolve_workspace(workspace)
+    place = common.folder
     with deeds.command(deeds.RESTORE, path.name, place):
         report = bring_back(path, place, force=force)
-    say(report, json, f"Restored {report.to_text()}")
+    common.say(report, f"Restored {report.to_text()}")
 
 
 @cache.command("clear")
 def clear(
+    common: Common,
     answers: bool = typer.Option(False, "--answers", help="Forget what models answered, too: it is paid for again."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
-    """Let go of every remembered result, in a running app too; the answers of models stay unless --answers."""
-    folder = resolve_workspace(workspace)
+    """Let go of every captured list, so that its question is searched anew; models' answers stay unless --answers."""
+    folder = common.folder
     with deeds.command(deeds.CLEAR_CACHE, "results and answers" if answers else "results", folder):
-        clear_everywhere(folder)
+        ListCache(folder).clear()
         forgotten = forget_answers(folder) if answers else 0
-    text = "results are asked anew" + (f", {forgotten:,} answers of models too" if answers else "")
-    say({"cleared": True, "answers": forgotten}, json, text)
-
-
-@cache.command("show")
-def show(workspace: Path | None = Workspace, json: bool = Json) -> None:
-    """Hits, misses and entries of the app that runs over the workspace."""
-    say(noted_counts(resolve_workspace(workspace)), json)
+    text = "every list is searched anew" + (f", {forgotten:,} answers of models too" if answers else "")
+    common.say({"cleared": True, "answers": forgotten}, text)
 
 
 @app.command("doctor")
-def doctor(workspace: Path | None = Workspace, json: bool = Json) -> None:
+def doctor(common: Common) -> None:
     """Look whether everything is reachable and whole; exit code 3 if something is not."""
-    checks = list(checks_of(resolve_workspace(workspace)))
+    checks = list(checks_of(common.folder))
     broken = [check.name for check in checks if not check.ok]
-    if json:
-        emit({"ok": not broken, "checks": [vars(check) for check in checks]})
-        if broken:
-            raise typer.Exit(3)
-        return
-    for check in checks:
-        typer.echo(check.to_text())
+    facts = {"ok": not broken, "checks": [vars(check) for check in checks]}
+    common.say(facts, "\n".join(check.to_text() for check in checks))
+    if broken and common.json:
+        raise typer.Exit(3)
     if broken:
         raise SurroundingsError(
             f"{len(broken)} of {len(checks)} checks failed ({', '.join(broken)}), expected all to pass"
@@ -107,14 +94,13 @@ def doctor(workspace: Path | None = Workspace, json: bool = Json) -> None:
 
 @app.command("deeds")
 def list_deeds(
+    common: Common,
     last: int = typer.Option(20, "--last", min=1, help="How many, the newest last; --json gives all."),
-    workspace: Path | None = Workspace,
-    json: bool = Json,
 ) -> None:
     """Who changed, imported, deleted, spent or cancelled what in this workspace, and what was refused."""
-    rows, lines = deeds.log(resolve_workspace(workspace)), []
+    rows, lines = deeds.log(common.folder), []
     for row in rows[-last:]:
         about = ", ".join(str(row[name]) for name in ("about", "whose", "result") if row.get(name))
         line = f"{row['at'][:19]}  {row['who']}  {row['deed']}: {row['outcome']}"
         lines.append(f"{line} ({about})" if about else line)
-    say({"deeds": rows}, json, "\n".join(lines))
+    common.say({"deeds": rows}, "\n".join(lines))

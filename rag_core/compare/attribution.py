@@ -1,8 +1,8 @@
-"""Where relevant chunks die: a waterfall by stage, what each stage alone is good for, and whether order matters.
+"""Where relevant chunks die: a waterfall by stage, and what each stage alone is good for.
 
 A stage's own contribution is what changes when it is left out (ablation). Ablations do not add up to what all stages do
 together: what two stages would both drop belongs to neither's ablation, and a cut moves when the list in front of it
-changes. `shared` names that rest instead of hiding it. What could be gained at all is in headroom.py.
+changes. `shared` names that rest instead of hiding it. What could be gained at all is in project/ceilings.py.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from math import fsum
 from typing import Any
 
-from rag_core.errors import SpecError
-from rag_core.measure.measures import SET_MEASURES, share
+from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.tally import Dropped, PipelineTally, Progress, QueryTally, labels_of, measure_all
-from rag_core.spec import parse_pipeline
-from rag_core.stage import Pipeline, Stage
+from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 
@@ -52,25 +50,13 @@ class StageShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
-    """Two neighbouring stages in the other order."""
-
-    first: str
-    second: str
-    queries_changed: int  # queries whose kept set differs
-    gain: float  # mean SetF as it stands − mean SetF with the two swapped
-
-
-@dataclass(frozen=True, slots=True)
 class Attribution:
     """The whole picture of one pipeline; means are over the scored queries."""
 
     waterfall: Waterfall
     stages: tuple[StageShare, ...]
-    swaps: tuple[Swap, ...]
     set_f: float
     unfiltered: float  # mean SetF of the list with no filter at all
-    perfect_filter: float  # mean SetF if exactly the relevant chunks of what was retrieved were kept
     queries: int
 
     @property
@@ -85,139 +71,69 @@ class Attribution:
         known = [gain for gain in gains if gain is not None]
         return self.together - fsum(known) if len(known) == len(gains) else None
 
-    @property
-    def limited_by(self) -> str:
-        """retrieval, filters or nothing: which of the two losses of SetF is the larger."""
-        by_retrieval, by_filters = 1 - self.perfect_filter, self.perfect_filter - self.set_f
-        if max(by_retrieval, by_filters) < 1e-9:
-            return "nothing"
-        return "retrieval" if by_retrieval > by_filters else "filters"
-
-    def verdict(self) -> str:
-        """The finding in one sentence."""
-        if not self.queries:
-            return "No query is scored, so nothing can be said."
-        by_retrieval, by_filters = 1 - self.perfect_filter, self.perfect_filter - self.set_f
-        losses = (
-            f"a perfect filter of these lists would reach SetF {self.perfect_filter:.3f}: retrieval costs "
-            f"{by_retrieval:.3f}, the filters {by_filters:.3f}"
-        )
-        if self.limited_by == "nothing":
-            return "Nothing is lost: exactly the relevant chunks are kept."
-        name = "Retrieval-limited" if self.limited_by == "retrieval" else "Filter-limited"
-        return f"{name}: {losses}."
-
     def to_json(self) -> dict[str, Any]:
         """Where relevant chunks are lost, and what each stage is good for."""
         return {
             "waterfall": [{"step": step, "chunks": count} for step, count in self.waterfall.steps()],
             "stages": [asdict(stage) for stage in self.stages],
-            "swaps": [asdict(swap) for swap in self.swaps],
             "SetF": self.set_f,
             "unfiltered": self.unfiltered,
-            "perfect_filter": self.perfect_filter,
             "together": self.together,
             "shared": self.shared,
-            "limited_by": self.limited_by,
-            "verdict": self.verdict(),
             "queries": self.queries,
         }
 
     def to_text(self) -> str:
-        """The verdict, the waterfall in one line, a line a stage and a line a swap."""
-
-        def signed(value: float) -> str:
-            return f"{value + 0.0:+.3f}"  # no minus before a zero
-
-        lines = [self.verdict(), "  " + " · ".join(f"{step} {count}" for step, count in self.waterfall.steps())]
+        """SetF without and with the filters, the waterfall in one line, and a line a stage."""
+        lines = [f"SetF {self.set_f:.3f}, unfiltered {self.unfiltered:.3f}, over {self.queries} scored queries"]
+        lines.append("  " + " · ".join(f"{step} {count}" for step, count in self.waterfall.steps()))
         for stage in self.stages:
             without = stage.not_tried
             if stage.gain is not None and not without:
-                without = f"without it SetF {self.set_f - stage.gain:.3f} ({signed(-stage.gain)})"
+                without = f"without it SetF {self.set_f - stage.gain:.3f} ({0.0 - stage.gain:+.3f})"
             dropped = stage.dropped
             counts = f"{dropped.relevant} relevant, {dropped.irrelevant} irrelevant, {dropped.unjudged} unjudged"
             lines.append(f"  {stage.stage}: drops {counts}; {without}")
-        for swap in self.swaps:
-            changed = f"{swap.queries_changed} queries change, {signed(-swap.gain)}"
-            lines.append(f"  {swap.second} before {swap.first}: {changed}")
         return "\n".join(lines)
 
 
 def waterfall(tally: PipelineTally) -> Waterfall:
     """The waterfall of one pipeline over its scored queries."""
     scored = [query for query in tally.queries if query.scores.scored]
-    lost = {
-        stage: sum(query.dropped[stage].relevant for query in scored if stage in query.dropped)
-        for stage in labels_of(tally.pipeline)
-    }
+    lost = {}
+    for label, stage in zip(labels_of(tally.pipeline), tally.pipeline.stages, strict=True):
+        count = sum(query.dropped[label].relevant for query in scored if label in query.dropped)
+        if count or stage.kind not in ("source", "rewrite"):
+            lost[label] = count
     relevant = sum(query.scores.relevant_total for query in scored)
     kept = sum(query.scores.found for query in scored)
-    return Waterfall(relevant, sum(query.retrieved for query in scored), _only_filters(tally.pipeline, lost), kept)
-
-
-def _only_filters(pipeline: Pipeline, lost: Mapping[str, int]) -> dict[str, int]:
-    """Without the stages that never drop."""
-    labels = zip(labels_of(pipeline), pipeline.stages, strict=True)
-    return {label: lost[label] for label, stage in labels if stage.kind not in ("source", "rewrite") or lost[label]}
+    return Waterfall(relevant, sum(query.retrieved for query in scored), lost, kept)
 
 
 def attribute(
     cases: Sequence[Case], pipeline: Pipeline, min_grade: int = 1, progress: Progress | None = None
 ) -> Attribution:
-    """Run the pipeline, without each filter, with neighbours swapped and without any: shared beginnings run once."""
+    """Run the pipeline, without each filter and without any: shared beginnings run once."""
     labels = labels_of(pipeline)
-    without = {at: _without(pipeline, {at}) for at, stage in enumerate(pipeline.stages) if _can_go(stage)}
-    tried = {at: one for at, one in without.items() if not _costs_behind(pipeline, at)}
-    swapped = _swapped(pipeline)
-    bare = _without(pipeline, set(without))
-    full, plain, *rest = measure_all(
-        cases, [pipeline, bare, *tried.values(), *swapped.values()], min_grade, SET_MEASURES, progress
-    )
-    left_out = dict(zip(tried, rest, strict=False))
-    turned = dict(zip(swapped, rest[len(tried) :], strict=True))
-    scored = [query for query in full.queries if query.scores.scored]
+    filters = {at for at, stage in enumerate(pipeline.stages) if stage.kind not in ("source", "rewrite")}
+    # a model behind a stage would be asked anew about another list, so that is not tried
+    free = [at for at in sorted(filters) if not any(stage.costly for stage in pipeline.stages[at + 1 :])]
+    tried = {at: _without(pipeline, {at}) for at in free}
+    bare = _without(pipeline, filters)
+    pipelines = [pipeline, bare, *tried.values()]
+    full, plain, *rest = measure_all(cases, pipelines, min_grade, SET_MEASURES, progress)
+    left_out = dict(zip(tried, rest, strict=True))
     return Attribution(
         waterfall(full),
-        tuple(_share(labels[at], full, left_out.get(at)) for at in without),
-        tuple(_swap(labels[at], labels[at + 1], full, one) for at, one in turned.items()),
+        tuple(_share(labels[at], full, left_out.get(at)) for at in sorted(filters)),
         set_f=_mean_f(full),
         unfiltered=_mean_f(plain),
-        perfect_filter=fsum(map(_perfect, scored)) / max(1, len(scored)),
-        queries=len(scored),
+        queries=sum(query.scores.scored for query in full.queries),
     )
-
-
-def _can_go(stage: Stage) -> bool:
-    """Whether a pipeline makes sense without the stage: sources and rewrites make the list, they judge nothing."""
-    return stage.kind not in ("source", "rewrite")
-
-
-def _costs_behind(pipeline: Pipeline, at: int) -> bool:
-    """Whether a stage behind `at` asks a model: another list in front of it would ask anew, so that is not tried."""
-    return any(stage.costly for stage in pipeline.stages[at + 1 :])
 
 
 def _without(pipeline: Pipeline, places: set[int]) -> Pipeline:
     return replace(pipeline, stages=tuple(stage for at, stage in enumerate(pipeline.stages) if at not in places))
-
-
-def _swapped(pipeline: Pipeline) -> dict[int, Pipeline]:
-    """The pipeline with the stages at `at` and `at + 1` in the other order, for every such pair that may stand so."""
-    found = {}
-    for at in range(len(pipeline.stages) - 1):
-        pair = pipeline.stages[at : at + 2]
-        if (
-            not all(map(_can_go, pair))
-            or pair[0] == pair[1]
-            or any(_costs_behind(pipeline, place) for place in (at - 1, at))
-        ):
-            continue
-        stages = (*pipeline.stages[:at], pair[1], pair[0], *pipeline.stages[at + 2 :])
-        try:
-            found[at] = parse_pipeline(list(stages), name=pipeline.label)
-        except SpecError:
-            continue
-    return found
 
 
 def _share(label: str, full: PipelineTally, without: PipelineTally | None) -> StageShare:
@@ -248,15 +164,5 @@ def _sum(parts: Sequence[Dropped]) -> Dropped:
     )
 
 
-def _swap(first: str, second: str, full: PipelineTally, turned: PipelineTally) -> Swap:
-    changed = sum(set(one.kept) != set(two.kept) for one, two in zip(full.queries, turned.queries, strict=True))
-    return Swap(first, second, changed, _mean_f(full) - _mean_f(turned))
-
-
 def _mean_f(tally: PipelineTally) -> float:
     return tally.summary.means["SetF"] or 0.0
-
-
-def _perfect(query: QueryTally) -> float:
-    """SetF of exactly the relevant chunks that were retrieved: precision 1, recall what retrieval left."""
-    return 2 * share(query.retrieved, query.retrieved + query.scores.relevant_total)

@@ -6,21 +6,16 @@ significance.py, why two kept lists differ in overlap.py, where relevant chunks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from math import fsum
 from typing import Any
 
 from rag_core.compare import overlap
-from rag_core.compare.overlap import jaccard, moves, rank_biased_overlap, replays, venn
 from rag_core.errors import InputError
-from rag_core.labelling import label_next
-from rag_core.labelling.pooling import NEAR, near_duplicates
 from rag_core.measure.economy import Economy, total
 from rag_core.measure.experiment import Outcome, kept_ids, shown
-from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.scores import QueryScores, score
 from rag_core.measure.significance import (
     BETTER,
     MARGIN,
@@ -35,9 +30,7 @@ from rag_core.measure.significance import (
     mean_interval,
     shown_p,
 )
-from rag_core.measure.tally import PipelineTally, QueryTally
-from rag_core.text import words
-from rag_core.types import Chunk, Grades
+from rag_core.measure.tally import PipelineTally
 
 
 def verdict_words(found: Comparison, margin: float = MARGIN) -> str:
@@ -102,124 +95,21 @@ def unjudged_words(name: str, unjudged: float | None) -> str:
     return f"{unjudged:.0%} of what {name} kept has no label and counts as irrelevant."
 
 
-OVERLAP = 0.5  # of the shorter text's words that two windows must share, end to start
-LEAST_WORDS = 8  # in a row: shorter runs (headings, list marks) make no unit
-
-Units = Mapping[str, str]
-"""Chunk id → id of the first chunk of its unit; a chunk that is not in it is a unit of its own."""
-
-
-def units_of(chunks: Iterable[Chunk], near: float = NEAR, overlap: float = OVERLAP) -> dict[str, str]:
-    """The units among these chunks, the best first; each later chunk joins the first unit whose first chunk it repeats
-    or overlaps. A chain of windows is therefore not one unit from end to end. Chunks without text stay alone.
-    """
-    distinct = list({chunk.id: chunk for chunk in chunks if chunk.text.strip()}.values())
-    texts = [chunk.text for chunk in distinct]
-    read = [words(text) for text in texts]
-    first = {place: group[0] for group in near_duplicates(texts, near) for place in group}
-    found: dict[str, str] = {}
-    heads: list[int] = []
-    for place, chunk in enumerate(distinct):
-        head = found.get(distinct[first[place]].id) if first[place] != place else None
-        if head is None:
-            twin = next((one for one in heads if shared_run(read[one], read[place]) >= overlap), None)
-            head = distinct[twin].id if twin is not None else chunk.id
-            if twin is None:
-                heads.append(place)
-        found[chunk.id] = head
-    return found
-
-
-def shared_run(one: Sequence[str], other: Sequence[str]) -> float:
-    """Share of the shorter text that is the end of one and the start of the other, or stands whole in it; 0 to 1."""
-    short, long = sorted((list(one), list(other)), key=len)
-    if len(short) < LEAST_WORDS:
-        return 0.0
-    if _inside(short, long):
-        return 1.0
-    run = max(_tail(short, long), _tail(long, short))
-    return run / len(short) if run >= LEAST_WORDS else 0.0
-
-
-def _inside(short: list[str], long: list[str]) -> bool:
-    """Whether all words of the short text stand in a row in the long one."""
-    return f" {' '.join(short)} " in f" {' '.join(long)} "
-
-
-def _tail(front: list[str], back: list[str]) -> int:
-    """The longest end of `front` that `back` starts with, in words."""
-    starts = (at for at in range(max(0, len(front) - len(back)), len(front)) if front[at] == back[0])
-    return next((len(front) - at for at in starts if front[at:] == back[: len(front) - at]), 0)
-
-
-def query_units(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """The units among what any of these pipelines kept of one query and what is labelled, in the order of ranks."""
-    hits = [hit for outcome in outcomes for hit in outcome.result.hits]
-    grades = outcomes[0].case.grades
-    hits += [drop.hit for outcome in outcomes for drop in outcome.result.drops if drop.hit.chunk.id in grades]
-    return units_of(hit.chunk for hit in sorted(hits, key=lambda hit: hit.rank))
-
-
-def unit_scores(
-    outcome: Outcome, units: Units, min_grade: int = 1, measures: Sequence[Measure] = DEFAULT_MEASURES
-) -> QueryScores:
-    """The outcome scored by units: a unit is kept where one of its chunks is, and has the best grade among them."""
-    kept = list(dict.fromkeys(units.get(chunk, chunk) for chunk in kept_ids(outcome.result)))
-    grades = unit_grades(outcome.case.grades, units)
-    given = outcome.case.relevant_total
-    if given is not None:
-        known = sum(grade >= min_grade for grade in outcome.case.grades.values())
-        given = max(0, given - known) + sum(grade >= min_grade for grade in grades.values())
-    return score(kept, grades, given, min_grade, measures, fallback=outcome.scores.fallback)
-
-
-def unit_grades(grades: Grades, units: Units) -> dict[str, int]:
-    """The best grade of each unit's chunks."""
-    found: dict[str, int] = {}
-    for chunk, grade in grades.items():
-        unit = units.get(chunk, chunk)
-        found[unit] = max(grade, found.get(unit, grade))
-    return found
-
-
-def side_by_side_json(outcomes: Sequence[Outcome], names: Sequence[str], min_grade: int) -> dict[str, Any]:
-    """One query through every pipeline, each against the first: ranks, overlap, and the reason of every difference."""
+def side_by_side_json(outcomes: Sequence[Outcome], names: Sequence[str]) -> dict[str, Any]:
+    """One query through every pipeline, each against the first: measures, overlap, the reason of every difference."""
     base, *others = outcomes
-    units = query_units(outcomes)
+    against = []
+    for name, other in zip(names[1:], others, strict=True):
+        found = overlap.differences(base, other, (names[0], name))
+        alike = overlap.jaccard(kept_ids(base.result), kept_ids(other.result))
+        against.append({"name": name, "jaccard": alike, "differences": [asdict(one) for one in found]})
     return {
         "id": base.case.query.id,
         "query": base.case.query.text,
-        "venn": [
-            {"kept_by": list(owners), "chunks": count}
-            for owners, count in venn(
-                {name: kept_ids(outcome.result) for name, outcome in zip(names, outcomes, strict=True)}
-            ).items()
-        ],
         "pipelines": [
-            {
-                "name": name,
-                "values": dict(outcome.scores.values),
-                "units": dict(unit_scores(outcome, units, min_grade).values),
-            }
-            for name, outcome in zip(names, outcomes, strict=True)
+            {"name": name, "values": dict(outcome.scores.values)} for name, outcome in zip(names, outcomes, strict=True)
         ],
-        "against": [
-            _queries_against(base, other, (names[0], name)) for other, name in zip(others, names[1:], strict=True)
-        ],
-    }
-
-
-def _queries_against(base: Outcome, other: Outcome, names: tuple[str, str]) -> dict[str, Any]:
-    kept = (kept_ids(base.result), kept_ids(other.result))
-    found = overlap.differences(base, other, names)
-    return {
-        "name": names[1],
-        "jaccard": jaccard(*kept),
-        "rbo": rank_biased_overlap(*kept),
-        "moves": [{**asdict(move), "shift": move.shift} for move in moves(base, other)],
-        "differences": [
-            {**asdict(one), "replays": replays(one, other if one.missing_from == names[1] else base)} for one in found
-        ],
+        "against": against,
     }
 
 
@@ -296,16 +186,6 @@ class Slice:
     tag: str  # "" for the queries without any tag
     queries: int
     cells: dict[str, Cell]
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """One measure as a table, query × pipeline; None where a query is unscored."""
-
-    measure: str
-    queries: tuple[str, ...]
-    pipelines: tuple[str, ...]
-    values: tuple[tuple[float | None, ...], ...]  # one row per query
 
 
 def check_same_queries(tallies: Sequence[PipelineTally]) -> None:
@@ -415,7 +295,11 @@ def slices(
 ) -> list[Slice]:
     """Per tag the means and differences, largest slice first; p corrected (Holm) over all slices and pipelines."""
     check_same_queries(tallies)
-    tagged = _by_tag(tallies[0].queries)
+    by_tag: dict[str, list[int]] = {}  # tag → places of its queries, which stand under the empty one without a tag
+    for at, query in enumerate(tallies[0].queries):
+        for tag in dict.fromkeys(query.tags) or ("",):
+            by_tag.setdefault(tag, []).append(at)
+    tagged = dict(sorted(by_tag.items(), key=lambda pair: (-len(pair[1]), pair[0])))
     values, families = [tally.values(measure) for tally in tallies], tallies[0].families
     found: list[tuple[list[Estimate], list[Comparison]]] = []
     for done, places in enumerate(tagged.values(), 1):
@@ -433,39 +317,9 @@ def slices(
     return made
 
 
-def _by_tag(queries: Sequence[QueryTally]) -> dict[str, list[int]]:
-    """Tag → places of its queries, largest first; queries without a tag stand under the empty one."""
-    found: dict[str, list[int]] = {}
-    for at, query in enumerate(queries):
-        for tag in dict.fromkeys(query.tags) or ("",):
-            found.setdefault(tag, []).append(at)
-    return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
-
-
-def matrix(tallies: Sequence[PipelineTally], measure: str = "SetF") -> Matrix:
-    """One measure of every query and pipeline: what a heat map shows."""
-    check_same_queries(tallies)
-    columns = [tally.values(measure) for tally in tallies]
-    ids = tuple(query.query_id for query in tallies[0].queries)
-    return Matrix(measure, ids, tuple(tally.name for tally in tallies), tuple(zip(*columns, strict=True)))
-
-
-def to_decide(baseline: PipelineTally, other: PipelineTally) -> label_next.OpenComparison:
-    """The two as a question of labels: `.ranked()[:12]` are the (gain, query id, chunk id) to label next,
-    `.settled` says whether no open label can change which of them has the higher mean SetF.
-    """
-    check_same_queries([baseline, other])
-    queries = [
-        label_next.open_query(one.query_id, (one.kept, two.kept), one.grades, baseline.min_grade, one.relevant_total)
-        for one, two in zip(baseline.queries, other.queries, strict=True)
-    ]
-    grades = [query.grades for query in baseline.queries]
-    return label_next.OpenComparison(tuple(label_next.with_chances(queries, grades, baseline.min_grade)))
-
-
 @dataclass(frozen=True)
 class Compared:
-    """Pipelines side by side, the first as baseline: table, queries that differ most, slices, what to label next."""
+    """Pipelines side by side, the first as baseline: table, queries that differ most, slices."""
 
     tallies: Sequence[PipelineTally]
     rows: list[TableRow]
@@ -481,10 +335,9 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        base, *others = self.tallies
         by_tag = slices(self.tallies, self.measure)
         return {
-            "baseline": base.name,
+            "baseline": self.tallies[0].name,
             "measure": self.measure,
             "table": [row.to_json() for row in self.rows],
             "sentences": self.sentences,
@@ -497,7 +350,6 @@ class Compared:
                 }
                 for one in by_tag
             ],
-            "to_decide": {other.name: _label_next(base, other) for other in others},
         }
 
     def to_text(self) -> str:
@@ -527,10 +379,3 @@ def side_by_side(
     rows = table(tallies, list(dict.fromkeys(("SetP", "SetR", "SetF", measure))))
     found = {other.name: list(contrasts(base, other, measure, order)[:most]) for other in others}
     return Compared(tallies, rows, measure, found)
-
-
-def _label_next(base: PipelineTally, other: PipelineTally) -> dict[str, Any]:
-    """Whether the labels settle which is better, and the twelve labels that would do most to settle it."""
-    found = to_decide(base, other)
-    labels = [{"gain": gain, "query": query, "chunk": chunk} for gain, query, chunk in found.ranked()[:12]]
-    return {"settled": found.settled, "bounds": list(found.bounds), "label_next": labels}

@@ -145,7 +145,9 @@ class Recorder:
             "fingerprints": self._fingerprints(),
             "models": dict(self.about.models) | models_of(self.pipelines),
             "platform": platform_facts(),
-            "queries": [self._query(case) for case in self._cases],
+            "queries": [
+                {"id": case.query.id, "query": case.query.text, "tags": list(case.query.tags)} for case in self._cases
+            ],
             "labels": {case.query.id: dict(case.grades) for case in self._cases},
             "chunks": dict(sorted(self._chunks.items())),
             "pipelines": [
@@ -161,9 +163,6 @@ class Recorder:
         }
         plain = json.loads(json.dumps(document, ensure_ascii=False, allow_nan=False))
         return read_run({"id": run_id(plain), **plain}, "the run")
-
-    def _query(self, case: Case) -> dict[str, Any]:
-        return {"id": case.query.id, "query": case.query.text, "tags": list(case.query.tags)}
 
     def _fingerprints(self) -> dict[str, str]:
         asked = json.dumps([[case.query.id, case.query.text] for case in self._cases], ensure_ascii=False)

@@ -65,7 +65,13 @@ def _lines(table: str) -> str:
     reader.close()
     reader.end_row()
     rows = _filled(reader.rows)
-    heads, body = _parted(rows)
+    count = 0  # of header rows
+    while count < len(rows) and (rows[count].is_head or rows[count].only_heads):
+        count += 1
+    if len(rows) > 1 and not any(row.is_head or row.only_heads for row in rows):
+        cells = rows[0].cells
+        count = int(len(cells) > 1 and len(set(cells)) == len(cells) and not any(map(_NUMBER.fullmatch, cells)))
+    heads, body = rows[:count], rows[count:]
     path = [
         " > ".join(dict.fromkeys(filter(None, column)))
         for column in zip_longest(*(row.cells for row in heads), fillvalue="")
@@ -202,15 +208,3 @@ def _filled(rows: list[_TableRow]) -> list[_TableRow]:
             cell = next(waiting, None) if len(cells) < MOST_COLUMNS else None
         row.cells = cells
     return rows
-
-
-def _parted(rows: list[_TableRow]) -> tuple[list[_TableRow], list[_TableRow]]:
-    """(header rows, the rest)."""
-    count = 0
-    while count < len(rows) and (rows[count].is_head or rows[count].only_heads):
-        count += 1
-    marked = any(row.is_head or row.only_heads for row in rows)
-    if not marked and len(rows) > 1:
-        first = rows[0].cells
-        count = int(len(first) > 1 and len(set(first)) == len(first) and not any(map(_NUMBER.fullmatch, first)))
-    return rows[:count], rows[count:]

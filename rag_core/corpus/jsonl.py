@@ -15,7 +15,7 @@ from rag_core.corpus.columns import Columns, mapped
 from rag_core.corpus.names import Names, document_name
 from rag_core.errors import InputError, RecordError, RuleError
 from rag_core.files import lines, parse_json
-from rag_core.rules.parsing import parse_rule, parse_text
+from rag_core.rules.rule import parse_rule, parse_text
 from rag_core.types import Chunk
 
 MAX_TEXT = 1_000_000
@@ -74,14 +74,22 @@ def _chunk(value: Any, where: str, source: str, names: Names, position: int) -> 
     title = _text(value, "title", where)
     if not text.strip():
         raise RecordError(f"{where} has {'an empty' if 'text' in value else 'no'} text, expected the chunk's text")
+    references, nested = value.get("ref_ids"), value.get("metadata")
+    references, nested = [] if references is None else references, {} if nested is None else nested
+    if not isinstance(references, list) or not all(isinstance(item, str) and item for item in references):
+        raise RecordError(f"{where} has ref_ids as {_kind(references)}, expected a list of ids")
+    if not isinstance(nested, dict):
+        raise RecordError(f"{where} has metadata as {_kind(nested)}, expected an object")
+    rest = nested | {key: item for key, item in value.items() if key not in OWN}  # metadata is what is not ours
+    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
     return Chunk(
-        id=_id(value, where) or names.of(_derived(source, title, text)),
+        id=_id(value, where) or names.of(f"{document_name(source)}#{digest[:12]}"),
         title=title,
         text=text,
         type=_text(value, "type", where),
         query_must=_rule(value, where),
-        ref_ids=_ref_ids(value, where),
-        metadata={"source": source, "position": position, **_metadata(value, where)},
+        ref_ids=tuple(dict.fromkeys(map(cleaned, references))),
+        metadata={"source": source, "position": position, **{str(key): item for key, item in cleaned(rest).items()}},
     )
 
 
@@ -128,11 +136,6 @@ def _id(value: Mapping[str, Any], where: str) -> str:
     return identity
 
 
-def _derived(source: str, title: str, text: str) -> str:
-    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()
-    return f"{document_name(source)}#{digest[:12]}"
-
-
 def _rule(value: Mapping[str, Any], where: str) -> dict[str, Any] | None:
     """The chunk's rule in its strict form, from an object or its text, or None; a wrong one is a RuleError."""
     raw = value.get("query_must")
@@ -142,21 +145,3 @@ def _rule(value: Mapping[str, Any], where: str) -> dict[str, Any] | None:
     if isinstance(raw, str):
         raw = parse_text(raw, f"query_must of {named}")
     return parse_rule(raw, named).as_mapping()
-
-
-def _ref_ids(value: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    found = value.get("ref_ids")
-    if found is None:
-        return ()
-    if not isinstance(found, list) or not all(isinstance(item, str) and item for item in found):
-        raise RecordError(f"{where} has ref_ids as {_kind(found)}, expected a list of ids")
-    return tuple(dict.fromkeys(map(cleaned, found)))
-
-
-def _metadata(value: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What is left: the keys of `metadata` and every key that is not ours."""
-    nested = value.get("metadata")
-    if nested is not None and not isinstance(nested, dict):
-        raise RecordError(f"{where} has metadata as {_kind(nested)}, expected an object")
-    found = {**(nested or {}), **{key: item for key, item in value.items() if key not in OWN}}
-    return {str(key): item for key, item in cleaned(found).items()}

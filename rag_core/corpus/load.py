@@ -75,17 +75,14 @@ def kind_of(path: Path, format: str = "auto") -> str | None:
     if format == "openapi":
         return "openapi" if suffix in API_SUFFIXES else None
     if format == "auto":
-        return "openapi" if suffix in API_SUFFIXES and _says_it_is_an_api(path) else by_suffix
+        try:
+            says = suffix in API_SUFFIXES and _SAYS_API.search(read_text(path, limit=API_LIMIT))
+        except InputError:
+            return by_suffix  # not text or too large: no document, as any other file
+        return "openapi" if says else by_suffix
     wanted = "jsonl" if format == "beir" else format
     as_asked = by_suffix is None and suffix in _ANY_TEXT and wanted in ("markdown", "jsonl")
     return wanted if by_suffix == wanted or as_asked else None
-
-
-def _says_it_is_an_api(path: Path) -> bool:
-    try:
-        return bool(_SAYS_API.search(read_text(path, limit=API_LIMIT)))
-    except InputError:
-        return False  # not text or too large: no document, as any other file
 
 
 def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
@@ -104,16 +101,12 @@ def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
             raise InputError(f"{root} has no corpus.jsonl, expected a BEIR folder")
         yield corpus, corpus.name
     else:
-        yield from _walk(root)
-
-
-def _walk(root: Path) -> Iterator[tuple[Path, str]]:
-    for folder, folders, files in os.walk(root, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(folder, name)
-            if not name.startswith(".") and not path.is_symlink() and path.is_file():
-                yield path, path.relative_to(root).as_posix()
+        for folder, folders, files in os.walk(root, followlinks=False):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(files):
+                path = Path(folder, name)
+                if not name.startswith(".") and not path.is_symlink() and path.is_file():
+                    yield path, path.relative_to(root).as_posix()
 
 
 LIMITS = {
@@ -220,14 +213,29 @@ def load(
     check_columns(columns or {})
     roots = tuple(Path(path).expanduser().resolve() for path in paths)
     found, others = find(roots, format)
-    apis = _apis([file for file in found if file.kind == "openapi"])
+    apis: dict[Path, Document] = {}
+    for root in dict.fromkeys(file.root for file in found if file.kind == "openapi"):
+        together = [file for file in found if file.kind == "openapi" and file.root == root]
+        read = read_openapi({file.name: _text(file) for file in together})  # they may refer to each other
+        for file in together:
+            chunks = tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name)
+            warnings = tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference "))
+            apis[file.path] = Document(file.path, file.name, chunks, warnings, "openapi")
     documents = tuple(
         apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns, skip_bad)
         for file in found
     )
-    _check_ids(documents)
-    if not any(document.chunks for document in documents):
-        raise InputError(f"{_listed(paths)} holds no text, expected documents with some")
+    owner: dict[str, str] = {}
+    for document in documents:
+        for chunk in document.chunks:
+            if chunk.id in owner:
+                raise InputError(
+                    f"{document.path} has the id {chunk.id[:80]!r} that {owner[chunk.id]} has, expected each id once"
+                )
+            owner[chunk.id] = str(document.path)
+    if not owner:
+        listed = str(paths[0]) if len(paths) == 1 else f"what the {len(paths)} paths name"
+        raise InputError(f"{listed} holds no text, expected documents with some")
     return Corpus(documents, roots, tuple(others))
 
 
@@ -266,32 +274,3 @@ def _document(file: FoundFiles, header_level: int, columns: Columns | None, skip
         else:
             chunks = read_jsonl(text, file.name, columns, skipped)
     return Document(file.path, file.name, tuple(chunks), kind=file.kind, skipped=tuple(skipped or ()))
-
-
-def _apis(files: Sequence[FoundFiles]) -> dict[Path, Document]:
-    """The OpenAPI documents: those under one root may refer to each other."""
-    documents: dict[Path, Document] = {}
-    for root in dict.fromkeys(file.root for file in files):
-        together = [file for file in files if file.root == root]
-        read = read_openapi({file.name: _text(file) for file in together})
-        for file in together:
-            chunks = tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name)
-            warnings = tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference "))
-            documents[file.path] = Document(file.path, file.name, chunks, warnings, "openapi")
-    return documents
-
-
-def _check_ids(documents: Sequence[Document]) -> None:
-    """Every id stands once over all documents."""
-    owner: dict[str, str] = {}
-    for document in documents:
-        for chunk in document.chunks:
-            if chunk.id in owner:
-                raise InputError(
-                    f"{document.path} has the id {chunk.id[:80]!r} that {owner[chunk.id]} has, expected each id once"
-                )
-            owner[chunk.id] = str(document.path)
-
-
-def _listed(paths: Sequence[str | Path]) -> str:
-    return str(paths[0]) if len(paths) == 1 else f"what the {len(paths)} paths name"

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -26,31 +26,11 @@ Documents = Mapping[str, Any]
 DATA = frozenset({"example", "default", "enum", "const", "value"})
 """Keywords whose content is data: a `$ref` in there is part of an example."""
 
-NAMED = frozenset(
-    [
-        "properties",
-        "patternProperties",
-        "dependentSchemas",
-        "definitions",
-        "$defs",
-        "schemas",
-        "responses",
-        "headers",
-        "parameters",
-        "examples",
-        "requestBodies",
-        "callbacks",
-        "links",
-        "content",
-        "encoding",
-        "variables",
-        "paths",
-        "pathItems",
-        "webhooks",
-        "securitySchemes",
-        "securityDefinitions",
-    ]
-)
+NAMED = frozenset((
+    "properties", "patternProperties", "dependentSchemas", "definitions", "$defs", "schemas", "responses", "headers",
+    "parameters", "examples", "requestBodies", "callbacks", "links", "content", "encoding", "variables", "paths",
+    "pathItems", "webhooks", "securitySchemes", "securityDefinitions",
+))  # fmt: skip
 """Keywords whose content maps free names: a property may be called `example` or even `$ref`."""
 
 LONGEST_CHAIN = 50
@@ -108,10 +88,7 @@ def resolve(reference: str, source: str, documents: Documents) -> Target | str:
     if fragment and not fragment.startswith("/"):
         return "is no JSON pointer"
     parts = tuple(part.replace("~1", "/").replace("~0", "~") for part in unquote(fragment).split("/")[1:])
-    return _at(name, parts, documents[name])
-
-
-def _at(name: str, parts: tuple[str, ...], value: Any) -> Target | str:
+    value = documents[name]
     for part in parts:
         if isinstance(value, Mapping) and part in value:
             value = value[part]
@@ -179,7 +156,8 @@ def operation_text(
     `shared` are the parameters of the path; one of the same name and place in the operation stands for it.
     """
     named = f" ({words(operation.get('operationId'))})" if words(operation.get("operationId")) else ""
-    parameters = _parameters([*shared, *sequence(operation.get("parameters"))], source, documents)
+    listed = [follow(item, source, documents)[0] for item in (*shared, *sequence(operation.get("parameters")))]
+    parameters = {(str(item.get("name")), str(item.get("in"))): item for item in listed if item}.values()
     body = [item for item in parameters if item.get("in") in ("body", "formData")]
     lines = [
         f"{method.upper()} {path}{named}",
@@ -202,21 +180,18 @@ def _block(title: str, lines: Sequence[str]) -> list[str]:
 
 def _security(operation: Mapping[str, Any], document: Any) -> str:
     """How a call is authorised: the schemes asked for, with their scopes; an empty list means none."""
-    asked = operation.get("security", mapping(document).get("security"))
-    if asked == []:
+    schemes = operation.get("security", mapping(document).get("security"))
+    if schemes == []:
         return "Authorization: none"
-    ways = [" and ".join(map(_scheme, way.items())) for way in map(mapping, sequence(asked)) if way]
+    ways = [
+        " and ".join(
+            name + (f" ({', '.join(map(str, sequence(scopes)))})" if sequence(scopes) else "")
+            for name, scopes in way.items()
+        )
+        for way in map(mapping, sequence(schemes))
+        if way
+    ]
     return f"Authorization: {' or '.join(ways)}" if ways else ""
-
-
-def _scheme(asked: tuple[str, Any]) -> str:
-    name, scopes = asked
-    return name + (f" ({', '.join(map(str, sequence(scopes)))})" if sequence(scopes) else "")
-
-
-def _parameters(listed: Sequence[Any], source: str, documents: Documents) -> list[Mapping[str, Any]]:
-    found = [follow(item, source, documents)[0] for item in listed]
-    return list({(str(item.get("name")), str(item.get("in"))): item for item in found if item}.values())
 
 
 def _parameter(item: Mapping[str, Any]) -> str:
@@ -295,10 +270,6 @@ def type_of(schema: Mapping[str, Any], depth: int = 0) -> str:
         parts = [type_of(mapping(part), depth + 1) for part in sequence(schema.get(keyword)) if depth < DEEPEST]
         if parts:
             return joint.join(dict.fromkeys(parts))
-    return _plain_type(schema, depth)
-
-
-def _plain_type(schema: Mapping[str, Any], depth: int) -> str:
     kinds = schema.get("type")
     kind = " or ".join(map(str, kinds)) if isinstance(kinds, list) else words(kinds)
     if schema.get("items") is not None and depth < DEEPEST:
@@ -356,9 +327,15 @@ def read_openapi(texts: Mapping[str, str]) -> ApiChunks:
     places = _places(documents)
     chunks = tuple(_chunks(documents, places))
     found = [(name, reference) for name, content in documents.items() for reference in references(content)]
+    targets = [(name, reference, resolve(reference, name, documents)) for name, reference in found]
+    warnings = [
+        f"{name} has the reference {reference[:120]!r}, which {why}"
+        for name, reference, why in targets
+        if isinstance(why, str)
+    ]
     return ApiChunks(
         chunks=chunks,
-        warnings=tuple(dict.fromkeys(_warnings(found, documents))),
+        warnings=tuple(dict.fromkeys(warnings)),
         operations=sum(chunk.type == "operation" for chunk in chunks),
         schemas=sum(chunk.type == "schema" for chunk in chunks),
         references=len(found),
@@ -393,9 +370,17 @@ def _places(documents: Documents) -> dict[Place, str]:
     found: dict[Place, str] = {}
     for name, content in documents.items():
         names = Names()
-        for pointer, operation in _operations(content):
-            found[name, pointer] = names.of(_id(name, "operation", _operation_name(pointer, operation)))
-        found |= {(name, pointer): names.of(_id(name, "schema", pointer[-1])) for pointer in _schemas(content)}
+        for place in PATH_PLACES:  # every method of every path, and of the webhooks that version 3.1 knows
+            for path, item in mapping(content.get(place)).items():
+                for method, operation in mapping(item).items():
+                    if method in METHODS and isinstance(operation, Mapping):
+                        called = words(operation.get("operationId")) or slug(f"{method} {path}")
+                        found[name, (place, path, method)] = names.of(_id(name, "operation", called))
+        for parts in SCHEMA_PLACES:
+            held: Any = content
+            for part in parts:
+                held = mapping(held).get(part)
+            found |= {(name, (*parts, one)): names.of(_id(name, "schema", one)) for one in mapping(held)}
     return found
 
 
@@ -405,72 +390,34 @@ def _id(document: str, kind: str, name: str) -> str:
     return f"{document_name(document)}#{kind}/{plain[:LONGEST_NAME]}"
 
 
-def _operation_name(pointer: tuple[str, str, str], operation: Mapping[str, Any]) -> str:
-    return words(operation.get("operationId")) or slug(f"{pointer[2]} {pointer[1]}")
-
-
-def _operations(content: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str, str], Mapping[str, Any]]]:
-    """(pointer, operation) of every method of every path, and of the webhooks that version 3.1 knows."""
-    for place in PATH_PLACES:
-        for path, item in mapping(content.get(place)).items():
-            for method, operation in mapping(item).items():
-                if method in METHODS and isinstance(operation, Mapping):
-                    yield (place, path, method), operation
-
-
-def _schemas(content: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The pointer of every named schema."""
-    for place in SCHEMA_PLACES:
-        held: Any = content
-        for part in place:
-            held = mapping(held).get(part)
-        yield from ((*place, name) for name in mapping(held))
-
-
 def _chunks(documents: Documents, places: Mapping[Place, str]) -> Iterator[Chunk]:
     positions: Counter[str] = Counter()
     for (name, pointer), identity in places.items():
+        part: Any = documents[name]
+        for step in pointer[:-1]:
+            part = part[step]
+        beside, part = mapping(part), mapping(part[pointer[-1]])
+        if pointer[0] in PATH_PLACES:
+            _, path, method = pointer
+            shared = sequence(beside.get("parameters"))
+            called = words(part.get("operationId"))
+            title = words(part.get("summary")) or called or f"{method.upper()} {path}"
+            text = operation_text(method, path, part, shared, name, documents)
+            tags = [str(tag) for tag in sequence(part.get("tags"))]
+            metadata: dict[str, Any] = {"method": method.upper(), "path": path, "operation": called, "tags": tags}
+        else:
+            shared, title = (), pointer[-1]
+            text, metadata = schema_text(title, part), {"schema": title}
         positions[name] += 1
         api = words(mapping(documents[name].get("info")).get("title"))
-        make = _operation_chunk if pointer[0] in PATH_PLACES else _schema_chunk
-        chunk, part = make(name, pointer, documents)
-        yield replace(
-            chunk,
+        yield Chunk(
             id=identity,
-            ref_ids=_referred(part, name, documents, places),
-            metadata={"source": name, "position": positions[name], "api": api, **chunk.metadata},
+            title=title,
+            text=text,
+            type="operation" if pointer[0] in PATH_PLACES else "schema",
+            ref_ids=_referred([*shared, part], name, documents, places),
+            metadata={"source": name, "position": positions[name], "api": api, **metadata},
         )
-
-
-def _operation_chunk(name: str, pointer: tuple[str, ...], documents: Documents) -> tuple[Chunk, Any]:
-    """An operation as a chunk still without id, and the part of the document that holds its references."""
-    place, path, method = pointer
-    item = mapping(documents[name][place][path])
-    operation, shared = mapping(item[method]), sequence(item.get("parameters"))
-    operation_id = words(operation.get("operationId"))
-    chunk = Chunk(
-        id="",
-        title=words(operation.get("summary")) or operation_id or f"{method.upper()} {path}",
-        text=operation_text(method, path, operation, shared, name, documents),
-        type="operation",
-        metadata={
-            "method": method.upper(),
-            "path": path,
-            "operation": operation_id,
-            "tags": [str(tag) for tag in sequence(operation.get("tags"))],
-        },
-    )
-    return chunk, [*shared, operation]
-
-
-def _schema_chunk(name: str, pointer: tuple[str, ...], documents: Documents) -> tuple[Chunk, Any]:
-    """A schema as a chunk still without id, and the schema."""
-    schema: Any = documents[name]
-    for part in pointer:
-        schema = schema[part]
-    title = pointer[-1]
-    text = schema_text(title, mapping(schema))
-    return Chunk(id="", title=title, text=text, type="schema", metadata={"schema": title}), schema
 
 
 def _referred(value: Any, source: str, documents: Documents, places: Mapping[Place, str]) -> tuple[str, ...]:
@@ -484,25 +431,12 @@ def _referred(value: Any, source: str, documents: Documents, places: Mapping[Pla
         if isinstance(target, str) or (target.document, target.pointer) in seen:
             continue
         seen.add((target.document, target.pointer))
-        owner = _owner(target.document, target.pointer, places)
+        above = ((target.document, target.pointer[:length]) for length in range(len(target.pointer), 0, -1))
+        owner = next(
+            (places[place] for place in above if place in places), None
+        )  # the chunk there or the nearest above
         if owner is not None:
             found[owner] = None
         elif target.pointer:  # a whole document is no answer to what one chunk needs
             pending.extend((inner, target.document) for inner in references(target.value))
     return tuple(found)
-
-
-def _owner(document: str, pointer: tuple[str, ...], places: Mapping[Place, str]) -> str | None:
-    """The chunk that a place belongs to: the one there or the nearest above."""
-    for length in range(len(pointer), 0, -1):
-        identity = places.get((document, pointer[:length]))
-        if identity is not None:
-            return identity
-    return None
-
-
-def _warnings(found: Sequence[tuple[str, str]], documents: Documents) -> Iterator[str]:
-    for name, reference in found:
-        target = resolve(reference, name, documents)
-        if isinstance(target, str):
-            yield f"{name} has the reference {reference[:120]!r}, which {target}"

@@ -6,9 +6,8 @@ Their texts joined are the chunk's, but for the head of a table, which each part
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rag_core.corpus.markdown import find_headers, lines_of
 from rag_core.types import Chunk
@@ -63,11 +62,12 @@ def split_chunk(chunk: Chunk, window: int, count: Count) -> list[Chunk]:
     if len(pieces) == 1:
         return [chunk]
     return [
-        _part(
-            replace(chunk, title=f"{title}: {header}" if header and header != chunk.title else title),
-            text,
-            number,
-            len(pieces),
+        replace(
+            chunk,
+            id=f"{chunk.id}@{number}",
+            title=f"{title}: {header}" if header and header != chunk.title else title,
+            text=text,
+            metadata={**chunk.metadata, "part": number, "parts": len(pieces)},
         )
         for number, (text, header) in enumerate(pieces, 1)
     ]
@@ -124,8 +124,3 @@ def _packed(units: Sequence[_Unit], room: int) -> list[tuple[str, str]]:
             pieces.append((unit.head + unit.text, unit.header))
             used = unit.head_tokens + unit.tokens
     return pieces
-
-
-def _part(chunk: Chunk, text: str, number: int, parts: int) -> Chunk:
-    metadata: Mapping[str, Any] = {**chunk.metadata, "part": number, "parts": parts}
-    return replace(chunk, id=f"{chunk.id}@{number}", text=text, metadata=metadata)

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -32,16 +33,6 @@ class Engine(Protocol):
         """(number of the part, its result), as they are ready."""
 
 
-class Here:
-    """The plain twin: this process, one part after the other."""
-
-    threads = 1
-
-    def each(self, work: Work[Result], parts: Sequence[str]) -> Iterator[tuple[int, Result]]:
-        """(number of the part, its result), in order."""
-        return ((number, work(part)) for number, part in enumerate(parts))
-
-
 @dataclass(frozen=True)
 class DaskEngine:
     """A client of a Dask scheduler."""
@@ -63,20 +54,17 @@ class DaskEngine:
         """
         with _plainly(self.address):
             waiting = iter(enumerate(parts))
-            numbers = {self._submit(work, part): number for number, part in self._first(waiting)}
+            submitted = (
+                (self.client.submit(work, part, pure=False, retries=RETRIES), number) for number, part in waiting
+            )
+            numbers = dict(islice(submitted, AHEAD * self.threads))
             ready: Any = _distributed().as_completed(list(numbers), loop=self.client.loop)
             for future in ready:
                 yield numbers.pop(future), future.result()
                 future.release()
-                for number, part in self._first(waiting, 1):
-                    numbers[more := self._submit(work, part)] = number
+                for more, number in islice(submitted, 1):
+                    numbers[more] = number
                     ready.add(more)
-
-    def _first(self, waiting: Iterator[tuple[int, str]], count: int = 0) -> list[tuple[int, str]]:
-        return [one for _, one in zip(range(count or AHEAD * self.threads), waiting, strict=False)]
-
-    def _submit(self, work: Work[Result], part: str) -> Any:
-        return self.client.submit(work, part, pure=False, retries=RETRIES)
 
 
 @contextmanager

@@ -170,11 +170,9 @@ def sweep(
 
 def _shared(cases: Sequence[Case], workspace: Path) -> tuple[Path, str]:
     """The lists as a file of the workspace, named by content."""
-    from rag_core.files import write_whole
-
     text = "".join(json.dumps(dump_case(case), ensure_ascii=False) + "\n" for case in cases)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    file = workspace / "parts" / f"lists-{digest[:24]}.jsonl"
+    file = workspace / FOLDER / f"lists-{digest[:24]}.jsonl"
     if not file.is_file():
         write_whole(file, text)
     return file, digest

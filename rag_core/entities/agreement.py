@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 from rag_core.entities.filter import TeamFilter
-from rag_core.entities.reading import read
+from rag_core.entities.structure import read
 from rag_core.errors import InputError, RecordError
 from rag_core.files import lines, parse_json, read_text
 from rag_core.text import fold

@@ -16,12 +16,19 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
-from rag_core.entities.items import AbilityStrategy, OperativeStrategy
-from rag_core.entities.match import EntityMatch, EntitySettings, Strategy, Tunable
-from rag_core.entities.names import AliasStrategy, TeamNameStrategy
-from rag_core.entities.reading import read
-from rag_core.entities.structure import Structure, parse_structure
-from rag_core.entities.vocabulary import vocabulary
+from rag_core.entities.strategies import (
+    AliasStrategy,
+    EntityMatch,
+    EntitySettings,
+    ItemStrategy,
+    Strategy,
+    TeamNameStrategy,
+    Tunable,
+    judge_ability,
+    judge_member,
+    vocabulary,
+)
+from rag_core.entities.structure import Structure, parse_structure, read
 from rag_core.errors import InputError
 from rag_core.text import fold
 
@@ -117,7 +124,15 @@ class TeamFilter:
         self.structure = structure if isinstance(structure, Structure) else parse_structure(structure)
         self.settings = settings or EntitySettings()
         self._vocabulary = vocabulary(self.structure, self.settings)
-        self.strategies = tuple(strategies) if strategies is not None else self._four_strategies()
+        words = self._vocabulary
+        self.strategies: tuple[Strategy, ...] = (
+            ItemStrategy("operative", (*words.members, *words.by_role), judge_member),
+            ItemStrategy("ability", words.abilities, judge_ability),
+            AliasStrategy(self.structure, words, self.settings),
+            TeamNameStrategy(self.structure, words, self.settings),
+        )
+        if strategies is not None:
+            self.strategies = tuple(strategies)
         self.teams = tuple(entity.name for entity in self.structure.entities)
         self._data = {entity.name: entity.data for entity in self.structure.entities}
         self._forget()
@@ -125,15 +140,6 @@ class TeamFilter:
         items = len(self._vocabulary.members) + len(self._vocabulary.abilities)
         facts = {"entities": len(self.teams), "items": items, "milliseconds": (perf_counter() - started) * 1000}
         _log.info("team_filter_initialized", extra=facts)
-
-    def _four_strategies(self) -> tuple[Strategy, ...]:
-        words = self._vocabulary
-        return (
-            OperativeStrategy((*words.members, *words.by_role)),
-            AbilityStrategy(words.abilities),
-            AliasStrategy(self.structure, words, self.settings),
-            TeamNameStrategy(self.structure, words, self.settings),
-        )
 
     def extract_relevant_teams(self, query: str) -> list[str]:
         """The teams the query names, sorted; empty where it names none."""

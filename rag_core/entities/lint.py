@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_core.entities.items import SHORT_NAME
-from rag_core.entities.match import EntitySettings
-from rag_core.entities.names import Alias, all_aliases
-from rag_core.entities.near import NearStrings
-from rag_core.entities.reading import ordinary_words, read
-from rag_core.entities.structure import Structure
-from rag_core.entities.vocabulary import Vocabulary, vocabulary
+from rapidfuzz import fuzz, process
+
+from rag_core.entities.strategies import SHORT_NAME, Alias, EntitySettings, Vocabulary, all_aliases, vocabulary
+from rag_core.entities.structure import Structure, ordinary_words, read
 
 TOO_MANY_SHARE = 0.2  # an item of more than this share of the entities tells little
 TOO_MANY_LEAST = 4  # and of at least this many
@@ -79,11 +76,12 @@ def _close_names(structure: Structure, aliases: Sequence[Alias], settings: Entit
     named = [(" ".join(read(entity.name).words), frozenset((entity.name,))) for entity in structure.entities]
     named += [(" ".join(read(a.phrase).words), frozenset(a.teams)) for a in aliases if a.kind != "initials"]
     long = [pair for pair in dict.fromkeys(named) if len(pair[0]) >= settings.distinctive_word_length]
-    near = NearStrings([(number, name) for number, (name, _) in enumerate(long)])
+    names = [name for name, _ in long]
     for number, (name, teams) in enumerate(long):
-        for found, score in near.close(name, settings.threshold):
-            other, others = long[found]
-            if found > number and teams != others and read(name).keys != read(other).keys:
+        near = process.extract(name, names, scorer=fuzz.ratio, score_cutoff=settings.threshold, limit=None)
+        for other, score, place in sorted(near, key=lambda alike: alike[2]):
+            others = long[place][1]
+            if place > number and teams != others and read(name).keys != read(other).keys:
                 text = f"{name!r} and {other!r} are {score:.0f} alike: a misspelling of one may find the other"
                 yield EntityFinding("close_names", name, tuple(sorted(teams | others)), text)
 

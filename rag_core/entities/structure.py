@@ -1,7 +1,8 @@
 """A structure: entities with members and abilities, and the words that lead to them; read from YAML or JSON.
 
 Everything a person may set is data: aliases, synonyms, initials, role words, stop words. A malformed structure is one
-InputError that names the place. What a query means is left to the strategies; doubtful names are left to lint.py.
+InputError that names the place. Names and queries are read alike: as words and their keys, singulars by three plain
+suffix rules, so that "gunners" meets "gunner". What a query means is left to the strategies, doubtful names to lint.py.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rag_core.entities.reading import read
 from rag_core.errors import InputError
 from rag_core.files import MAX_DEPTH, parse_json, parse_yaml, read_text
+from rag_core.text import words
 
 VERSION = 1
 DEMO = Path(__file__).with_name("demo.yaml")
@@ -25,6 +26,47 @@ MAX_BYTES = 20_000_000  # of a structure file; YAML is held to 1 MB by its reade
 
 _TOP = ("name", "version", "description", "role_words", "stop_words", "aliases", "synonyms", "entities")
 _ENTITY = ("members", "abilities", "aliases", "initials", "text")
+
+
+_SIBILANTS = ("sses", "shes", "ches", "xes", "zzes")
+_NO_PLURAL = ("ss", "us", "is")
+
+
+@lru_cache(maxsize=65536)
+def key(word: str) -> str:
+    """The word without its plural ending; words under 4 letters and in -ss, -us, -is stay as they are."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(_NO_PLURAL):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-2] if word.endswith(_SIBILANTS) else word[:-1]
+
+
+class StructureReading(NamedTuple):
+    """A text as words in order, their keys, and the keys as one line with a blank at either end of each."""
+
+    words: tuple[str, ...]
+    keys: tuple[str, ...]
+    line: str
+
+    def holds(self, keys: tuple[str, ...]) -> bool:
+        """Whether the keys stand in this text side by side and in order."""
+        return f" {' '.join(keys)} " in self.line
+
+
+@lru_cache(maxsize=64)
+def read(text: str) -> StructureReading:
+    """The text as words and keys; remembered for the last texts, since every strategy reads the same query."""
+    found = tuple(words(text))
+    keys = tuple(map(key, found))
+    return StructureReading(found, keys, f" {' '.join(keys)} ")
+
+
+@cache
+def ordinary_words() -> frozenset[str]:
+    """Common English words of 3 to 14 letters, lower-case (SCOWL; the licence stands beside the list)."""
+    path = Path(__file__).with_name("ordinary_words.txt")
+    return frozenset(path.read_text(encoding="utf-8").split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +197,10 @@ def _entities(value: Any, place: str) -> Iterator[Entity]:
         raise InputError(f"{place} is empty, expected at least one entity")
     seen: dict[tuple[str, ...], str] = {}
     for name, data in entities.items():
-        words = read(_name(name, f"{place}, an entity's name")).words
-        if words in seen:
-            raise InputError(f"{place}: {name!r} is the same name as {seen[words]!r}, expected one of them")
-        seen[words] = name
+        said = read(_name(name, f"{place}, an entity's name")).words
+        if said in seen:
+            raise InputError(f"{place}: {name!r} is the same name as {seen[said]!r}, expected one of them")
+        seen[said] = name
         yield _entity(name, data, f"{place} → {name}")
 
 
@@ -254,10 +296,10 @@ def _single_words(top: Mapping[str, Any], name: str, where: str) -> frozenset[st
         return default_words(name)
     found: set[str] = set()
     for position, word in enumerate(_list(top[name], f"{where}: {name}")):
-        words = read(_name(word, f"{where}: {name}[{position}]")).words
-        if len(words) != 1:
+        said = read(_name(word, f"{where}: {name}[{position}]")).words
+        if len(said) != 1:
             raise _wrong(f"{where}: {name}[{position}]", word, "one word")
-        found.add(words[0])
+        found.add(said[0])
     return frozenset(found)
 
 

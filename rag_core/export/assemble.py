@@ -13,7 +13,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -41,6 +41,7 @@ WHY_NOT = {
 HANDED = {
     "entities": "in the file; your service hands over who is meant: hand_over(entities=…)",
     "chunks": "in the file; your service hands over its chunks by id: hand_over(chunks=function)",
+    "reranker": "in the file; chunks carry the score, or your service hands over its reranker: hand_over(reranker=…)",
 }
 """What a stage waits for → how a service gives it to the file."""
 
@@ -66,7 +67,7 @@ def fate_of(stage: Stage) -> Fate:
     for need, why in WHY_NOT.items():
         if need in stage.needs():
             return Fate(name, title, False, False, why)
-    handed = [words for need, words in HANDED.items() if need in stage.needs()]
+    handed = [words for need, words in HANDED.items() if any(one.name == need for one in fields(stage))]
     return Fate(name, title, True, False, (handed or ["in the file, with its settings"])[0])
 
 
@@ -224,7 +225,7 @@ def export_spec(pipeline: Pipeline, form: str = "json") -> str:
 
 
 def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
-    """Lists with the ids that the pipeline keeps of them; a list it refuses (another metric) is left out.
+    """Lists with the ids that the pipeline keeps of them; a list it refuses (another metric, no score) is left out.
 
     Empty where a stage waits for something that only the service has.
     """
@@ -237,9 +238,12 @@ def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
         if case.candidates is None:
             continue
         try:
-            kept = [hit.chunk.id for hit in pipeline(case.candidates).hits]
+            after = pipeline(case.candidates)
         except InputError:
             continue
+        if after.fallbacks:  # the file refuses a list without the scores that a stage waits for
+            continue
+        kept = [hit.chunk.id for hit in after.hits]
         parts = {key: record[key] for key in ("id", "query", "candidates")}
         tests.append(
             {**parts, "metric": record.get("metric", "unknown"), "order": record.get("order", "distance"), "kept": kept}

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import Any
 
 from rag_core.errors import InputError
-from rag_core.records.reading import read_case
+from rag_core.records import read_case
 from rag_core.sources.winnow_record import ListRecorder
 from rag_core.stage import Pipeline, Stage
 from rag_core.types import SCORES, Candidates, Chunk, Drop, Metric
@@ -28,7 +28,8 @@ class ExportedFilter:
     """A tuned pipeline and what it was tuned on; `stages` are (module, class, settings), `tuned` is metric and score.
 
     `handles` are what some stages wait for: `entities` (says which entities a question means: `teams`, `at`,
-    `explain`) and `chunks` (a function: chunk id → mapping, or None).
+    `explain`), `chunks` (a function: chunk id → mapping, or None) and `reranker` (a question
+    and texts → scores, where chunks carry none; while it raises, the order stays).
     """
 
     stages: list[Any]
@@ -50,7 +51,8 @@ class ExportedFilter:
         missing = made.needs() - set(self.handles)
         if missing:
             raise InputError(f"{name} waits for {min(missing)}, expected it: hand_over({min(missing)}=…)")
-        return replace(made, **{need: self.handles[need] for need in made.needs()})
+        waits = {one.name for one in fields(made) if "needed" in one.metadata}
+        return replace(made, **{name: self.handles[name] for name in waits & set(self.handles)})
 
     def hand_over(self, **handles: Any) -> None:
         """Give stages what they wait for; `chunks` may be a function."""
@@ -105,6 +107,8 @@ class ExportedFilter:
         self._check_scores(start)
         hits = tuple(replace(hit, origin=str(objects[hit.chunk.id].get("origin") or "")) for hit in start.hits)
         after = self.pipeline()(replace(start, hits=hits, recorded=True))
+        if after.fallbacks and not self.handles:
+            raise InputError(f"{after.fallbacks[0].stage}: {after.fallbacks[0].reason}")
         lookup = self.handles.get("chunks")
         added = lookup.seen if isinstance(lookup, _Lookup) else {}
         kept = [objects.get(hit.chunk.id) or added[hit.chunk.id] for hit in after.hits]

@@ -11,20 +11,30 @@ from typing import Any, ClassVar, Self
 from rag_core.errors import InputError, SpecError
 from rag_core.filters.cut import (
     DEFAULT_OFFSET,
-    DEFAULT_RELATIVE_THRESHOLD,
-    DEFAULT_THRESHOLD,
+    OF_SPAN,
     POLICIES,
+    THRESHOLDS,
     UNIT,
     Cut,
+    CutRule,
     Ranked,
     cut,
     units,
 )
 from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step, falling
+from rag_core.types import SCORED, Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step, falling
 
-_MOVED = ("gap_threshold", "distance_offset", "min_results", "max_results", "gap_policy")
+_MOVED = (
+    "gap_threshold",
+    "distance_offset",
+    "min_results",
+    "max_results",
+    "gap_policy",
+    "jumps",
+    "worst_score",
+    "weak_top",
+)
 
 __all__ = ["AdaptiveGap", "Cut", "cut", "units"]
 
@@ -35,7 +45,7 @@ class AdaptiveGap(Filter):
 
     gap_threshold: float | None = setting(
         None,
-        "smallest gap that may end the list; a fraction of the span under policy relative",
+        "smallest gap that may end the list; a fraction of the span under policy relative, knee and autocut",
         low=0,
         optional=True,
         priority=1,
@@ -46,7 +56,7 @@ class AdaptiveGap(Filter):
     )
     distance_offset: float = setting(
         DEFAULT_OFFSET,
-        "without such a gap, keep all this near to the nearest",
+        "without such a gap, keep all this near to the nearest; under policy ratio a fraction of the nearest's score",
         low=0,
         priority=2,
         unit="distance",
@@ -58,7 +68,11 @@ class AdaptiveGap(Filter):
     max_results: int = setting(
         15, "look at no more than this many", low=1, high=1000, priority=4, unit="chunks", step=1, usual=(5, 15)
     )
-    gap_policy: str = setting("largest", "which eligible gap ends the list", choices=POLICIES)
+    gap_policy: str = setting(
+        "largest",
+        "which eligible gap ends the list; knee and autocut: gaps above the mean one; ratio: none, the offset does",
+        choices=POLICIES,
+    )
     relative_offset: float | None = setting(
         None,
         "offset as a fraction of the span, instead of distance_offset",
@@ -75,8 +89,18 @@ class AdaptiveGap(Filter):
         "auto",
         "what the thresholds were chosen for: a list by another score is refused; auto takes any, the distance where "
         "there is one, else the score that the list has",
-        choices=("auto", "distance", "bm25", "rrf", "score"),
+        choices=("auto", "distance", *SCORED),
         cheap=False,  # it says what the list is, there is nothing to try
+    )
+    jumps: int = setting(1, "which of the jumps ends the list under policy autocut", low=1, high=1000, usual=(1, 3))
+    worst_score: float | None = setting(
+        None,
+        "minimum score, or maximum distance where the list has distances: worse is not even looked at",
+        optional=True,
+        step=0.01,
+    )
+    weak_top: float | None = setting(
+        None, "where even the best has a worse score, or greater distance, nothing is kept", optional=True, step=0.01
     )
 
     title: ClassVar[str] = "adaptive cut"
@@ -86,16 +110,14 @@ class AdaptiveGap(Filter):
 
     def __post_init__(self) -> None:
         if self.gap_threshold is None:
-            relative = self.gap_policy == "relative"
-            object.__setattr__(self, "gap_threshold", DEFAULT_RELATIVE_THRESHOLD if relative else DEFAULT_THRESHOLD)
+            object.__setattr__(self, "gap_threshold", THRESHOLDS.get(self.gap_policy))
         super().__post_init__()
         if self.min_results > self.max_results:
             raise SpecError(f"{self.name}.min_results is {self.min_results}, expected at most {self.max_results}")
 
     def changed(self, **settings: Any) -> Self:
         """The stage with some settings changed; a default threshold becomes that of another policy."""
-        default = DEFAULT_RELATIVE_THRESHOLD if self.gap_policy == "relative" else DEFAULT_THRESHOLD
-        if "gap_policy" in settings and self.gap_threshold == default:
+        if "gap_policy" in settings and self.gap_threshold == THRESHOLDS[self.gap_policy]:
             settings = {"gap_threshold": None, **settings}
         return super().changed(**settings)
 
@@ -105,6 +127,8 @@ class AdaptiveGap(Filter):
         made = step.facts.get("cut")
         if made is None or made.kind == "all":
             return super().said(step)
+        if made.kind == "weak":
+            return f"even the best is worse than weak_top: 0 of {step.entered} left"
         least = ", the least to keep" if made.raised else ""
         if made.gap_index is not None:
             where = f"gap {made.gap:.4f} ≥ {made.gap_threshold:.4f} after position {made.gap_index + 1}"
@@ -145,9 +169,11 @@ class AdaptiveGap(Filter):
             return self
         return replace(self, gap_threshold=self.gap_threshold * threshold_factor(text), query_specific=False)
 
-    def rule(self) -> dict[str, Any]:
-        """The settings that the rule of cut.py takes."""
-        return {name: value for name, value in self.settings().items() if name not in ("query_specific", "score_kind")}
+    def rule(self, metric: Metric) -> CutRule:
+        """The settings that the rule of cut.py takes for lists of a metric: scores as distances."""
+        worst, weak = (None if one is None else as_distance(one, metric) for one in (self.worst_score, self.weak_top))
+        rule = CutRule(**{name: getattr(self, name) for name in CutRule._fields})
+        return rule._replace(worst_score=worst, weak_top=weak)
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Drop what lies behind the cut; expansions, hops and hits without a distance pass and are counted."""
@@ -156,11 +182,15 @@ class AdaptiveGap(Filter):
         if self.query_specific:
             judged_as = self.for_query(candidates.query.text).judge(candidates)
             return replace(judged_as, facts={**judged_as.facts, "form": query_form(candidates.query.text)})
-        _require_distances(candidates)
+        bare = next((hit for hit in candidates.hits if not hit.origin and hit.distance is None), None)
+        if candidates.order is Order.DISTANCE and bare is not None:
+            has = ", ".join(bare.scores) or "no score"
+            raise InputError(f"AdaptiveGap needs a distance on every candidate, rank {bare.rank} has {has}")
         judged = [hit for hit in candidates.hits if _cuttable(hit)]
-        made = cut([_distance(hit) for hit in judged], **self.rule())
+        made = cut([_distance(hit) for hit in judged], **self.rule(candidates.metric)._asdict())
         reasons: dict[tuple[str, str], Reason | None] = {
-            hit.key: self._reason(position, hit, judged, made) for position, hit in enumerate(judged, 1)
+            hit.key: self._reason(position, hit, judged, made, candidates.metric)
+            for position, hit in enumerate(judged, 1)
         }
         passed = len(candidates.hits) - len(judged)
         facts = {
@@ -182,43 +212,53 @@ class AdaptiveGap(Filter):
         judged = [hit for hit in self.arrange(before.hits, before) if _cuttable(hit)]
         places = {hit.key: place for place, hit in enumerate(judged)}
         ranked = Ranked([_distance(hit) for hit in judged])
-        columns = [self._nearest(name, ranked) for name in _MOVED]
+        columns = [self._nearest(name, ranked, before.metric) for name in _MOVED if getattr(self, name) is not None]
         return [tuple(column[places[drop.hit.key]] for column in columns) for drop in drops]
 
-    def _nearest(self, name: str, ranked: Ranked) -> list[Counterfactual]:
+    def _nearest(self, name: str, ranked: Ranked, metric: Metric) -> list[Counterfactual]:
         """For every place of a list the nearest value of one setting that keeps the chunk there."""
-        rule = self.rule()
-        settings, place, current = list(rule.values()), list(rule).index(name), rule[name]
+        current = getattr(self, name)
         found: list[Counterfactual] = []
-        for value in sorted(set(self._changes(name, ranked)), key=lambda value: _farness(value, current)):
-            settings[place] = value
-            keep = ranked.end(*settings)[0]
+        for value in sorted(set(self._changes(name, ranked, metric)), key=lambda value: _farness(value, current)):
+            keep = ranked.end(replace(self, **{name: value}).rule(metric))[0]
             if keep > len(found):
                 nearest = Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
                 found += [nearest] * (keep - len(found))
         none = Counterfactual(name, None, f"{name}: no value would have kept it")
         return found + [none] * (len(ranked.whole) - len(found))
 
-    def _changes(self, name: str, ranked: Ranked) -> Iterator[Any]:
+    def _changes(self, name: str, ranked: Ranked, metric: Metric) -> Iterator[Any]:
         """The values of one setting at which chunks that are dropped can come to be kept."""
-        made = ranked.cut(**self.rule())
+        whole, rule = ranked.whole, self.rule(metric)
+        made = ranked.cut(rule)
         if name == "gap_policy":
             yield from (policy for policy in POLICIES if policy != self.gap_policy)
         elif name == "min_results":
             yield from range(made.keep + 1, made.looked + 1)
         elif name == "max_results":
-            yield from range(max(1, self.min_results, made.keep + 1), len(ranked.whole) + 1)
+            yield from range(max(1, self.min_results, made.keep + 1), len(whole) + 1)
+        elif name == "jumps":
+            yield from range(1, made.looked if self.gap_policy == "autocut" else 1)
+        elif name in ("worst_score", "weak_top"):
+            yield from (
+                as_distance(round(unit * UNIT, 9), metric) for unit in whole[: len(whole) if name[0] == "w" else 1]
+            )
         elif name == "distance_offset":
-            if made.gap_index is None and self.relative_offset is None:
-                yield from (_up((unit - ranked.whole[0]) * UNIT) for unit in ranked.whole[made.keep : made.looked])
+            if made.gap_index is None and self.relative_offset is None and made.looked:
+                scale = abs(whole[0]) * UNIT if self.gap_policy == "ratio" else 1.0
+                further = whole[made.keep : made.looked] if scale else []
+                yield from (_up((unit - whole[0]) * UNIT / scale) for unit in further)
         elif made.looked > 2:
             # which gap ends the list changes at gaps that are larger than all before them, at no others
-            scale = (
-                ((ranked.whole[made.looked - 1] - ranked.whole[0]) * UNIT or 1.0)
-                if self.gap_policy == "relative"
-                else 1
-            )
-            for gap in set(ranked.largest[: made.looked - 2]):
+            span = (whole[made.looked - 1] - whole[0]) * UNIT or 1.0
+            scale = span if self.gap_policy in OF_SPAN else 1
+            gaps = set(ranked.largest[: made.looked - 2])
+            if self.gap_policy in ("knee", "autocut"):
+                at = ranked.jump(made.looked, rule)
+                gaps = set() if at is None else {whole[at + 1] - whole[at]}
+                # the largest threshold that this gap still reaches: a fraction rounded up asks for a unit more
+                yield from (math.floor(round(gap * UNIT / scale * 1e9, 3)) * UNIT for gap in gaps)
+            for gap in gaps:
                 yield from (_up(gap * UNIT / scale), _up((gap + 1) * UNIT / scale))
 
     def _would_keep_by_form(self, before: Candidates, drops: Sequence[Drop]) -> list[tuple[Counterfactual, ...]]:
@@ -232,11 +272,16 @@ class AdaptiveGap(Filter):
             made.append((*others, Counterfactual("query_specific", False if there else None, text)))
         return made
 
-    def _reason(self, position: int, hit: Hit, judged: Sequence[Hit], made: Cut) -> Reason | None:
+    def _reason(self, position: int, hit: Hit, judged: Sequence[Hit], made: Cut, metric: Metric) -> Reason | None:
         """Why the hit at `position` (1-based) is dropped, or None where it is kept."""
         if position <= made.keep:
             return None
         distance = _distance(hit)
+        if made.kind == "weak" or (position > made.looked and made.looked < self.max_results):
+            name, what, worse = ("weak_top", "best ", judged[0]) if made.kind == "weak" else ("worst_score", "", hit)
+            value, worst = as_distance(_distance(worse), metric), getattr(self, name)
+            kind = "score" if metric in SCORED else "distance"
+            return Reason(f"{what}{kind} {value:.4f} is worse than {name} {worst:.4f}", value, worst)
         if position > made.looked:
             return Reason(
                 f"position {position}, only the first {self.max_results} are looked at", position, self.max_results
@@ -252,7 +297,7 @@ class AdaptiveGap(Filter):
 
     def _check_metric(self, candidates: Candidates) -> None:
         """Refuse a list by another score than what the thresholds were chosen for; the defaults are for cosine."""
-        kind = candidates.metric if candidates.metric in (Metric.BM25, Metric.RRF, Metric.SCORE) else "distance"
+        kind = candidates.metric if candidates.metric in SCORED else "distance"
         if self.score_kind not in ("auto", kind):
             raise SpecError(
                 f"AdaptiveGap has thresholds for {self.score_kind} on a list by {kind}, expected a list by "
@@ -260,8 +305,9 @@ class AdaptiveGap(Filter):
             )
         if candidates.metric in (Metric.COSINE, Metric.UNKNOWN):
             return
-        gap_default = self.gap_policy != "relative" and self.gap_threshold == DEFAULT_THRESHOLD
-        offset_default = self.relative_offset is None and self.distance_offset == DEFAULT_OFFSET
+        gap_default = self.gap_policy in ("largest", "first") and self.gap_threshold == THRESHOLDS[self.gap_policy]
+        in_units = self.relative_offset is None and self.gap_policy != "ratio"
+        offset_default = in_units and self.distance_offset == DEFAULT_OFFSET
         if gap_default or offset_default:
             raise SpecError(
                 f"AdaptiveGap has its default thresholds, made for cosine distances, on a list of "
@@ -280,14 +326,9 @@ def _distance(hit: Hit) -> float:
     return hit.scores["distance"]
 
 
-def _require_distances(candidates: Candidates) -> None:
-    """In a list ordered by distance every source hit must have one."""
-    if candidates.order is not Order.DISTANCE:
-        return
-    bare = next((hit for hit in candidates.hits if not hit.origin and hit.distance is None), None)
-    if bare is not None:
-        has = ", ".join(bare.scores) or "no score"
-        raise InputError(f"AdaptiveGap needs a distance on every candidate, rank {bare.rank} has {has}")
+def as_distance(value: float, metric: Metric) -> float:
+    """A score as the distance it counts as on lists of a metric, and back."""
+    return -value if metric in SCORED else value
 
 
 def _up(value: float) -> float:

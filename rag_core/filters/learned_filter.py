@@ -19,10 +19,10 @@ from rag_core.errors import SpecError
 from rag_core.files import parse_json, read_text
 from rag_core.filters.chances import SIGNALS, chances_of, keep_by, shares, signals
 from rag_core.filters.query_must import QueryMust
-from rag_core.rules import RuleVerdict
+from rag_core.rules.match import RuleVerdict
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import counted
-from rag_core.types import Candidates, Counterfactual, Drop, Hit, Reason, Step
+from rag_core.types import Candidates, Counterfactual, Drop, Hit, Metric, Reason, Step, falling
 
 PRIOR = Path(__file__).parent / "prior.json"
 NAMED = 2  # signals that the reason of a drop names
@@ -110,7 +110,7 @@ class LearnedFilter(Filter):
 
     def judge(self, candidates: Candidates) -> Judgement:
         """Drop what is not among the likeliest; what was asked for by name stays, and what expansion or hops added."""
-        judged = [hit for hit in candidates.hits if not hit.origin]
+        judged = [hit for hit in ordered_by(candidates).hits if not hit.origin]
         looked = judged[: self.max_results]
         rows = signals_of(candidates.query.text, looked)
         chances = chances_of(rows, self.model["signals"], self.model["intercept"])
@@ -136,7 +136,7 @@ class LearnedFilter(Filter):
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """The number of chunks to keep at least that would have reached it; of one behind max_results, that."""
-        judged = [hit for hit in before.hits if not hit.origin]
+        judged = [hit for hit in ordered_by(before).hits if not hit.origin]
         at = [hit.key for hit in judged].index(drop.hit.key)
         if at >= self.max_results:
             return (Counterfactual("max_results", None, f"it stands behind the {self.max_results} that are looked at"),)
@@ -154,6 +154,11 @@ def asked_for(hit: Hit) -> bool:
     return (
         isinstance(verdict, RuleVerdict) and verdict.satisfied and any(part.term is not None for part in verdict.parts)
     )
+
+
+def ordered_by(candidates: Candidates) -> Candidates:
+    """The list with the distances that its signals are made of: where a reranker ordered it, those of its score."""
+    return falling(candidates) if candidates.metric is Metric.RERANK else candidates
 
 
 def signals_of(question: str, hits: Sequence[Hit]) -> list[list[float]]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from rag_core.rules import MODES, Rule, RuleVerdict, decide, read_rule, reason_text, would_stay_text
+from rag_core.rules.match import MODES, RuleVerdict, decide, reason_text, would_stay_text
+from rag_core.rules.rule import Rule, read_rule
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.text import counted
 from rag_core.types import Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step

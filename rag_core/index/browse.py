@@ -103,7 +103,7 @@ def page_among(chunks: Sequence[Chunk], wanted: Wanted, start: int, count: int) 
 
 def _page(file: CollectionFile, wanted: Wanted, start: int, count: int) -> tuple[int, list[ChunkLine]]:
     conditions = (wanted.text.strip().casefold(), wanted.type, wanted.document)
-    ((total,),) = file.read(_TOTAL, conditions)
+    ((total,),) = file.read(f"SELECT count(*) {_MATCHING}", conditions)
     rows = file.read(_PAGE.format(order=ORDERS[wanted.order]), (*conditions, count, start))
     return total, [ChunkLine(*row) for row in rows]
 
@@ -115,16 +115,14 @@ def _held(chunks: Sequence[Chunk]) -> AbstractContextManager[CollectionFile]:
     )
 
 
-_TOTAL = """
-SELECT count(*) FROM chunk
+_MATCHING = """FROM chunk
 WHERE (?1 = '' OR holds(title || char(10) || text || char(10) || id, ?1))
   AND (?2 IS NULL OR type = ?2) AND (?3 = '' OR document = ?3)"""
-_PAGE = """
-SELECT id, title, type, document, tokens, length(text), query_must IS NOT NULL,
-  substr(text, 1, 120) FROM chunk
-WHERE (?1 = '' OR holds(title || char(10) || text || char(10) || id, ?1))
-  AND (?2 IS NULL OR type = ?2) AND (?3 = '' OR document = ?3)
-ORDER BY {order} LIMIT ?4 OFFSET ?5"""
+_PAGE = (
+    "SELECT id, title, type, document, tokens, length(text), query_must IS NOT NULL, substr(text, 1, 120) "
+    + _MATCHING
+    + " ORDER BY {order} LIMIT ?4 OFFSET ?5"
+)
 
 
 def chunk_of(workspace: Path, name: str, identity: str) -> StoredChunk:
@@ -159,6 +157,10 @@ def _overview(file: CollectionFile, unit: str) -> Overview:
     ((too_long,),) = file.read("SELECT count(*) FROM chunk WHERE tokens > ?", (window or longest,))
     ((duplicated,),) = file.read("SELECT count(*) - count(DISTINCT text_hash) FROM chunk")
     width = -(-(longest + 1) // BINS)
+    middle = file.read("SELECT tokens FROM chunk ORDER BY tokens LIMIT 1 OFFSET ?", (max(0, chunks - 1) // 2,))
+    alike: dict[str, list[str]] = {}
+    for hashed, identity in file.read(_REPEATED, (MOST_DUPLICATES,)) if duplicated else ():
+        alike.setdefault(hashed, []).append(identity)
     return Overview(
         chunks=chunks,
         window=window,
@@ -168,9 +170,9 @@ def _overview(file: CollectionFile, unit: str) -> Overview:
         lengths=tuple(file.read(_LENGTHS, (width, width, width))),
         bin_width=width,
         shortest=shortest,
-        median=_median(file, chunks),
+        median=int(middle[0][0]) if middle else 0,  # the lower one
         longest=longest,
-        duplicates=_duplicates(file) if duplicated else (),
+        duplicates=tuple(sorted(map(tuple, alike.values()), key=lambda ids: (-len(ids), ids))),
         duplicated=duplicated,
         unit=unit,
     )
@@ -183,17 +185,3 @@ _REPEATED = """
 SELECT text_hash, id FROM chunk WHERE text_hash IN (
   SELECT text_hash FROM chunk GROUP BY text_hash HAVING count(*) > 1 ORDER BY count(*) DESC, text_hash LIMIT ?)
 ORDER BY id"""
-
-
-def _median(file: CollectionFile, chunks: int) -> int:
-    """The lower median of the chunks' tokens."""
-    found = file.read("SELECT tokens FROM chunk ORDER BY tokens LIMIT 1 OFFSET ?", (max(0, chunks - 1) // 2,))
-    return int(found[0][0]) if found else 0
-
-
-def _duplicates(file: CollectionFile) -> tuple[tuple[str, ...], ...]:
-    """Ids of chunks that share title and text, the largest groups first."""
-    groups: dict[str, list[str]] = {}
-    for hashed, identity in file.read(_REPEATED, (MOST_DUPLICATES,)):
-        groups.setdefault(hashed, []).append(identity)
-    return tuple(sorted(map(tuple, groups.values()), key=lambda ids: (-len(ids), ids)))

@@ -88,9 +88,6 @@ class ChromaIndex(CollectionIndex):
                 return collection
         for old in names:  # of an earlier state of the collection, or half-built
             client.delete_collection(old)
-        return self._built(client, name)
-
-    def _built(self, client: Any, name: str) -> Any:
         space = {"space": "cosine", "ef_search": self.ef_search}
         collection = client.create_collection(name, configuration={"hnsw": space}, embedding_function=None)
         ids = [chunk.id for chunk in self.snapshot.chunks]

@@ -83,24 +83,23 @@ class ChromaServer:
         """Start the server and wait until it answers; a StoreError says why it does not."""
         self._held.enter_context(writing(self.folder))
         try:
-            self.port = _free_port()
-            self._process = self._spawn(self.port)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = int(probe.getsockname()[1])
+            arguments = ["run", "--path", str(self.data.absolute()), "--host", "127.0.0.1", "--port", str(self.port)]
+            with (self.folder / "server.log").open("wb") as log:
+                self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell; a path alone varies
+                    [sys.executable, "-c", _CHILD, *arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, "ANONYMIZED_TELEMETRY": "False"},
+                    cwd=self.folder,
+                )
             self._client = self._connect(self.port)
         except BaseException:
             self.stop()
             raise
-
-    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
-        arguments = ["run", "--path", str(self.data.absolute()), "--host", "127.0.0.1", "--port", str(port)]
-        with (self.folder / "server.log").open("wb") as log:
-            return subprocess.Popen(  # noqa: S603 - our own interpreter, no shell; the one variable part is a path
-                [sys.executable, "-c", _CHILD, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "ANONYMIZED_TELEMETRY": "False"},
-                cwd=self.folder,
-            )
 
     def _connect(self, port: int) -> Any:
         import chromadb
@@ -129,12 +128,6 @@ def server_for(folder: Path) -> ChromaServer:
     """The process's one server over a folder, shared by all that search it."""
     with _servers_guard:
         return _servers.setdefault(folder.absolute(), ChromaServer(folder))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def bounded(client: Any, seconds: float) -> Any:

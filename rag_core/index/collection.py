@@ -17,7 +17,7 @@ from rag_core.errors import InputError, StoreError, WinnowError
 from rag_core.index.embed import Vectors
 from rag_core.index.lock import writing
 from rag_core.index.store import FILE, CollectionFile, StoredChunk, opened
-from rag_core.rules.parsing import read_rule
+from rag_core.rules.rule import read_rule
 from rag_core.types import Chunk, Metric
 
 FOLDER = "collections"
@@ -216,10 +216,10 @@ def delete_collection(workspace: Path, name: str) -> None:
         shutil.rmtree(folder)
 
 
-def fingerprints(rows: Iterable[StoredChunk], model: str) -> tuple[str, str]:
-    """(fingerprint, revision) of rows in the order of their ids: what rankings depend on, and everything."""
+def fingerprints(rows: Iterable[StoredChunk], model: str) -> dict[str, str]:
+    """Fingerprint and revision of rows in the order of their ids: what rankings depend on, and everything."""
     ranked, everything = hashlib.sha256(model.encode()), hashlib.sha256(model.encode())
     for row in rows:
         ranked.update(f"{row.chunk.id}\n{row.text_hash}\n".encode())
         everything.update(repr(row.content()).encode())
-    return ranked.hexdigest()[:16], everything.hexdigest()[:16]
+    return {"fingerprint": ranked.hexdigest()[:16], "revision": everything.hexdigest()[:16]}

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,13 @@ class BundledEmbedder:
         longest_first = sorted(range(len(texts)), key=lambda i: -len(encoded[i].ids))
 
         def run(position: int) -> int:
-            vectors[position] = _pooled(session, encoded[position].ids)
+            tokens = np.array([encoded[position].ids], dtype=np.int64)
+            feed = {
+                "input_ids": tokens,
+                "attention_mask": np.ones_like(tokens),
+                "token_type_ids": np.zeros_like(tokens),
+            }
+            vectors[position] = session.run(None, feed)[0][0].mean(axis=0)
             return position
 
         with ThreadPoolExecutor(WORKERS, thread_name_prefix="embed") as pool:
@@ -113,13 +119,6 @@ class WordsOnly(BundledEmbedder):
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Vectors:
         """Rows of no width."""
         return np.zeros((len(texts), 0), dtype=np.float32)
-
-
-def _pooled(session: Any, ids: list[int]) -> NDArray[Any]:
-    """The mean of the token vectors of one text."""
-    tokens = np.array([ids], dtype=np.int64)
-    feed = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
-    return cast("NDArray[Any]", session.run(None, feed)[0][0].mean(axis=0))
 
 
 def onnx_runtime() -> Any:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from rag_core.corpus.columns import guess_columns
-from rag_core.errors import Cancelled, InputError, RuleError, StoreError
+from rag_core.errors import Cancelled, InputError, RuleError, StoreError, WinnowError
 from rag_core.index.collection import fingerprints, folder_of, rules_of, rules_said
 from rag_core.index.embed import CHARACTERS_PER_TOKEN, KNOWN, BundledEmbedder, Progress, Vectors, normalise
 from rag_core.index.foreign_place import ForeignPlace, reached, stamp
 from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, StoredChunk, embedded_text, opened
-from rag_core.rules.parsing import parse_rule
+from rag_core.rules.rule import parse_rule, parse_text
 from rag_core.types import Chunk, Metric
 
 PAGE = 500  # records read, and vectors stored, at a time
@@ -56,15 +57,6 @@ class Foreign:
         model = self.model or "a model it does not say"
         fields = "".join(f", {one}={key}" for one, key in self.fields.items())
         return f"{self.name}: {self.count} records, {self.metric}, {self.dimension or '?'} dimensions, {model}{fields}"
-
-
-def collection_named(client: Any, foreign: str, place: ForeignPlace) -> Any:
-    """The collection of that name, or a StoreError that lists those there are."""
-    known = {one.name: one for one in client.list_collections(limit=1000)}
-    if foreign not in known:
-        names = ", ".join(sorted(known)[:20]) or "none"
-        raise StoreError(f"{place.said} has no collection {foreign[:80]!r}, expected one of {names}")
-    return known[foreign]
 
 
 def described(collection: Any) -> Foreign:
@@ -121,10 +113,14 @@ def _reads_as(field: str, values: Sequence[Any], records: int, ids: Collection[s
     """Whether the values of one key look like those of a field; `records` is how many might have had one."""
     texts = [value for value in values if isinstance(value, str)]
     if field == "query_must":
-        return all(_is_rule(value) for value in values)
+        try:
+            return all(parse_rule(_parsed(value), "the record") for value in values)
+        except RuleError:
+            return False
     if field == "ref_ids":
-        lists = [parsed for value in values if isinstance(parsed := _parsed(value), list) and parsed]
-        return len(lists) == len(values) and any(str(one) in ids for listed in lists for one in listed)
+        named = [one in ids for value in values for one in references_of(value)]
+        written = all(isinstance(_parsed(value), list) for value in values)  # else words, which may happen to be ids
+        return any(named) if written else 2 * sum(named) > len(named)
     if len(texts) < len(values) or len(values) < 0.5 * records:
         return False
     if field == "file":
@@ -132,13 +128,6 @@ def _reads_as(field: str, values: Sequence[Any], records: int, ids: Collection[s
     if field == "type":
         return 1 < len(set(texts)) <= min(MOST_TYPES, len(texts) // 3) and max(map(len, texts)) <= 40
     return max(map(len, texts)) <= LONGEST_TITLE and len(set(texts)) > 0.5 * len(texts)
-
-
-def _is_rule(value: Any) -> bool:
-    try:
-        return bool(parse_rule(_parsed(value), "the record"))
-    except RuleError:
-        return False
 
 
 def read_records(
@@ -160,7 +149,9 @@ def read_records(
         if cancel():
             raise Cancelled(f"stopped after {start:,} of {about.count:,} records; nothing was stored")
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
-        for chunk, vector in _records(page, meaning):
+        texts, metadatas = (page[name] or [None] * len(page["ids"]) for name in ("documents", "metadatas"))
+        for identity, text, metadata, vector in zip(page["ids"], texts, metadatas, page["embeddings"], strict=True):
+            chunk = _chunk(str(identity), text or "", dict(metadata or {}), meaning)
             chunks[chunk.id], vectors[chunk.id] = chunk, np.asarray(vector, dtype=np.float32)
         if progress is not None:
             progress(min(start + PAGE, about.count), about.count)
@@ -175,21 +166,27 @@ def read_records(
     return [chunks[one] for one in ids], normalise(array) if about.metric is Metric.COSINE else array
 
 
-def _records(page: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[Chunk, Any]]:
-    documents = page["documents"] or [None] * len(page["ids"])
-    metadatas = page["metadatas"] or [None] * len(page["ids"])
-    for identity, text, metadata, vector in zip(page["ids"], documents, metadatas, page["embeddings"], strict=True):
-        yield _chunk(str(identity), text or "", dict(metadata or {}), fields), vector
-
-
 def _chunk(identity: str, text: str, metadata: dict[str, Any], fields: Mapping[str, str]) -> Chunk:
     """A record as a chunk: title, type, rule and references from the metadata; the rest stays there, the file too."""
     names = {field: key for field, key in fields.items() if field != "file" and key in metadata}
     taken = {field: metadata.pop(key) for field, key in names.items()}
-    rule, references = _parsed(taken.get("query_must")), _parsed(taken.get("ref_ids")) or []
-    listed = references if isinstance(references, list) else [references]
+    rule = _parsed(taken.get("query_must"))
     title, type_ = (_clean(str(taken.get(field, ""))) for field in ("title", "type"))
-    return Chunk(_clean(identity), title, _clean(text), type_, rule or None, tuple(map(str, listed)), metadata)
+    return Chunk(
+        _clean(identity), title, _clean(text), type_, rule or None, references_of(taken.get("ref_ids")), metadata
+    )
+
+
+def references_of(value: Any) -> tuple[str, ...]:
+    """The ids a chunk refers to: a list, its text as JSON or as Python writes it, or ids between commas."""
+    parsed = _parsed(value)
+    if isinstance(parsed, str) and parsed.startswith("["):
+        with suppress(WinnowError):
+            parsed = parse_text(parsed, "the references")
+    if isinstance(parsed, str):
+        parsed = re.split(r"[,;]", parsed)
+    listed = parsed if isinstance(parsed, list | tuple) else [] if parsed is None else [parsed]
+    return tuple(_clean(said) for one in listed if (said := str(one).strip()))
 
 
 def _clean(text: str) -> str:
@@ -245,7 +242,7 @@ class Connected:
 
 def list_foreign(place: ForeignPlace, workspace: Path) -> list[Foreign]:
     """The collections of a store, by name. A StoreError says why it cannot be read."""
-    with reached(place, _spare(workspace, "listing")) as client:
+    with reached(place, Path(workspace) / COPIES / "listing") as client:
         return sorted((described(one) for one in client.list_collections(limit=1000)), key=lambda one: one.name)
 
 
@@ -266,30 +263,34 @@ def connect(
     before all was read.
     """
     folder = folder_of(workspace, name)
-    _refuse_own(folder, name)
-    with reached(place, _spare(workspace, name)) as client:
-        found = collection_named(client, foreign, place)
-        about = described(found)
+    meta: dict[str, str] = {}
+    if (folder / FILE).is_file():
+        with opened(folder) as file:
+            meta = file.meta()
+    if meta and "origin" not in meta:
+        raise InputError(f"collection {name} was ingested here, expected another name for the Chroma collection")
+    with reached(place, Path(workspace) / COPIES / name) as client:
+        there = collection_named(client, foreign, place)
+        about = described(there)
         if fields is None:
-            fields = kept_fields(workspace, name) or about.fields
-        chunks, vectors = read_records(found, about, place, progress, cancel, fields)
+            fields = json.loads(meta.get("origin_facts", "{}")).get("fields") or about.fields
+        chunks, vectors = read_records(there, about, place, progress, cancel, fields)
     dimension = vectors.shape[1]
     chosen, notice = model_of(about, dimension, model)
-    origin = {"place": place.said, "collection": foreign, "in_place": place.in_place, "stamp": _stamp(place)}
-    origin |= {"fields": dict(fields)}
+    origin = {"place": place.said, "collection": foreign, "in_place": place.in_place, "fields": dict(fields)}
+    origin["stamp"] = folder_stamp(place)
     facts = {
         "metric": str(about.metric),
         "origin": f"{place.said} · {foreign}",
         "origin_facts": json.dumps({**origin, "at": datetime.now(UTC).isoformat(timespec="seconds")}),
     }
     _store(folder, chunks, vectors, chosen, about.metric, facts, fields.get("file", ""))
-    texts = sum(bool(chunk.text) for chunk in chunks)
     rules = rules_of(workspace, name)
     return Connected(
         collection=name,
         origin=facts["origin"],
         chunks=len(chunks),
-        with_text=texts,
+        with_text=sum(bool(chunk.text) for chunk in chunks),
         metric=about.metric,
         model=chosen,
         dimension=dimension,
@@ -322,13 +323,27 @@ def model_of(about: Foreign, dimension: int, named: str = "") -> tuple[str, str]
     return chosen, f"queries are embedded with {chosen}: all-MiniLM-L6-v2 as here, in int8" if bundled else ""
 
 
-def kept_fields(workspace: Path, name: str) -> dict[str, str]:
-    """Which metadata is what in a mirror, as it was connected; {} where there is no mirror or it does not say."""
-    folder = folder_of(workspace, name)
-    if not (folder / FILE).is_file():
-        return {}
-    with opened(folder) as file:
-        return dict(json.loads(file.meta().get("origin_facts", "{}")).get("fields") or {})
+def collection_named(client: Any, name: str, place: ForeignPlace) -> Any:
+    """The store's collection of that name, or a StoreError that lists those there are."""
+    known = {one.name: one for one in client.list_collections(limit=1000)}
+    if name not in known:
+        names = ", ".join(sorted(known)[:20]) or "none"
+        raise StoreError(f"{place.said} has no collection {name[:80]!r}, expected one of {names}")
+    return known[name]
+
+
+def folder_stamp(place: ForeignPlace) -> str:
+    """The state of a store's folder; empty of a server, which does not tell, and in place, where reading makes some."""
+    return "" if place.path is None or place.in_place else _hashed(stamp(place.path.expanduser().absolute()))
+
+
+def origin_of(workspace: Path, name: str) -> str:
+    """The place a collection was connected from, as it is shown; an InputError where it was not connected."""
+    with opened(folder_of(workspace, name)) as file:
+        place = json.loads(file.meta().get("origin_facts", "{}")).get("place")
+    if not place:
+        raise InputError(f"collection {name} was not connected from Chroma, expected one that was")
+    return str(place)
 
 
 def has_changed(workspace: Path, name: str) -> bool:
@@ -355,7 +370,10 @@ def _store(
     space = str(metric).encode()
     pairs = zip(vectors, texts, strict=True)
     hashes = [hashlib.sha256(space + vector.tobytes() + text.encode()).hexdigest() for vector, text in pairs]
-    window, tokens = _tokens(model, texts)
+    if model == BundledEmbedder.name:
+        window, tokens = BundledEmbedder.window, BundledEmbedder().count_tokens(texts)
+    else:  # estimated
+        window, tokens = KNOWN.get(model, (0, 8191))[1], [-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts]
     files = [str(chunk.metadata.get(file_key, "")) if file_key else "" for chunk in chunks]
     rows = [StoredChunk(*row) for row in zip(chunks, files, hashes, tokens, strict=True)]
     with writing(folder), opened(folder, write=True) as file:
@@ -363,35 +381,8 @@ def _store(
         rows = kept_rules(file, rows)
         for start in range(0, len(rows), PAGE):
             file.add_vectors(model, hashes[start : start + PAGE], vectors[start : start + PAGE])
-        fingerprint, revision = fingerprints(rows, model)
         described = {"format": str(FORMAT), "model": model, "dimension": str(vectors.shape[1]), "window": str(window)}
-        everything = {**described, "fingerprint": fingerprint, "revision": revision, **facts}
-        file.switch(rows, before - {chunk.id for chunk in chunks}, everything)
-
-
-def _tokens(model: str, texts: list[str]) -> tuple[int, list[int]]:
-    """(the model's window, tokens of each text): counted for the bundled model, estimated for others."""
-    if model == BundledEmbedder.name:
-        return BundledEmbedder.window, BundledEmbedder().count_tokens(texts)
-    return KNOWN.get(model, (0, 8191))[1], [-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts]
-
-
-def _refuse_own(folder: Path, name: str) -> None:
-    """A collection that was ingested here is not overwritten by a mirror."""
-    if (folder / FILE).is_file():
-        with opened(folder) as file:
-            meta = file.meta()
-        if meta and "origin" not in meta:
-            raise InputError(f"collection {name} was ingested here, expected another name for the Chroma collection")
-
-
-def _spare(workspace: Path, name: str) -> Path:
-    return Path(workspace) / COPIES / name
-
-
-def _stamp(place: ForeignPlace) -> str:
-    """The state of the folder that was read, '' for a server, and in place, where our own reading changes it."""
-    return _hashed(stamp(place.path.expanduser().absolute())) if place.path is not None and not place.in_place else ""
+        file.switch(rows, before - {chunk.id for chunk in chunks}, {**described, **fingerprints(rows, model), **facts})
 
 
 def _hashed(text: str) -> str:

@@ -77,6 +77,14 @@ def named_place(
     return ForeignPlace(path, url, cloud, in_place, tenant, database, Key(key), allow_private)
 
 
+def named_place_of(said: str, *, key: str, tenant: str, database: str, allow_private: bool) -> ForeignPlace:
+    """The place that is remembered as `said` (`ForeignPlace.said`), with what the environment says of Chroma."""
+    cloud = said.startswith(CLOUD)
+    url = said if "://" in said and not cloud else ""
+    path = None if cloud or url else Path(said)
+    return named_place(path, url, cloud, False, key=key, tenant=tenant, database=database, allow_private=allow_private)
+
+
 @contextmanager
 def reached(place: ForeignPlace, spare: Path) -> Iterator[Any]:
     """A Chroma client for the place; `spare` is a folder of ours that holds the copy and the server's log meanwhile.

@@ -42,7 +42,8 @@ def ingest_embedder(workspace: Path, name: str, model: str = "", dimension: int 
     endpoint that serves it; its `dimension` has to be given where neither the collection nor OpenAI's published list
     says it. An InputError says what is missing.
     """
-    built, width = _built_with(workspace, name)
+    own_ones = (one for one in list_collections(workspace) if one.name == name and not one.origin)
+    built, width = next(((one.model, one.dimension) for one in own_ones), ("", None))
     wanted = model or built
     own = _own_embedder(wanted or BundledEmbedder.name)
     if own is not None:
@@ -54,12 +55,6 @@ def ingest_embedder(workspace: Path, name: str, model: str = "", dimension: int 
             f"{BundledEmbedder.name}"
         )
     return OpenAIEmbedder(client, wanted, dimension or (width if wanted == built else None))
-
-
-def _built_with(workspace: Path, name: str) -> tuple[str, int | None]:
-    """(model, dimension) of a collection; nothing where it is not there or cannot be read."""
-    found = next((one for one in list_collections(workspace) if one.name == name and not one.origin), None)
-    return (found.model, found.dimension) if found else ("", None)
 
 
 def _embedder(workspace: Path, snapshot: Snapshot) -> Embedder:
@@ -91,16 +86,13 @@ def _client(workspace: Path, model: str) -> Client | None:
 
 def check_collections(workspace: Path) -> dict[str, str]:
     """Collection → what is wrong with it, in one sentence, or nothing: every file is read whole."""
-    return {
-        summary.name: summary.problem or _problem(workspace, summary.name) for summary in list_collections(workspace)
-    }
-
-
-def _problem(workspace: Path, name: str) -> str:
-    try:
-        with opened(folder_of(workspace, name)) as file:
-            file.check()
-        open_collection(workspace, name)
-    except WinnowError as error:
-        return str(error)
-    return ""
+    problems = {}
+    for summary in list_collections(workspace):
+        problems[summary.name] = summary.problem
+        try:
+            with opened(folder_of(workspace, summary.name)) as file:
+                file.check()
+            open_collection(workspace, summary.name)
+        except WinnowError as error:
+            problems[summary.name] = summary.problem or str(error)
+    return problems

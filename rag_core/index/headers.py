@@ -65,7 +65,11 @@ class HeaderIndex:
 
         if not titles or not self._folded:
             return [None] * len(titles)
-        found: list[HeaderMatch | None] = [self._exact(title) for title in titles]
+        written = [self._written.get(_key(title)) for title in titles]
+        found: list[HeaderMatch | None] = [
+            None if header is None else HeaderMatch(title, header, 100.0)
+            for title, header in zip(titles, written, strict=True)
+        ]
         open_ = [at for at, match in enumerate(found) if match is None]
         if not open_:
             return found
@@ -101,24 +105,15 @@ class HeaderIndex:
         titles: dict[str, tuple[str, HeaderMatch | None]] = {}
         at = 0
         while at < len(pieces):
-            stop = next(stop for stop in reversed(_stops(at, len(pieces))) if _is_title(found, at, stop))
+            stop = at + 1  # a single piece is a title always, several where no part of them matches better
+            for longer in _stops(at, len(pieces)):
+                whole, parts = found[at, longer], [found[part] for part in combinations(range(at, longer + 1), 2)]
+                if whole is not None and all(part is None or part.ratio <= whole.ratio for part in parts):
+                    stop = longer
             title, match = written[at, stop], found[at, stop]
             titles.setdefault(_key(match.header if match else title), (title, match))
             at = stop
         return [one for key, one in titles.items() if key]
-
-    def _exact(self, title: str) -> HeaderMatch | None:
-        header = self._written.get(_key(title))
-        return HeaderMatch(title, header, 100.0) if header is not None else None
-
-
-def _is_title(found: dict[tuple[int, int], HeaderMatch | None], start: int, stop: int) -> bool:
-    """Whether the pieces are one title: a single piece always, several where no part of them matches better."""
-    whole = found[start, stop]
-    if stop - start == 1 or whole is None:
-        return stop - start == 1
-    parts = [found[part] for part in combinations(range(start, stop + 1), 2)]
-    return all(part is None or part.ratio <= whole.ratio for part in parts)
 
 
 def _stops(start: int, count: int) -> range:

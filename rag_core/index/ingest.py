@@ -35,7 +35,7 @@ def gone(before: Mapping[str, StoredChunk], rows: Sequence[StoredChunk], roots: 
     """
     new = {row.chunk.id for row in rows}
     stored = {row.document for row in before.values()}
-    inside = {document for document in stored if roots is None or _under(document, roots)}
+    inside = {one for one in stored if roots is None or any(Path(one).is_relative_to(root) for root in roots)}
     moved: set[str] = set()
     for row in rows:
         old = before.get(row.chunk.id)
@@ -57,10 +57,6 @@ def switched(
     kept = {identity: row for identity, row in before.items() if identity not in without}
     after = kept | {row.chunk.id: row for row in rows}
     return [after[identity] for identity in sorted(after)]
-
-
-def _under(document: str, roots: Sequence[Path]) -> bool:
-    return any(Path(document).is_relative_to(root) for root in roots)
 
 
 Cancel = Callable[[], bool]
@@ -226,31 +222,19 @@ def ingest(
     workspace: Path,
     embedder: Embedder,
     *,
-    format: str = "auto",
-    header_level: int = 3,
-    columns: Columns | None = None,
-    split_long: bool | None = None,
-    skip_bad: bool = False,
     force: bool = False,
     progress: Progress | None = None,
     cancel: Cancel | None = None,
+    **reading: Any,
 ) -> IngestReport:
     """Bring the collection's chunks of these paths to what the documents say now.
 
     Chunks of the paths that are no longer in them are deleted; those of other paths stay. `force` embeds everything
-    anew and leaves nothing else in the collection; how documents are read is in read_documents. All are read and
-    checked before anything is written.
+    anew and leaves nothing else in the collection; `reading` is as in read_documents. All are read and checked before
+    anything is written.
     """
     folder = folder_of(workspace, collection)
-    corpus = read_documents(
-        paths,
-        embedder,
-        format=format,
-        header_level=header_level,
-        columns=columns,
-        split_long=split_long,
-        skip_bad=skip_bad,
-    )
+    corpus = read_documents(paths, embedder, **reading)
     chunks: dict[str, Sequence[Chunk]] = {str(document.path): document.chunks for document in corpus.documents}
     report = _store(folder, chunks, None if force else corpus.roots, embedder, force, progress, cancel)
     others = tuple(map(str, corpus.others))
@@ -295,8 +279,7 @@ def _store(
         if force:
             _forget_damaged(folder)
         with opened(folder, write=True) as file:
-            _refuse_mirror(folder.name, file.meta())
-            _check_model(folder.name, file.meta(), embedder, replaced=force)
+            _check_kept(folder.name, file.meta(), embedder, replaced=force)
             before = {row.chunk.id: row for row in file.rows()}
             known = {} if force else {row.text_hash: row.tokens for row in before.values()}
             rows, texts, counting = _rows(documents, known, embedder)
@@ -304,10 +287,18 @@ def _store(
                 texts = {row.text_hash: embedded_text(row.chunk) for row in before.values()} | texts
             rows = kept_rules(file, rows)
             removed = gone(before, rows, roots)
-            missing = texts if force else _without(texts, file.known_hashes(embedder.name))
+            embedded = set[str]() if force else file.known_hashes(embedder.name)
+            missing = {hashed: text for hashed, text in texts.items() if hashed not in embedded}
             embedding = _embed(file, missing, embedder, progress, cancel) + counting
             after = switched(before, rows, removed)
-            facts = _facts(after, embedder)
+            facts = {
+                "format": str(FORMAT),
+                "model": embedder.name,
+                "dimension": str(embedder.dimension),
+                "window": str(embedder.window),
+                KEYWORDS: json.dumps(header_keywords(row.chunk for row in after), ensure_ascii=False),
+                **fingerprints(after, embedder.name),
+            }
             file.switch(rows, removed, facts)
         kept_counts([embedded_text(row.chunk) for row in after], facts["fingerprint"], folder)
     return IngestReport(
@@ -370,37 +361,16 @@ def _embed(
     return seconds
 
 
-def _without(wanted: Mapping[str, str], known: set[str]) -> dict[str, str]:
-    return {hashed: text for hashed, text in wanted.items() if hashed not in known}
-
-
-def _check_model(name: str, meta: Mapping[str, str], embedder: Embedder, replaced: bool) -> None:
-    """A collection keeps its model unless all of it is replaced."""
+def _check_kept(name: str, meta: Mapping[str, str], embedder: Embedder, replaced: bool) -> None:
+    """A collection keeps its model unless all of it is replaced; a mirror of a Chroma store takes no documents."""
+    if "origin" in meta:
+        raise InputError(f"collection {name} mirrors {meta['origin']}, expected another name for documents")
     built = meta.get("model", embedder.name)
     if built not in (embedder.name, WordsOnly.name) and not replaced:
         raise InputError(
             f"collection {name} was built with {built} ({meta['dimension']} dimensions), this ingest uses "
             f"{embedder.name} ({embedder.dimension}); force it to build all of it anew, or name another collection"
         )
-
-
-def _refuse_mirror(name: str, meta: Mapping[str, str]) -> None:
-    """Documents do not go into a collection that mirrors a Chroma store, not by force either."""
-    if "origin" in meta:
-        raise InputError(f"collection {name} mirrors {meta['origin']}, expected another name for documents")
-
-
-def _facts(after: Sequence[StoredChunk], embedder: Embedder) -> dict[str, str]:
-    fingerprint, revision = fingerprints(after, embedder.name)
-    return {
-        "format": str(FORMAT),
-        "model": embedder.name,
-        "dimension": str(embedder.dimension),
-        "window": str(embedder.window),
-        "fingerprint": fingerprint,
-        "revision": revision,
-        KEYWORDS: json.dumps(header_keywords(row.chunk for row in after), ensure_ascii=False),
-    }
 
 
 def _forget_damaged(folder: Path) -> None:

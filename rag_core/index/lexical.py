@@ -130,8 +130,14 @@ def weighed(
     In NumPy and not by bm25s, which is held to it in a test: it would read every text again for another analyzer, k1
     or b, and takes 2.5 times as long at 100,000 chunks.
     """
-    if analyzer != "plain":
-        words_of = _as_terms(words_of, analyzer)
+    if analyzer != "plain":  # words with one stem count together, stop words not at all
+        terms: dict[str, int] = {}
+        stems = analysed(words_of.vocabulary, analyzer)
+        of_word = np.array([terms.setdefault(stem, len(terms)) if stem else -1 for stem in stems], dtype=np.int64)
+        numbers = np.repeat(of_word, np.diff(words_of.starts))
+        kept = numbers >= 0
+        rows = words_of.rows[kept].astype(np.int64)
+        words_of = _grouped(numbers[kept], rows, words_of.counts[kept], terms, words_of.texts)
     lengths = np.bincount(words_of.rows, weights=words_of.counts, minlength=words_of.texts)
     mean = lengths.mean() if lengths.any() else 1.0
     texts_with = np.diff(words_of.starts)
@@ -143,18 +149,6 @@ def weighed(
     )
 
 
-def _as_terms(words_of: WordCounts, analyzer: str) -> WordCounts:
-    """The counts of the terms of words: those of words with one stem together, those of stop words gone."""
-    terms: dict[str, int] = {}
-    of_word = np.array(
-        [terms.setdefault(term, len(terms)) if term else -1 for term in analysed(words_of.vocabulary, analyzer)],
-        dtype=np.int64,
-    )
-    numbers = np.repeat(of_word, np.diff(words_of.starts))
-    kept = numbers >= 0
-    return _grouped(numbers[kept], words_of.rows[kept].astype(np.int64), words_of.counts[kept], terms, words_of.texts)
-
-
 def kept_counts(texts: Sequence[str], fingerprint: str, folder: Path | None) -> WordCounts:
     """The words of a collection's texts: from its folder where that holds them, else counted and put there.
 
@@ -162,17 +156,13 @@ def kept_counts(texts: Sequence[str], fingerprint: str, folder: Path | None) -> 
     """
     if folder is None:
         return count_words(texts)
-    path = folder / f"{PREFIX}{_key(fingerprint)}.npz"
+    key = "\n".join([fingerprint, "counts", *words(_PROBE)])  # the texts, and how this version reads words
+    path = folder / f"{PREFIX}{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     stored = _read(path, len(texts))
     if stored is None:
         stored = count_words(texts)
         _write(path, stored)
     return stored
-
-
-def _key(fingerprint: str) -> str:
-    """What counts depend on: the texts, and how this version reads words."""
-    return hashlib.sha256("\n".join([fingerprint, "counts", *words(_PROBE)]).encode()).hexdigest()[:16]
 
 
 def _read(path: Path, texts: int) -> WordCounts | None:
@@ -229,7 +219,9 @@ class LexicalReader:
     def read(self, start: int, stop: int) -> tuple[Hit, ...]:
         """Hits at positions start…stop−1 (0-based) of the full ranking; fewer where it ends."""
         if stop > len(self._rows) and len(self._rows) < self.matching:
-            self._rows = _best(self._eligible, min(self.matching, max(stop, 2 * len(self._rows))))
+            count = min(self.matching, max(stop, 2 * len(self._rows)))
+            rows = np.flatnonzero(self._eligible >= greatest(self._eligible, count))
+            self._rows = rows[np.lexsort((rows, -self._eligible[rows]))][:count]
         return tuple(self._hit(int(row), rank) for rank, row in enumerate(self._rows[start:stop], start + 1))
 
     def read_excluding(self, ids: Iterable[str], count: int) -> tuple[Hit, ...]:
@@ -244,9 +236,3 @@ class LexicalReader:
 
     def _hit(self, row: int, rank: int) -> Hit:
         return Hit(self._chunks[row], rank, {"bm25": float(self._scores[row])})
-
-
-def _best(scores: Scores, count: int) -> NDArray[np.intp]:
-    """The rows of the `count` greatest scores, by (score, row)."""
-    rows = np.flatnonzero(scores >= greatest(scores, count))
-    return np.asarray(rows[np.lexsort((rows, -scores[rows]))][:count], dtype=np.intp)

@@ -31,21 +31,14 @@ def writing(folder: Path) -> Iterator[None]:
         try:
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
-            raise StoreError(
-                f"{folder.name} is being written by {_holder(folder)} ({error}); wait or stop it"
-            ) from None
+            holder = "another process"
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                said = json.loads((folder / "writer.json").read_text(encoding="utf-8"))
+                holder = f"process {int(said['pid'])} on {str(said['host'])[:100]}"
+            raise StoreError(f"{folder.name} is being written by {holder} ({error}); wait or stop it") from None
         write_whole(folder / "writer.json", json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
         yield
     finally:
         with suppress(sqlite3.Error):
             connection.rollback()
         connection.close()
-
-
-def _holder(folder: Path) -> str:
-    """Process and host of the lock's holder, as far as they are known."""
-    try:
-        found = json.loads((folder / "writer.json").read_text(encoding="utf-8"))
-        return f"process {int(found['pid'])} on {str(found['host'])[:100]}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"

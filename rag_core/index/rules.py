@@ -1,7 +1,7 @@
 """Rules of a stored collection: changed as one batch, as metadata alone, and taken back as one.
 
 No text is embedded and no ranking changes; the collection's revision does. What was set this way outlives a later
-ingest of the same chunks (`kept_rules`). Checking rules before they are stored is in rag_core.rules.proposals.
+ingest of the same chunks (`kept_rules`). Checking rules before they are stored is in rag_core.rules.check.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rag_core.errors import InputError
 from rag_core.index.collection import fingerprints, folder_of
 from rag_core.index.lock import writing
 from rag_core.index.store import CollectionFile, StoredChunk, opened
-from rag_core.rules.model import Rule
+from rag_core.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ def apply_rules(workspace: Path, collection: str, rules: Mapping[str, Rule | Non
         if missing is not None:
             raise InputError(f"collection {collection} has no chunk {missing[:80]!r}, expected one of its ids")
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        number = file.change_rules(after, _facts(file, rows, after), (at, about, before))
+        facts = fingerprints(_with_rules(rows, after), file.meta()["model"])
+        number = file.change_rules(after, facts, (at, about, before))
     return RuleBatch(number, at, about, len(after))
 
 
@@ -81,7 +82,7 @@ def undo_rules(workspace: Path, collection: str, number: int | None = None) -> U
         rows = list(file.rows())
         now = {row.chunk.id: row.chunk.query_must for row in rows if row.chunk.id in before}
         restored = {identity: before[identity] for identity, rule in now.items() if rule == after[identity]}
-        file.change_rules(restored, _facts(file, rows, restored), found)
+        file.change_rules(restored, fingerprints(_with_rules(rows, restored), file.meta()["model"]), found)
     return Undone(found, tuple(restored), tuple(identity for identity in now if identity not in restored))
 
 
@@ -100,7 +101,7 @@ def kept_rules(file: CollectionFile, rows: Sequence[StoredChunk]) -> list[Stored
     for *_, after, undone in file.rule_batches():
         if not undone:
             chosen |= after
-    return [_with_rule(row, chosen[row.chunk.id]) if row.chunk.id in chosen else row for row in rows]
+    return _with_rules(rows, chosen)
 
 
 def _existing(workspace: Path, collection: str) -> Path:
@@ -110,12 +111,8 @@ def _existing(workspace: Path, collection: str) -> Path:
         return folder
 
 
-def _with_rule(row: StoredChunk, rule: Any) -> StoredChunk:
-    return replace(row, chunk=replace(row.chunk, query_must=rule))
-
-
-def _facts(file: CollectionFile, rows: Sequence[StoredChunk], changed: Mapping[str, Any]) -> dict[str, str]:
-    """The collection's fingerprint, which rules do not touch, and its new revision."""
-    after = [_with_rule(row, changed[row.chunk.id]) if row.chunk.id in changed else row for row in rows]
-    fingerprint, revision = fingerprints(after, file.meta()["model"])
-    return {"fingerprint": fingerprint, "revision": revision}
+def _with_rules(rows: Sequence[StoredChunk], rules: Mapping[str, Any]) -> list[StoredChunk]:
+    return [
+        replace(row, chunk=replace(row.chunk, query_must=rules[row.chunk.id])) if row.chunk.id in rules else row
+        for row in rows
+    ]

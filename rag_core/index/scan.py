@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,8 @@ GROUPS = 1024  # of scores, each represented by its greatest
 
 def similarities(vectors: Vectors, query: Vectors) -> NDArray[np.float32]:
     """The float32 dot product of every row with the query, on one thread: two swing between 0.5 and 8 ms at 10,000."""
-    with one_thread():
+    with _threads().limit(limits=1, user_api="blas"):
         return np.asarray(vectors @ query, dtype=np.float32)
-
-
-def one_thread() -> Any:
-    """A context in which matrix products use one thread."""
-    return _threads().limit(limits=1, user_api="blas")
 
 
 @lru_cache(maxsize=1)
@@ -176,28 +171,7 @@ LEAST = 1e-12  # a unit: a dimension that reaches less far is as good as 0
 ZERO = 64  # the number that stands for 0 in a query, whose numbers are 1 to 127
 
 
-class Scan(Protocol):
-    """One pass over the vectors, and the nearest rows by it."""
-
-    def scores(self, query: Vectors) -> Scores:
-        """What one pass gives per row, the nearest greatest; for `nearest` only."""
-
-    def nearest(self, query: Vectors, scores: Scores, count: int, allowed: Mask | None) -> tuple[Rows, Distances]:
-        """The `count` nearest allowed rows with their distances, by (distance, row)."""
-
-    def distances(self, query: Vectors, rows: Rows) -> Distances:
-        """The distances of some rows."""
-
-    def nearest_ranked(
-        self, query: Vectors, count: int, admitted: Mask, allowed: Mask | None
-    ) -> Iterator[tuple[int, float, int]]:
-        """(row, distance, rank) of the `count` nearest rows that are admitted and allowed, by (distance, row).
-
-        The rank is the 1-based place among all allowed rows, admitted or not. One pass over the vectors.
-        """
-
-
-def scan_of(vectors: Vectors, metric: Metric = Metric.COSINE) -> Scan:
+def scan_of(vectors: Vectors, metric: Metric = Metric.COSINE) -> FullScan:
     """The scan for a collection of that size and space."""
     if metric is not Metric.COSINE:
         return SpaceScan(vectors, metric)
@@ -205,27 +179,31 @@ def scan_of(vectors: Vectors, metric: Metric = Metric.COSINE) -> Scan:
 
 
 class FullScan:
-    """Every dot product."""
+    """One pass over the vectors, and the nearest rows by it: here every dot product."""
 
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
 
     def scores(self, query: Vectors) -> Scores:
-        """The similarity of every row."""
+        """What one pass gives per row, the nearest greatest, for `nearest` only: here the similarity of every row."""
         return similarities(self._vectors, query)
 
     def nearest(self, query: Vectors, scores: Scores, count: int, allowed: Mask | None) -> tuple[Rows, Distances]:
-        """The nearest rows."""
+        """The `count` nearest allowed rows with their distances, by (distance, row)."""
         return nearest(self._vectors, query, scores, count, allowed)
 
     def distances(self, query: Vectors, rows: Rows) -> Distances:
-        """Their cosine distances."""
+        """The distances of some rows."""
         return distances(self._vectors, query, rows)
 
     def nearest_ranked(
         self, query: Vectors, count: int, admitted: Mask, allowed: Mask | None
     ) -> Iterator[tuple[int, float, int]]:
-        """By whole products; for the rank only rows whose score is within rounding of a row's own are looked at."""
+        """(row, distance, rank) of the `count` nearest rows that are admitted and allowed, by (distance, row).
+
+        The rank is the 1-based place among all allowed rows, admitted or not. By whole products, one pass; for it only
+        rows whose score is within rounding of a row's own are looked at.
+        """
         scores = similarities(self._vectors, query)
         rows, near = nearest(self._vectors, query, scores, count, admitted if allowed is None else admitted & allowed)
         everywhere = scores if allowed is None else np.where(allowed, scores, np.float32(-np.inf))
@@ -238,11 +216,12 @@ class FullScan:
             yield int(row), float(distance), 1 + len(ordered) - int(ordered.searchsorted(high, "right")) + before
 
 
-class SpaceScan:
+class SpaceScan(FullScan):
     """Every distance as Chroma defines it in the spaces it builds collections in: Σ(x−q)², 1 − x·q, or 1 − cos."""
 
     def __init__(self, vectors: Vectors, metric: Metric) -> None:
-        self._vectors, self._metric = vectors, metric
+        super().__init__(vectors)
+        self._metric = metric
 
     def scores(self, query: Vectors) -> Scores:
         """Minus the distance of every row."""

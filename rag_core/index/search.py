@@ -23,12 +23,11 @@ from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder, Embedder, Vectors
 from rag_core.index.headers import HeaderIndex
 from rag_core.index.lexical import K1, B, LexicalIndex, LexicalReader, WordCounts, kept_counts, weighed
-from rag_core.index.scan import Distances, Rows, Scan, scan_of
+from rag_core.index.scan import Distances, FullScan, Rows, scan_of
 from rag_core.index.store import embedded_text
 from rag_core.index.where import Mask, allowed_rows
 from rag_core.rules.index import RuleIndex
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import read_rule
+from rag_core.rules.rule import Rule, read_rule
 from rag_core.types import Chunk, Hit, Metric
 
 REMEMBERED = 512  # vectors of queries
@@ -47,7 +46,12 @@ class CollectionIndex:
         self.snapshot = snapshot
         self.folder = folder  # where what is derived from the collection may be kept
         self.embedder: Embedder = embedder or BundledEmbedder()
-        check_model(snapshot, self.embedder)
+        if (snapshot.model, snapshot.dimension) != (self.embedder.name, self.embedder.dimension):
+            raise InputError(
+                f"collection {snapshot.name} was built with {snapshot.model} ({snapshot.dimension} dimensions), this "
+                f"query uses {self.embedder.name} ({self.embedder.dimension}); choose that model, or ingest again with "
+                "this one by force"
+            )
         self.metric = snapshot.metric if snapshot.dimension else Metric.UNKNOWN
         self.rows_by_id = {chunk.id: row for row, chunk in enumerate(snapshot.chunks)}
         self._vectors: LRUCache[str, Vectors] = LRUCache(REMEMBERED)
@@ -61,7 +65,11 @@ class CollectionIndex:
 
     def reader(self, text: str, where: Mapping[str, Any] | None = None, file_filter: str | None = None) -> ExactReader:
         """The exact ranking of the chunks that the conditions admit, for a query text."""
-        self.check_embedded()
+        if not self.snapshot.dimension:
+            raise InputError(
+                f"collection {self.snapshot.name} holds words alone, expected a search by words (Lexical), or its "
+                f"documents ingested once more with --model {BundledEmbedder.name}"
+            )
         allowed = allowed_rows(self.snapshot.chunks, where, file_filter)
         key = reader_key(self.fingerprint, text, where, file_filter)
         return ExactReader(self, self.embed_query(text), allowed, key)
@@ -95,7 +103,7 @@ class CollectionIndex:
         return kept_counts(texts, self.snapshot.fingerprint, self.folder)
 
     @cached_property
-    def scan(self) -> Scan:
+    def scan(self) -> FullScan:
         """What passes over the vectors."""
         return scan_of(self.snapshot.vectors, self.metric)
 
@@ -133,28 +141,11 @@ class CollectionIndex:
                 self._vectors[text] = known
         return known
 
-    def check_embedded(self) -> None:
-        """Refuse a search by vectors where there are none."""
-        if not self.snapshot.dimension:
-            raise InputError(
-                f"collection {self.snapshot.name} holds words alone, expected a search by words (Lexical), or its "
-                f"documents ingested once more with --model {BundledEmbedder.name}"
-            )
-
 
 def rule_index(chunks: Sequence[Chunk]) -> RuleIndex:
     """The rules of chunks, compiled; one that cannot be read counts as none."""
     read = (read_rule(chunk.query_must) for chunk in chunks)
     return RuleIndex([rule if isinstance(rule, Rule) else None for rule in read])
-
-
-def check_model(snapshot: Snapshot, embedder: Embedder) -> None:
-    """Refuse a query with another model than the collection's, naming both."""
-    if (snapshot.model, snapshot.dimension) != (embedder.name, embedder.dimension):
-        raise InputError(
-            f"collection {snapshot.name} was built with {snapshot.model} ({snapshot.dimension} dimensions), this query "
-            f"uses {embedder.name} ({embedder.dimension}); choose that model, or ingest again with this one by force"
-        )
 
 
 def reader_key(fingerprint: str, text: str, where: Mapping[str, Any] | None, file_filter: str | None) -> str:

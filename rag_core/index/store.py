@@ -228,7 +228,15 @@ def opened(folder: Path, write: bool = False) -> Iterator[CollectionFile]:
     try:
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
         connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None)
-        _prepare(connection, write)
+        if write:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(_SCHEMA)
+        made = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+        if made and made[0] != str(FORMAT):
+            raise StoreError(
+                f"the collection has format {made[0]}, expected {FORMAT}; it was written by another version"
+            )
         yield CollectionFile(connection)
     except sqlite3.Error as error:
         raise StoreError(f"collection {folder.name} cannot be {'written' if write else 'read'} ({error})") from None
@@ -244,13 +252,3 @@ def in_memory(rows: Iterable[StoredChunk]) -> Iterator[CollectionFile]:
         connection.executescript(_SCHEMA)
         connection.executemany(_PUT, (row.values() for row in rows))
         yield CollectionFile(connection)
-
-
-def _prepare(connection: sqlite3.Connection, write: bool) -> None:
-    if write:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(_SCHEMA)
-    found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    if found and found[0] != str(FORMAT):
-        raise StoreError(f"the collection has format {found[0]}, expected {FORMAT}; it was written by another version")

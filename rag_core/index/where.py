@@ -28,7 +28,10 @@ def allowed_rows(chunks: Sequence[Chunk], where: Mapping[str, Any] | None, file_
         return None
     mask = np.ones(len(chunks), dtype=bool)
     for key, wanted in (where or {}).items():
-        accepted = {_plain(value) for value in _wanted(key, wanted)}
+        values = wanted if isinstance(wanted, list | tuple) else [wanted]  # one, or a list of them
+        if any(isinstance(value, dict | list | tuple) for value in values):
+            raise InputError(f"where.{key[:80]} is {str(wanted)[:80]!r}, expected a value or a list of values")
+        accepted = set(map(_plain, values))
         mask &= np.fromiter((_has(chunk, key, accepted) for chunk in chunks), bool, len(chunks))
     if file_filter:
         matches = file_pattern(file_filter)
@@ -36,14 +39,6 @@ def allowed_rows(chunks: Sequence[Chunk], where: Mapping[str, Any] | None, file_
         admitted = {name: matches.search(name) is not None for name in set(named)}
         mask &= np.fromiter((admitted[name] for name in named), bool, len(chunks))
     return mask
-
-
-def _wanted(key: str, wanted: Any) -> Sequence[Any]:
-    """The accepted values of a field: one, or a list of them."""
-    values = wanted if isinstance(wanted, list | tuple) else [wanted]
-    if any(isinstance(value, dict | list | tuple) for value in values):
-        raise InputError(f"where.{key[:80]} is {str(wanted)[:80]!r}, expected a value or a list of values")
-    return values
 
 
 def _has(chunk: Chunk, key: str, accepted: set[str]) -> bool:
@@ -85,9 +80,6 @@ def file_pattern(pattern: str) -> Any:
     try:
         return re2.compile(expression, options)
     except re2.error as error:
-        raise InputError(f"the file filter {pattern[:80]!r} is no valid pattern ({_reason(error)})") from None
-
-
-def _reason(error: Exception) -> str:
-    first = error.args[0] if error.args else ""
-    return (first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first))[:120]
+        first = error.args[0] if error.args else ""
+        reason = (first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first))[:120]
+        raise InputError(f"the file filter {pattern[:80]!r} is no valid pattern ({reason})") from None

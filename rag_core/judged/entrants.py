@@ -13,7 +13,6 @@ from typing import Any
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.files import parse_json
 from rag_core.filters.llm import NO_JUDGE, LLMFilter, variant_names
-from rag_core.judged.bench import Bench
 from rag_core.llm.answer import Price
 from rag_core.llm.endpoint import named_endpoint
 from rag_core.llm.judge import RecordedJudge, judge_of
@@ -22,9 +21,33 @@ from rag_core.llm.run import Calls, Progress, RunLimits, answer_all
 from rag_core.llm.simulated import Simulated, SimulatedJudge
 from rag_core.llm.store import AnswerStore
 from rag_core.spec import make_stage
-from rag_core.types import Candidates
+from rag_core.types import Candidates, Case, Chunk
 
 SIMULATED = "simulated"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Labelled queries with their candidates, the chunks that references may bring, and what counts as relevant."""
+
+    name: str
+    cases: tuple[Case, ...]
+    chunks: Mapping[str, Chunk]
+    min_grade: int
+
+    @property
+    def labels(self) -> dict[str, Mapping[str, int]]:
+        """The grades by query."""
+        return {case.query.id: case.grades for case in self.cases}
+
+
+def chunks_of(cases: Sequence[Case]) -> dict[str, Chunk]:
+    """Every chunk of the lists by its id, the first that has it."""
+    found: dict[str, Chunk] = {}
+    for case in cases:
+        for hit in case.candidates.hits if case.candidates else ():
+            found.setdefault(hit.chunk.id, hit.chunk)
+    return found
 
 
 @dataclass(frozen=True)
@@ -54,7 +77,7 @@ class Entrant:
         The first has the usual store, each further one answers under a name of its own: a repetition goes on.
         """
         stage = replace(self.stage, check_order=True, model="")
-        return [Entrant(stage, self.judge.run(at), f"{self.label}, run {at}") for at in range(1, times + 1)]
+        return [Entrant(stage, self.judge.again(at), f"{self.label}, run {at}") for at in range(1, times + 1)]
 
 
 def calls_of(bench: Bench, entrants: Sequence[Entrant]) -> Calls:

@@ -15,7 +15,7 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.filters.cutoff import cosine_similarity
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged.bench import Bench
+from rag_core.judged.entrants import Bench
 
 KEEP = 0.98
 """Share of the relevant chunks in the lists that a proposed floor keeps at least."""

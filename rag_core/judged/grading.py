@@ -2,7 +2,7 @@
 
 One chunk per call, so that no chunk can change another one's grade. An answer is not trusted: only a whole grade of 0
 to 3 counts, anything else is no grade. Storing grades as labels of a model is the caller's; how far to believe them is
-in labelling/judge_agreement.py.
+in labelling/agreement.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.files import read_text
-from rag_core.filters.llm.prompts import Body
-from rag_core.filters.llm.wording import MAX_FILE, Variant, parse_variant
-from rag_core.judged.bench import Bench
-from rag_core.judged.entrants import in_memory
+from rag_core.filters.llm.prompts import MAX_FILE, Body, Variant, parse_variant
+from rag_core.judged.entrants import Bench, in_memory
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.prompt import (
     CHARACTERS_PER_TOKEN,
@@ -141,7 +139,7 @@ def proposals(
 ) -> list[GradeProposal]:
     """What is stored of the answers of so many runs, read; nothing is asked."""
     rows = [
-        judge.run(number).replay().ask(prompts, seconds=1, concurrency=1, model="", cache=True)
+        judge.again(number).replay().ask(prompts, seconds=1, concurrency=1, model="", cache=True)
         for number in range(1, times + 1)
     ]
     proposed = []

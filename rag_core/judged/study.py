@@ -7,22 +7,26 @@ means, linearised (Cochran 1977, 6.4), over families of questions. It describes 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rag_core.files import write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm.deciding import CAUSES
-from rag_core.judged.bench import Bench
-from rag_core.judged.entrants import Entrant
-from rag_core.judged.figures import figures, floor_warning, irrelevant_kept, losses
-from rag_core.judged.trials import Steadiness, steadiness
-from rag_core.measure.experiment import PipelineReport, run
+from rag_core.judged.entrants import Bench, Entrant
+from rag_core.judged.trials import Steadiness, figures, floor_warning, irrelevant_kept, losses, steadiness
+from rag_core.measure.experiment import run
 from rag_core.measure.significance import compare_reports, difference_interval
 from rag_core.stage import Pipeline
+
+FOLDER = "studies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,10 @@ def study(bench: Bench, entrant: Entrant, times: int) -> JudgeStudy:
         reports.append(run(bench.cases, Pipeline((usual.replay(bench),)), bench.min_grade, name=one.label))
     first, families = reports[0], reports[0].families
     before = irrelevant_kept(baseline)
-    removed = [_removed(before, report, families) for report in reports]
+    removed = []
+    for report in reports:  # net of what expansion brings
+        fewer = [was - now for was, now in zip(before, irrelevant_kept(report), strict=True)]
+        removed.append(share_of(fewer, before, families))
     each = [losses(replace(first, outcomes=(outcome,))) for outcome in first.outcomes]
     listed = [row["listed"] for row in each]
     row = figures(first, baseline, stage.concurrency)
@@ -136,7 +143,9 @@ def study(bench: Bench, entrant: Entrant, times: int) -> JudgeStudy:
     )
 
 
-def _removed(before: Sequence[int], report: PipelineReport, families: Sequence[str]) -> PooledShare:
-    """The share of irrelevant chunks that a report has fewer, net of what expansion brings."""
-    fewer = [was - now for was, now in zip(before, irrelevant_kept(report), strict=True)]
-    return share_of(fewer, before, families)
+def keep(workspace: Path, study: JudgeStudy) -> Path:
+    """Write a study into the workspace's folder studies, in a file named by its time and content."""
+    text = json.dumps(study.to_json(), ensure_ascii=False, indent=1).encode("utf-8", "replace")
+    path = workspace / FOLDER / f"{study.at.replace(':', '')[:17]}-{hashlib.sha256(text).hexdigest()[:8]}.json"
+    write_whole(path, text)
+    return path

@@ -13,7 +13,7 @@ Rijsbergen 1979 (the cluster hypothesis: what is alike is relevant to the same r
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -28,116 +28,8 @@ from rag_core.text import words
 from rag_core.types import Case
 
 Floats = NDArray[np.float64]
-SHARPNESS = 8.0  # of the vote of similar chunks: e⁸ between those that say the same and those that share nothing
-NEIGHBOURS = 5
-MOST_TOGETHER = 3000  # chunks of a query, or queries of a chunk, that are compared with each other
-SMALL = 1e-9
-
-
-@dataclass(frozen=True)
-class LabelEvidence:
-    """The labels of several queries in parallel: texts, distances (NaN: unknown), and whether each says relevant."""
-
-    queries: Sequence[str]  # the query's id, per label
-    chunks: Sequence[str]
-    asked: Sequence[str]  # the query's text, '' if not known
-    texts: Sequence[str]
-    distances: Floats
-    relevant: Floats
-
-
-def features(given: LabelEvidence) -> Floats:
-    """(labels, features), each column in units of its spread; what is not known is 0."""
-    of_texts, of_queries = _weights(given)
-    by_query = _places(given.queries)
-    found: Floats = np.zeros((len(given.queries), 13))
-    for places in by_query:
-        alike = _similarities(of_texts[places])
-        found[places, :2] = _position(given.distances[places])
-        found[places, 2:5] = _shared(of_texts[places], of_queries[places[0]])
-        found[places, 5:10] = _of_neighbours(alike, given.relevant[places])
-    for places in _places(given.chunks):
-        found[places, 10:] = _of_other_queries(_similarities(of_queries[places]), given.relevant[places])
-    spread = found.std(axis=0)
-    return np.asarray((found - found.mean(axis=0)) / np.where(spread > SMALL, spread, 1.0))
-
-
-def _weights(given: LabelEvidence) -> tuple[Any, Any]:
-    """tf-idf rows of the chunks' texts and of their queries' texts, one per label."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    made = TfidfVectorizer(sublinear_tf=True, analyzer=words)
-    distinct = sorted({*given.texts, *given.asked})
-    if not any(words(text) for text in distinct):
-        distinct = [*distinct, "nothing"]
-    place = {text: at for at, text in enumerate(distinct)}
-    rows = made.fit_transform(distinct).tocsr()
-    return rows[[place[text] for text in given.texts]], rows[[place[text] for text in given.asked]]
-
-
-def _places(names: Sequence[str]) -> list[list[int]]:
-    found: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        found.setdefault(name, []).append(at)
-    return list(found.values())
-
-
-def _similarities(rows: Any) -> Floats:
-    """Cosines of every two rows; nothing is like anything where there are too many."""
-    count = rows.shape[0]
-    return np.asarray((rows @ rows.T).toarray()) if count <= MOST_TOGETHER else np.zeros((count, count), dtype=float)
-
-
-def _position(distances: Floats) -> Floats:
-    """Distance in units of the query's own spread, and the share of its labelled chunks that are nearer."""
-    known = ~np.isnan(distances)
-    found: Floats = np.zeros((len(distances), 2))
-    if known.any():
-        here = distances[known]
-        spread = here.std()
-        found[known, 0] = (here - here.mean()) / spread if spread > 0 else 0.0
-        found[known, 1] = np.argsort(np.argsort(here)) / len(here)
-    return found
-
-
-def _shared(texts: Any, query: Any) -> Floats:
-    """How much the chunk's words are the query's: in the query's units, of the best, and as it is."""
-    cosine = np.asarray((texts @ query.T).todense()).ravel()
-    units = (cosine - cosine.mean()) / (cosine.std() + SMALL)
-    return np.column_stack([units, cosine / (cosine.max() + SMALL), cosine])
-
-
-def _of_neighbours(alike: Floats, relevant: Floats) -> Floats:
-    """How the query's other chunks that are like this one are labelled, this one's own label left out."""
-    count = len(relevant)
-    if count < 2:
-        return np.zeros((count, 5))
-    off = ~np.eye(count, dtype=bool)
-    votes = np.exp(SHARPNESS * alike) * off
-    nearest = np.argsort(np.where(off, -alike, 9.0), axis=1, kind="stable")[:, : min(NEIGHBOURS, count - 1)]
-    weight = np.take_along_axis(alike, nearest, axis=1)
-    best_for = (alike * off * relevant).max(axis=1)
-    best_against = (alike * off * (1 - relevant)).max(axis=1)
-    # The share of the others alone would give a label away where queries have equally many relevant chunks.
-    others = (relevant.sum() - relevant) / (count - 1)
-    return np.column_stack(
-        [
-            (votes @ relevant) / votes.sum(axis=1) - others,
-            (weight * relevant[nearest]).sum(axis=1) / (weight.sum(axis=1) + SMALL),
-            best_for,
-            best_against,
-            best_for - best_against,
-        ]
-    )
-
-
-def _of_other_queries(alike: Floats, relevant: Floats) -> Floats:
-    """How the same chunk is labelled for other queries, the more alike the query the heavier."""
-    weight = alike**2 * ~np.eye(len(relevant), dtype=bool)
-    said, total = weight @ relevant, weight.sum(axis=1)
-    return np.column_stack([said / (total + 0.02), said, np.full(len(relevant), np.log(len(relevant)))])
-
-
+Places = list[list[int]]
+"""Of labels, those of one query or of one chunk together."""
 TWINS = "near-duplicates with different labels"
 FAR = "relevant, far away"
 CLOSE = "irrelevant, among the nearest"
@@ -145,11 +37,14 @@ UNLIKE = "relevant, its like is not"
 LIKE = "irrelevant, its like is relevant"
 SAME = "irrelevant, at distance about 0"
 ABOUT_ZERO = 0.02  # cosine distance up to which the chunk says the same as the query
-STEPS = 25  # of Newton's method; the curve has two parameters
-RIDGE = 1e-3  # keeps the curve finite where distance separates the labels without fault
+WEAK_RIDGE = 1000.0  # keeps the curve finite where distance separates the labels without fault
 FOLDS = 5
 ENOUGH_LABELS, ENOUGH_QUERIES, ENOUGH_OF_EACH = 400, 20, 60
 """From so many labels, queries, and labels of either side on, more than the distance is fitted."""
+SHARPNESS = 8.0  # of the vote of similar chunks: e⁸ between those that say the same and those that share nothing
+NEIGHBOURS = 5
+MOST_TOGETHER = 3000  # chunks of a query, or queries of a chunk, that are compared with each other
+SMALL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,23 +89,76 @@ def audit(labels: Sequence[LabelledPair], min_grade: int = 1, near: float = NEAR
 
 @lru_cache(maxsize=2)
 def _audited(labels: tuple[LabelledPair, ...], min_grade: int, near: float) -> tuple[LabelFinding, ...]:
-    fitted = _learned(labels, min_grade) if _enough(labels, min_grade) else None
-    chances = fitted[0] if fitted else _chances(labels, min_grade)
-    twins = _contradicted(labels, min_grade, near)
-    found = []
+    relevant = np.array([label.grade >= min_grade for label in labels], dtype=np.float64)
+    distances = np.array([np.nan if label.distance is None else label.distance for label in labels])
+    by_query = _places([label.query_id for label in labels])
+    heights = np.zeros(len(labels))  # distances in units of their query's own spread: queries differ in what is near
+    for places in by_query:
+        heights[places] = _in_own_spread(distances[places])
+    known = ~np.isnan(distances)
+    enough = len(labels) >= ENOUGH_LABELS and len(by_query) >= ENOUGH_QUERIES
+    learned = enough and min(relevant.sum(), (1 - relevant).sum()) >= ENOUGH_OF_EACH
+    if learned:
+        likely = _out_of_fold(labels, _features(labels, relevant, distances, heights, by_query), relevant)
+        known |= np.array([bool(label.text) for label in labels])
+    else:
+        likely = np.full(len(labels), relevant[known].mean() if known.any() else 0.0)
+        if len(set(relevant[known])) == 2:
+            likely[known] = _chances(heights[known, None], relevant[known], heights[known, None], trees=False)
+    doubts = np.where(relevant > 0, 1 - likely, likely)
+    twins = _contradicted(labels, relevant, by_query, near)
+    findings = []
     for place, label in enumerate(labels):
-        chance = chances[place]
-        doubt = 0.0 if chance is None else 1 - chance
+        doubt = float(doubts[place]) if known[place] else 0.0
         if place in twins:
-            found.append(LabelFinding(label, TWINS, 1 + doubt, twins[place]))
-        elif chance is not None:
-            found.append(LabelFinding(label, _kind(label, min_grade, fitted[1][place] if fitted else None), doubt))
-    return tuple(sorted(found, key=lambda one: -one.suspicion))
+            findings.append(LabelFinding(label, TWINS, 1 + doubt, twins[place]))
+        elif known[place]:
+            findings.append(LabelFinding(label, _kind(label, min_grade, heights[place] if learned else None), doubt))
+    return tuple(sorted(findings, key=lambda finding: -finding.suspicion))
 
 
 def blind_sample(labels: Sequence[LabelledPair], count: int, seed: int = 0) -> list[LabelledPair]:
     """Labels drawn at random, to be given again without seeing the first: the flip rate is the labels' own noise."""
     return random.Random(f"audit {seed}").sample(list(labels), min(count, len(labels)))
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """How often labels drawn blind were given again with the other side of relevant or not."""
+
+    again: int  # labels of the sample that were given again
+    changed: int
+    low: float  # 95 % interval of the share changed (Clopper and Pearson 1934)
+    high: float
+
+    @property
+    def error_rate(self) -> tuple[float, float, float]:
+        """How often a label is wrong, and its interval: if both are alike wrong by chance, 2e(1 − e) differ."""
+        shares = (self.changed / max(1, self.again), self.low, self.high)
+        rate, low, high = ((1 - (max(0.0, 1 - 2 * share)) ** 0.5) / 2 for share in shares)
+        return rate, low, high
+
+    def to_text(self) -> str:
+        """The two shares with their intervals."""
+        if not self.again:
+            return "none of the sample was given again: label it blind in the queue"
+        rate, low, high = self.error_rate
+        return (
+            f"{self.changed} of {self.again} labels given again changed sides "
+            f"[{self.low:.1%}, {self.high:.1%}]: about {rate:.1%} of labels are wrong [{low:.1%}, {high:.1%}], "
+            "if first and second are wrong alike"
+        )
+
+
+def label_errors(pairs: Iterable[tuple[int, int]], min_grade: int = 1) -> LabelErrors:
+    """The errors that (first grade, grade given again) of a blind sample show."""
+    from scipy.special import betaincinv
+
+    sides = [(one >= min_grade) != (other >= min_grade) for one, other in pairs]
+    count, changed = len(sides), sum(sides)
+    low = float(betaincinv(changed, count - changed + 1, 0.025)) if changed else 0.0
+    high = float(betaincinv(changed + 1, count - changed, 0.975)) if changed < count else 1.0
+    return LabelErrors(count, changed, low, high)
 
 
 def labelled(cases: Iterable[Case]) -> list[LabelledPair]:
@@ -234,116 +182,132 @@ def _kind(label: LabelledPair, min_grade: int, height: float | None) -> str:
     return CLOSE if height is None or height < 0 else LIKE
 
 
-def _enough(labels: Sequence[LabelledPair], min_grade: int) -> bool:
-    relevant = sum(label.grade >= min_grade for label in labels)
-    queries = len({label.query_id for label in labels})
-    return (
-        len(labels) >= ENOUGH_LABELS
-        and queries >= ENOUGH_QUERIES
-        and min(relevant, len(labels) - relevant) >= ENOUGH_OF_EACH
-    )
+def _places(names: Sequence[Hashable]) -> Places:
+    groups: dict[Hashable, list[int]] = {}
+    for at, name in enumerate(names):
+        groups.setdefault(name, []).append(at)
+    return list(groups.values())
 
 
-def _learned(labels: Sequence[LabelledPair], min_grade: int) -> tuple[list[float | None], Floats]:
-    """How likely each label is by models fitted without its query, and its distance in its query's spread."""
-    relevant = np.array([label.grade >= min_grade for label in labels], dtype=float)
+def _in_own_spread(distances: Floats) -> Floats:
+    """Distances of one query around their mean in units of their spread; 0 where not known."""
+    known = ~np.isnan(distances)
+    here = distances[known]
+    spread = here.std() if len(here) else 0.0
+    units: Floats = np.zeros(len(distances))
+    if spread > 0:
+        units[known] = (here - here.mean()) / spread
+    return units
+
+
+def _contradicted(labels: Sequence[LabelledPair], relevant: Floats, by_query: Places, near: float) -> dict[int, str]:
+    """Place of a label → the near-duplicate of the same query that is labelled the other way."""
+    against: dict[int, str] = {}
+    for places in by_query:
+        for group in near_duplicates([labels[place].text for place in places], near):
+            members = [places[one] for one in group]
+            for place in members:
+                other = next((one for one in members if relevant[one] != relevant[place]), None)
+                if other is not None:
+                    against[place] = labels[other].chunk_id
+    return against
+
+
+def _out_of_fold(labels: Sequence[LabelledPair], table: Floats, relevant: Floats) -> Floats:
+    """How likely each label's chunk is relevant, by models fitted without its query."""
     queries = [label.query_id for label in labels]
-    distances = np.array([np.nan if label.distance is None else label.distance for label in labels])
-    table = features(
-        LabelEvidence(
-            queries,
-            [label.chunk_id for label in labels],
-            [label.query for label in labels],
-            [label.text for label in labels],
-            distances,
-            relevant,
-        )
-    )
     fold = np.array([int(blake2b(query.encode(), digest_size=4).hexdigest(), 16) % FOLDS for query in queries])
     likely = np.full(len(labels), relevant.mean())
     for held in range(FOLDS):
         rest, here = fold != held, fold == held
         if here.any() and len(set(relevant[rest])) == 2:
-            likely[here] = _fitted_on(table[rest], relevant[rest], table[here])
-    chances = np.where(relevant > 0, likely, 1 - likely)
-    known = ~np.isnan(distances)
-    return [
-        float(one) if there or label.text else None for one, there, label in zip(chances, known, labels, strict=True)
-    ], table[:, 0]
+            likely[here] = _chances(table[rest], relevant[rest], table[here], trees=True)
+    return likely
 
 
-def _fitted_on(table: Floats, relevant: Floats, wanted: Floats) -> Floats:
-    """The mean chance of a logistic curve and of boosted trees, each good at what the other misses."""
+def _chances(table: Floats, relevant: Floats, wanted: Floats, *, trees: bool) -> Floats:
+    """The chance by a logistic curve, or its mean with that of boosted trees, each good at what the other misses."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # late: it loads for a second
     from sklearn.linear_model import LogisticRegression
 
-    trees = HistGradientBoostingClassifier(
-        max_iter=80, learning_rate=0.08, max_leaf_nodes=12, min_samples_leaf=40, l2_regularization=1.0, random_state=0,
-        early_stopping=False,
-    )  # fmt: skip
-    curve = LogisticRegression(max_iter=500)
+    models: list[Any] = [LogisticRegression(C=1.0 if trees else WEAK_RIDGE, max_iter=500)]
+    if trees:
+        models.append(
+            HistGradientBoostingClassifier(
+                max_iter=80, learning_rate=0.08, max_leaf_nodes=12, min_samples_leaf=40, l2_regularization=1.0,
+                random_state=0, early_stopping=False,
+            )
+        )  # fmt: skip
     threads = import_module("threadpoolctl").threadpool_limits  # untyped
     with threads(1):  # several threads wait for each other where the processors are busy
-        chances = [model.fit(table, relevant).predict_proba(wanted)[:, 1] for model in (curve, trees)]
+        chances = [model.fit(table, relevant).predict_proba(wanted)[:, 1] for model in models]
     return np.asarray(sum(chances) / len(chances), dtype=float)
 
 
-def _contradicted(labels: Sequence[LabelledPair], min_grade: int, near: float) -> dict[int, str]:
-    """Place of a label → the near-duplicate of the same query that is labelled the other way."""
-    found: dict[int, str] = {}
-    for places in _by_query(labels):
-        for group in near_duplicates([labels[place].text for place in places], near):
-            members = [places[one] for one in group]
-            for place in members:
-                other = [
-                    one for one in members if (labels[one].grade >= min_grade) != (labels[place].grade >= min_grade)
-                ]
-                if other:
-                    found[place] = labels[other[0]].chunk_id
-    return found
+def _features(
+    labels: Sequence[LabelledPair], relevant: Floats, distances: Floats, heights: Floats, by_query: Places
+) -> Floats:
+    """(labels, features), each column in units of its spread; what is not known is 0."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    distinct = sorted({text for label in labels for text in (label.text, label.query)})
+    if not any(words(text) for text in distinct):
+        distinct.append("nothing")
+    rows = TfidfVectorizer(sublinear_tf=True, analyzer=words).fit_transform(distinct).tocsr()
+    place_of = {text: at for at, text in enumerate(distinct)}
+    of_texts, of_queries = (rows[[place_of[getattr(label, part)] for label in labels]] for part in ("text", "query"))
+    table: Floats = np.zeros((len(labels), 13))
+    table[:, 0] = heights
+    for places in by_query:
+        known = [place for place in places if not np.isnan(distances[place])]
+        table[known, 1] = np.argsort(np.argsort(distances[known])) / max(1, len(known))  # the share that is nearer
+        table[places, 2:5] = _shared(of_texts[places], of_queries[places[0]])
+        table[places, 5:10] = _of_neighbours(_similarities(of_texts[places]), relevant[places])
+    for places in _places([label.chunk_id for label in labels]):
+        table[places, 10:] = _of_other_queries(_similarities(of_queries[places]), relevant[places])
+    spread = table.std(axis=0)
+    return np.asarray((table - table.mean(axis=0)) / np.where(spread > SMALL, spread, 1.0))
 
 
-def _by_query(labels: Iterable[LabelledPair]) -> list[list[int]]:
-    places: dict[str, list[int]] = {}
-    for place, label in enumerate(labels):
-        places.setdefault(label.query_id, []).append(place)
-    return list(places.values())
+def _similarities(rows: Any) -> Floats:
+    """Cosines of every two rows; nothing is like anything where there are too many."""
+    count = rows.shape[0]
+    return np.asarray((rows @ rows.T).toarray()) if count <= MOST_TOGETHER else np.zeros((count, count), dtype=float)
 
 
-def _chances(labels: Sequence[LabelledPair], min_grade: int) -> list[float | None]:
-    """How likely each label is at its distance, None where the distance is not known."""
-    chances: list[float | None] = [None] * len(labels)
-    known, heights = [], []
-    for places in _by_query(labels):
-        here = [place for place in places if labels[place].distance is not None]
-        known += here
-        heights += list(_standardised(np.array([labels[place].distance for place in here], dtype=float)))
-    if not known:
-        return chances
-    relevant = np.array([labels[place].grade >= min_grade for place in known], dtype=float)
-    likely = _fitted(np.array(heights), relevant)
-    for place, is_relevant, chance in zip(known, relevant, likely, strict=True):
-        chances[place] = float(chance if is_relevant else 1 - chance)
-    return chances
+def _shared(texts: Any, query: Any) -> Floats:
+    """How much the chunk's words are the query's: in the query's units, of the best, and as it is."""
+    cosine = np.asarray((texts @ query.T).todense()).ravel()
+    units = (cosine - cosine.mean()) / (cosine.std() + SMALL)
+    return np.column_stack([units, cosine / (cosine.max() + SMALL), cosine])
 
 
-def _standardised(distances: Floats) -> Floats:
-    """Distances of one query in units of their spread around their mean: queries differ in how near "near" is."""
-    spread = distances.std() if len(distances) else 0.0
-    return (distances - distances.mean()) / spread if spread > 0 else np.zeros(len(distances))
+def _of_neighbours(alike: Floats, relevant: Floats) -> Floats:
+    """How the query's other chunks that are like this one are labelled, this one's own label left out."""
+    count = len(relevant)
+    if count < 2:
+        return np.zeros((count, 5))
+    off = ~np.eye(count, dtype=bool)
+    votes = np.exp(SHARPNESS * alike) * off
+    nearest = np.argsort(np.where(off, -alike, 9.0), axis=1, kind="stable")[:, : min(NEIGHBOURS, count - 1)]
+    weight = np.take_along_axis(alike, nearest, axis=1)
+    best_for = (alike * off * relevant).max(axis=1)
+    best_against = (alike * off * (1 - relevant)).max(axis=1)
+    # The share of the others alone would give a label away where queries have equally many relevant chunks.
+    others = (relevant.sum() - relevant) / (count - 1)
+    return np.column_stack(
+        [
+            (votes @ relevant) / votes.sum(axis=1) - others,
+            (weight * relevant[nearest]).sum(axis=1) / (weight.sum(axis=1) + SMALL),
+            best_for,
+            best_against,
+            best_for - best_against,
+        ]
+    )
 
 
-def _fitted(heights: Floats, relevant: Floats) -> Floats:
-    """Chance of being relevant by a logistic curve over `heights`, fitted by Newton's method with a small ridge."""
-    design = np.column_stack([np.ones(len(heights)), heights])
-    weights = np.zeros(2)
-    for _ in range(STEPS):
-        chance = _logistic(design @ weights)
-        gradient = design.T @ (relevant - chance) - RIDGE * weights
-        curvature = (design * (chance * (1 - chance))[:, None]).T @ design + RIDGE * np.eye(2)
-        weights = weights + np.linalg.solve(curvature, gradient)
-    return _logistic(design @ weights)
-
-
-def _logistic(values: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(values, -30, 30))), dtype=float)
+def _of_other_queries(alike: Floats, relevant: Floats) -> Floats:
+    """How the same chunk is labelled for other queries, the more alike the query the heavier."""
+    weight = alike**2 * ~np.eye(len(relevant), dtype=bool)
+    said, total = weight @ relevant, weight.sum(axis=1)
+    return np.column_stack([said / (total + 0.02), said, np.full(len(relevant), np.log(len(relevant)))])

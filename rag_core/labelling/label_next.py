@@ -195,23 +195,17 @@ def open_query(
     sides: dict[str, list[str]] = {side: [] for side in SIDES}
     for chunk_id in dict.fromkeys((*kept[0], *kept[1], *others)):
         if chunk_id not in grades:
-            sides[_side(chunk_id in kept[0], chunk_id in kept[1])].append(chunk_id)
+            kept_by = [side for side, ids in zip(SIDES, kept, strict=False) if chunk_id in ids]
+            sides["both" if len(kept_by) > 1 else (kept_by or ["neither"])[0]].append(chunk_id)
+    first, second = (sum(grades.get(chunk_id, 0) >= min_grade for chunk_id in ids) for ids in kept)
     return OpenQuery(
         query_id,
-        found=(_relevant(kept[0], grades, min_grade), _relevant(kept[1], grades, min_grade)),
+        found=(first, second),
         kept=(len(kept[0]), len(kept[1])),
         relevant=known if total is None else total,
         open={side: tuple(ids) for side, ids in sides.items()},
         reach=None if total is None else min(total - known, sum(map(len, sides.values()))),
     )
-
-
-def _side(first: bool, second: bool) -> str:
-    return ("both" if second else "first") if first else ("second" if second else "neither")
-
-
-def _relevant(ids: Sequence[str], grades: Grades, min_grade: int) -> int:
-    return sum(grades.get(chunk_id, 0) >= min_grade for chunk_id in ids)
 
 
 def with_chances(queries: Sequence[OpenQuery], grades: Sequence[Grades], min_grade: int = 1) -> list[OpenQuery]:

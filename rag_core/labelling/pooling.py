@@ -70,14 +70,11 @@ def _union(query: Query, kept: Iterable[tuple[str, Sequence[Hit]]], depth: int) 
     """One query's pairs, each content once."""
     found: dict[str, Pair] = {}
     for name, hits in kept:
-        for place, hit in enumerate(_each_once(hits)[:depth], 1):
+        once = list({hit.chunk.id: hit for hit in reversed(hits)}.values())[::-1]
+        for place, hit in enumerate(once[:depth], 1):
             key = content(hit.chunk)
             found[key] = _with(found.get(key) or Pair(query, hit.chunk), hit, name, place)
     return list(found.values())
-
-
-def _each_once(hits: Sequence[Hit]) -> list[Hit]:
-    return list({hit.chunk.id: hit for hit in reversed(hits)}.values())[::-1]
 
 
 def _with(pair: Pair, hit: Hit, name: str, place: int) -> Pair:

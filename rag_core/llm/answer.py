@@ -100,7 +100,14 @@ def vectors_of(body: dict[str, Any], count: int, dimension: int | None) -> list[
         index = item.get("index") if isinstance(item, dict) else None
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count or index in vectors:
             raise Fault(f"numbered its embeddings wrongly, expected each of 0 to {count - 1} once")
-        vectors[index] = _vector(item.get("embedding"))
+        vector = item.get("embedding")
+        if not isinstance(vector, list) or not vector:
+            raise Fault("sent an embedding that is no list of numbers")
+        if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in vector):
+            raise Fault("sent an embedding that holds something else than finite numbers")
+        if not any(vector):
+            raise Fault("sent an embedding of zeros")
+        vectors[index] = [float(x) for x in vector]
     widths = {len(vector) for vector in vectors.values()}
     expected = dimension if dimension is not None else min(widths, default=0)
     if widths - {expected}:
@@ -108,14 +115,21 @@ def vectors_of(body: dict[str, Any], count: int, dimension: int | None) -> list[
     return [vectors[index] for index in range(count)]
 
 
-def _vector(value: Any) -> list[float]:
-    if not isinstance(value, list) or not value:
-        raise Fault("sent an embedding that is no list of numbers")
-    if any(isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x) for x in value):
-        raise Fault("sent an embedding that holds something else than finite numbers")
-    if not any(value):
-        raise Fault("sent an embedding of zeros")
-    return [float(x) for x in value]
+def scores_of(body: dict[str, Any], count: int) -> list[float]:
+    """A reranker's scores in the order of the texts: one for each index 0…count−1, all finite."""
+    rows = next((body[key] for key in ("results", "data") if isinstance(body.get(key), list)), None)
+    if rows is None or len(rows) != count:
+        raise Fault(f"sent {'no list of' if rows is None else len(rows)} scores for {count} texts")
+    scores: dict[int, float] = {}
+    for row in rows:
+        index = row.get("index") if isinstance(row, dict) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count or index in scores:
+            raise Fault(f"numbered its scores wrongly, expected each of 0 to {count - 1} once")
+        score = row.get("relevance_score", row.get("score"))
+        if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            raise Fault("sent a score that is no finite number")
+        scores[index] = float(score)
+    return [scores[index] for index in range(count)]
 
 
 def chat_answer(body: dict[str, Any], model: str) -> Answer:
@@ -136,8 +150,8 @@ def chat_answer(body: dict[str, Any], model: str) -> Answer:
     return Answer(
         text=content[:MAX_TEXT],
         finish_reason=reason if isinstance(reason, str) else "unknown",
-        prompt_tokens=_count(counts.get("prompt_tokens")),
-        completion_tokens=_count(counts.get("completion_tokens")),
+        prompt_tokens=token_count(counts.get("prompt_tokens")),
+        completion_tokens=token_count(counts.get("completion_tokens")),
         odds=_odds(choices[0].get("logprobs"), content),
         model=served[:200] if isinstance(served := body.get("model"), str) else model,
     )
@@ -158,6 +172,7 @@ def _odds(value: Any, text: str) -> tuple[tuple[int, float], ...]:
     return tuple(odds) if end == len(text) <= MAX_TEXT else ()
 
 
-def _count(value: Any) -> int | None:
+def token_count(value: Any) -> int | None:
+    """A server's count of tokens, None where it is none."""
     usable = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
     return value if usable else None

@@ -30,7 +30,7 @@ from rag_core.errors import EndpointError, InputError, WinnowError
 from rag_core.files import parse_json
 from rag_core.llm import allowance
 from rag_core.llm.accepted import FORMS, Accepted, accepted_by, remember
-from rag_core.llm.answer import Answer, Fault, chat_answer, parse_body, vectors_of
+from rag_core.llm.answer import Answer, Fault, chat_answer, parse_body, scores_of, token_count, vectors_of
 from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.prompt import object_schema
 from rag_core.llm.secret import NO_KEY, redact, redact_logs_of_libraries
@@ -48,6 +48,7 @@ LOOKED_UP_EVERY = 60.0
 
 T = TypeVar("T")
 CHAT = "/chat/completions"
+RERANK = "/rerank"
 
 
 class RetryBudget:
@@ -69,7 +70,7 @@ class RetryBudget:
 
 # A connection belongs to the loop it was opened in, so all calls of the process share one.
 
-_starting = threading.Lock()
+_starting = Lock()
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -113,6 +114,7 @@ class Client:
         self.endpoint = endpoint
         self.budget = budget or RetryBudget()
         self.retries = 0
+        self._texts = "documents"  # what the server calls the texts to rerank
         self._verify = verify
         self._addresses: list[str] = []
         self._checked_at = -inf
@@ -161,6 +163,36 @@ class Client:
         answer = replace(answer, text=text, model=redact(answer.model), odds=odds)
         return replace(answer, retries=done.retries, milliseconds=done.milliseconds, unclear=done.unclear)
 
+    def try_rerank(self, query: str, texts: Sequence[str], deadline: float | None = None) -> tuple[list[float], Answer]:
+        """A score a text, in their order, and the call as an answer; without scores where it has an error."""
+
+        async def call() -> tuple[list[float], Answer]:
+            request = {"model": self.endpoint.model, "query": query, self._texts: list(texts)}
+            body = await self._sent("POST", RERANK, request)
+            usage = body.get("usage")
+            tokens = token_count(usage.get("total_tokens")) if isinstance(usage, dict) else None
+            return scores_of(body, len(texts)), Answer(text=f"{len(texts)} scores", prompt_tokens=tokens)
+
+        async def either() -> tuple[list[float], Answer]:
+            try:
+                return await call()
+            except Fault as fault:  # Text Embeddings Inference has a form of its own
+                if fault.refusal is None or self._texts != "documents":
+                    raise
+                self._texts = "texts"
+            try:
+                return await call()
+            except Fault:
+                self._texts = "documents"
+                raise
+
+        try:
+            done = self._called(either, deadline)
+        except WinnowError as error:
+            return [], Answer(error=redact(str(error)))
+        scores, answer = done.answer or ([], Answer(error=done.error))
+        return scores, replace(answer, retries=done.retries, milliseconds=done.milliseconds, unclear=done.unclear)
+
     def models(self) -> list[str]:
         """The model names the endpoint lists."""
 
@@ -206,25 +238,26 @@ class Client:
         """The call within the deadline; the one place where errors leave, without a key in them."""
         allowance.take()
         self._opened()  # before the clock starts
-        started, done = perf_counter(), _Call[T]()
-        problem = run(self._within(call, done, deadline or self.endpoint.deadline))
-        if problem:
+        started, done, seconds = perf_counter(), _Call[T](), deadline or self.endpoint.deadline
+
+        async def within() -> str:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._tries(call, done, asyncio.get_running_loop().time() + seconds)
+            except TimeoutError:
+                done.unclear += 1
+                return f"did not answer within {seconds:.3g} seconds"
+
+        if problem := run(within()):  # a value, so that no exception chain carries a server's words
             done.error = redact(f"endpoint {self.endpoint.name} ({self.endpoint.host}) {problem}")
         done.milliseconds = (perf_counter() - started) * 1000
         return done
 
-    async def _within(self, call: Callable[[], Awaitable[T]], done: _Call[T], deadline: float) -> str:
-        """'' or why there is no answer; a value so that no exception chain carries a server's words."""
-        try:
-            async with asyncio.timeout(deadline):
-                return await self._tries(call, done, asyncio.get_running_loop().time() + deadline)
-        except TimeoutError:
-            done.unclear += 1
-            return f"did not answer within {deadline:.3g} seconds"
-
     async def _tries(self, call: Callable[[], Awaitable[T]], done: _Call[T], end: float) -> str:
         """Try until an answer holds, the attempts or the budget are spent, or the next wait would pass the end."""
-        await self._check_address()
+        if monotonic() - self._checked_at >= LOOKED_UP_EVERY:  # before the first socket
+            self._addresses = await asyncio.to_thread(self.endpoint.check_address, True)
+            self._checked_at = monotonic()
         for attempt in range(1, self.endpoint.attempts + 1):
             try:
                 done.answer = await call()
@@ -251,13 +284,6 @@ class Client:
             done.retries += 1
             await asyncio.sleep(wait)
         raise AssertionError("unreachable: the last attempt returns")
-
-    async def _check_address(self) -> None:
-        """Check, before the first socket and every minute, what the endpoint's name resolves to."""
-        now = monotonic()
-        if now - self._checked_at >= LOOKED_UP_EVERY:
-            self._addresses = await asyncio.to_thread(self.endpoint.check_address, True)
-            self._checked_at = now
 
     def _opened(self) -> httpx2.AsyncClient:
         with self._opening:
@@ -313,6 +339,8 @@ class Client:
                     raise Fault(f"sent more than {limit:,} bytes")
         if response.status_code >= 300:
             raise self._refusal(response.status_code, response.headers, bytes(body))
+        if url.path.endswith(RERANK) and body.lstrip().startswith(b"["):
+            body = bytearray(b'{"results": ' + body + b"}")
         return parse_body(bytes(body), response.headers.get("content-type", ""))
 
     def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Fault:
@@ -406,7 +434,12 @@ def check_connection(endpoint: Endpoint) -> Connection:
     question = [{"role": "user", "content": 'Answer with JSON only: {"answer": "yes"}'}]
     said = client.try_chat(question, object_schema(answer={"type": "string", "enum": ["yes"]}))
     if said.text is None:
-        raise EndpointError(said.error + (_known_models(client) if "does not know the model" in said.error else ""))
+        names: list[str] = []
+        if "does not know the model" in said.error:
+            with suppress(EndpointError):
+                names = client.models()
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        raise EndpointError(said.error + (f"; it has {', '.join(names[:8])}{more}" if names else ""))
     accepted = client.accepted
     return Connection(
         endpoint=endpoint.name,
@@ -419,13 +452,3 @@ def check_connection(endpoint: Endpoint) -> Connection:
         completion_tokens=said.completion_tokens,
         retries=said.retries,
     )
-
-
-def _known_models(client: Client) -> str:
-    """The models the server lists, as the end of a sentence; empty where it lists none."""
-    try:
-        names = client.models()
-    except EndpointError:
-        return ""
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return f"; it has {', '.join(names[:8])}{more}" if names else ""

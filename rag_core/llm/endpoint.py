@@ -82,11 +82,17 @@ class Endpoint:
         """
         host = self._checked_host()
         literal = _literal(host)
-        resolved: list[Address] = []
         if literal is not None:
             self._check(literal, named=False)
-        elif resolve and host != "localhost":
-            resolved = self._resolved(host)
+        if literal is not None or not resolve or host == "localhost":
+            return []
+        try:
+            entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except OSError:
+            raise EndpointError(
+                f"endpoint {self.name} ({host}) is not known to the network; check its address"
+            ) from None
+        resolved = list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0]).split("%")[0]) for entry in entries))
         for address in resolved:
             self._check(address, named=True)
         return [str(address) for address in resolved]
@@ -104,29 +110,20 @@ class Endpoint:
             raise self._refuse("holds a user name or password, expected the key as the endpoint's key")
         if not host or "%" in host or parts.query or parts.fragment:
             raise self._refuse("has no host, or a query or fragment, expected the form https://host/v1")
-        if parts.scheme == "http" and (host == "localhost" or _is_loopback(host)):
-            return host
-        if parts.scheme == "http" and self.allow_private:
-            return host
-        if parts.scheme != "https":
+        literal = _literal(host) if parts.scheme == "http" else None
+        loopback = host == "localhost" or (literal is not None and literal.is_loopback)
+        if parts.scheme != "https" and not (parts.scheme == "http" and (loopback or self.allow_private)):
             raise self._refuse("is neither https nor http on a loopback address (127.0.0.1, localhost)")
         return host
 
     def _refuse(self, problem: str) -> InputError:
         return InputError(f"the address of endpoint {self.name} {problem}")
 
-    def _resolved(self, host: str) -> list[Address]:
-        try:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        except OSError:
-            raise EndpointError(
-                f"endpoint {self.name} ({host}) is not known to the network; check its address"
-            ) from None
-        return list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0]).split("%")[0]) for entry in found))
-
     def _check(self, address: Address, named: bool) -> None:
         """Refuse link-local and other special addresses; a name must not lead to this machine or a private network."""
-        address = _unmapped(address)
+        if isinstance(address, ipaddress.IPv6Address):  # one that stands for an IPv4 one: mapped, 6to4, NAT64
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+            address = inner or address.ipv4_mapped or address.sixtofour or address
         if address.is_loopback and not named:
             return
         reserved = address.is_reserved and not address.is_loopback
@@ -138,15 +135,7 @@ class Endpoint:
 
 
 _SHARED = ipaddress.ip_network("100.64.0.0/10")
-
-
-def _unmapped(address: Address) -> Address:
-    """The IPv4 address inside an IPv6 one (mapped, 6to4, NAT64), else the address."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address in ipaddress.ip_network("64:ff9b::/96"):
-            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        return address.ipv4_mapped or address.sixtofour or address
-    return address
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 def _literal(host: str) -> Address | None:
@@ -158,11 +147,6 @@ def _literal(host: str) -> Address | None:
     if re.fullmatch(r"(0x[0-9a-f]*|[0-9]+)", host.rstrip(".").rsplit(".", 1)[-1]) or ":" in host:
         raise InputError("the endpoint's host is a number that is no plain IP address, expected a name or four numbers")
     return None
-
-
-def _is_loopback(host: str) -> bool:
-    literal = _literal(host)
-    return literal is not None and literal.is_loopback
 
 
 ENDPOINTS = "endpoints.yaml"
@@ -219,39 +203,28 @@ def _entry(entry: Any, where: str) -> ModelSettings:
     for name, value in switches.items():
         if not isinstance(value, bool):
             raise InputError(f"{where} has {name} {str(value)[:80]!r}, expected true or false")
-    numbers = {name: _number(entry[name], name, where) for name in _RANGES if entry.get(name) is not None}
-    whole = {name: int(value) for name, value in numbers.items() if name in ("seed", "max_tokens")}
+    numbers = {name: entry[name] for name in _RANGES if entry.get(name) is not None}
+    for name, value in numbers.items():
+        low, high = _RANGES[name]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            said = f"{name} {str(value)[:80]!r}, expected a number from {low:,.0f} to {high:,.0f}"
+            raise InputError(f"{where} has {said}")
+        numbers[name] = int(value) if name in ("seed", "max_tokens") else float(value)
     one = ModelSettings(
         **texts,
         key=variable(key_variable) if key_variable else "",
         **switches,
-        **{**numbers, **whole},  # type: ignore[arg-type]
+        **numbers,
     )
     endpoint_of(one)  # an address that may not be asked is refused when the file is read
     return one
 
 
-def _number(value: Any, name: str, where: str) -> float:
-    low, high = _RANGES[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InputError(f"{where} has {name} {str(value)[:80]!r}, expected a number from {low:,.0f} to {high:,.0f}")
-    return float(value)
-
-
 def endpoint_of(settings: ModelSettings) -> Endpoint:
     """The endpoint of the settings, checked; its host stands beside its name on screen."""
-    return Endpoint(
-        settings.name,
-        settings.base_url,
-        settings.model,
-        Key(settings.key),
-        allow_private=settings.allow_private,
-        temperature=settings.temperature,
-        reasoning_effort=settings.reasoning_effort,
-        seed=settings.seed,
-        max_tokens=settings.max_tokens,
-        logprobs=settings.logprobs,
-    )
+    names = ("name", "base_url", "model", "allow_private", "temperature", "reasoning_effort", "seed", "max_tokens")
+    same = {name: getattr(settings, name) for name in (*names, "logprobs")}
+    return Endpoint(**same, key=Key(settings.key))
 
 
 def price_of(settings: ModelSettings) -> Price | None:

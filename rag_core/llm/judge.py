@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
@@ -162,15 +163,13 @@ class RecordedJudge:
         """The stored answers alone: what was not recorded is an error."""
         return RecordedJudge(self.store, None, model or self.model, self.place)
 
-    def run(self, number: int) -> RecordedJudge:
+    def again(self, number: int) -> RecordedJudge:
         """The judge asked again: the answers of each further run are stored under a name of their own."""
         other = copy(self)
         if number > 1:
             other.model = f"{self.model}, run {number}"
             other.behind = self.behind.again(number) if self.behind else None
         return other
-
-    again = run
 
     def most(self, prompt: Prompt) -> float | None:
         """That of the judge behind; a replay costs nothing."""
@@ -198,26 +197,20 @@ class RecordedJudge:
             return [Answer(error="the answer to this prompt was not recorded") for _ in prompts]
         answers = self.behind.ask(prompts, seconds=seconds, concurrency=concurrency, model=model, cache=cache)
         if cache:
+            named = model or self.model
             for prompt, answer in zip(prompts, answers, strict=True):
-                self._put(prompt, model, answer)
+                if answer.text is None:
+                    continue
+                with suppress(StoreError):  # where it cannot be stored the answer is still good
+                    key = answer_key(self.place, named, prompt)
+                    self.store.put(key, named, self.behind.name, replace(answer, error=""))
         return list(answers)
 
     def _get(self, prompt: Prompt, model: str) -> Answer | None:
         """The stored answer; a broken file is as good as an empty one."""
-        try:
+        with suppress(StoreError):
             return self.store.get(answer_key(self.place, model or self.model, prompt))
-        except StoreError:
-            return None
-
-    def _put(self, prompt: Prompt, model: str, answer: Answer) -> None:
-        """Store what was answered; where that fails the answer is still good."""
-        if answer.text is None or self.behind is None:
-            return
-        named = model or self.model
-        try:
-            self.store.put(answer_key(self.place, named, prompt), named, self.behind.name, replace(answer, error=""))
-        except StoreError:
-            return
+        return None
 
 
 def judge_of(settings: ModelSettings, store: AnswerStore | Path, *, replay: bool = False) -> RecordedJudge:

@@ -13,6 +13,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -174,12 +175,8 @@ def json_values(text: str, opening: str = "{", pairs: Callable[[list[tuple[str, 
         except ValueError:
             at = start.start() + 1
             if attempt == 0:
-                yield list(_complete_objects(text[at:], decoder))
-
-
-def _complete_objects(text: str, decoder: json.JSONDecoder) -> Iterator[Any]:
-    for match in _COMPLETE.finditer(text):
-        try:
-            yield decoder.decode(match.group())
-        except (ValueError, RecursionError):
-            continue
+                complete = list[Any]()
+                for match in _COMPLETE.finditer(text[at:]):
+                    with suppress(ValueError, RecursionError):
+                        complete.append(decoder.decode(match.group()))
+                yield complete

@@ -55,6 +55,7 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     spent: float | None = 0.0  # None once a call's cost is unknown
+    at_most: float = 0.0  # what is spent, and what calls that ended unclear may have cost
     seconds: float = 0.0
     stopped: str = ""  # why the run ended before its end
     failures: tuple[str, ...] = ()  # distinct reasons
@@ -139,8 +140,11 @@ def answer_all(
     *,
     on_progress: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
+    so_far: Progress | None = None,
 ) -> Progress:
     """Ask every prompt whose answer is not stored, until done, cancelled, over a limit or clearly in vain.
+
+    `so_far` is an earlier part of the same run, which the limits and the progress go on from.
 
     With a budget the largest price of a call is set aside before the call is sent: what it may cost fits the budget,
     or it is not made. An InputError where that price is not known. An interrupt ends the run after the calls under way.
@@ -148,7 +152,7 @@ def answer_all(
     limits = limits or RunLimits()
     if limits.budget is not None and any(judge.most(asked[0]) is None for judge, asked in calls if asked):
         raise InputError("a budget was set but the model's price is not known, expected prices or a number of calls")
-    run = _Run(calls, limits, on_progress, cancel or Event())
+    run = _Run(calls, limits, on_progress, cancel or Event(), so_far or Progress(0))
     workers = [  # in this context: whose calls they are
         Thread(target=copy_context().run, args=(run.work,), name=f"run-{at}", daemon=True)
         for at in range(limits.concurrency)
@@ -187,16 +191,21 @@ class _Run:
     """The state of one run, shared by its threads under one lock."""
 
     def __init__(
-        self, calls: Calls, limits: RunLimits, on_progress: Callable[[Progress], None] | None, cancel: Event
+        self,
+        calls: Calls,
+        limits: RunLimits,
+        on_progress: Callable[[Progress], None] | None,
+        cancel: Event,
+        so_far: Progress,
     ) -> None:
         self.limits, self.cancel = limits, cancel
-        self.progress = Progress(sum(len(asked) for _, asked in calls))
+        self.progress = replace(so_far, total=so_far.total + sum(len(prompts) for _, prompts in calls))
         self.error: Exception | None = None
         self._tell = on_progress
-        self._started = monotonic()
+        self._started = monotonic() - so_far.seconds
         self._pace = Pace(limits.per_second)
         self._open = iter([(judge, prompt) for judge, asked in calls for prompt in asked])
-        self._paid = 0.0  # what is spent, and what calls that ended unclear may have cost
+        self._paid = so_far.at_most
         self._reserved = 0.0
         self._calls_open = 0
         self._in_a_row = 0
@@ -272,6 +281,7 @@ class _Run:
     def _book(self, prompt: Prompt, answer: Answer, reserved: float) -> None:
         """Count an answer; after too many failures in a row, stop."""
         self._paid += (answer.cost or 0.0) + (reserved if answer.unclear else 0.0)
+        self.progress = replace(self.progress, at_most=self._paid)
         if answer.text is None:
             known = self.progress.failures
             failures = known if answer.error in known else (*known, answer.error)[:MOST_REASONS]

@@ -64,12 +64,14 @@ class RedactingFilter(logging.Filter):
         return True
 
 
-_LIBRARIES = ("openai", "httpx2", "httpcore2")
+_LIBRARIES = ("httpx2", "httpcore2")
+_LOGGERS = ("httpx2", *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")))
+"""Those that only the first connection would make are made here, so that not even its answer is logged as it came."""
 _filter = RedactingFilter()
 
 
 def redact_logs_of_libraries() -> None:
     """Put the filter on every logger of the HTTP libraries: at debug they log headers, and a server may echo a key."""
-    for name in list(logging.root.manager.loggerDict):
+    for name in {*logging.root.manager.loggerDict, *_LOGGERS}:
         if name.split(".")[0] in _LIBRARIES:
             logging.getLogger(name).addFilter(_filter)  # adding it again changes nothing

@@ -94,15 +94,16 @@ class SimulatedJudge(Simulated):
         if not self.waits or not prompts:
             return super().ask(prompts, seconds=seconds, concurrency=concurrency, model=model, cache=cache)
         end = monotonic() + seconds
-        with ThreadPoolExecutor(min(concurrency, len(prompts)), "simulated-call") as pool:
-            return list(pool.map(lambda prompt: self._in_time(prompt, end, seconds), prompts))
 
-    def _in_time(self, prompt: Prompt, end: float, seconds: float) -> Answer:
-        left = end - monotonic()
-        sleep(max(0.0, min(self.latency, left)))
-        if left < self.latency:
-            return Answer(error=f"simulated judge did not answer within {seconds:.3g} seconds")
-        return self._answer(prompt)
+        def in_time(prompt: Prompt) -> Answer:
+            left = end - monotonic()
+            sleep(max(0.0, min(self.latency, left)))
+            if left < self.latency:
+                return Answer(error=f"simulated judge did not answer within {seconds:.3g} seconds")
+            return self._answer(prompt)
+
+        with ThreadPoolExecutor(min(concurrency, len(prompts)), "simulated-call") as pool:
+            return list(pool.map(in_time, prompts))
 
     def _answer(self, prompt: Prompt) -> Answer:
         if not self.labels.get(prompt.query.id):
@@ -199,12 +200,9 @@ class SimulatedHopJudge(Simulated):
         reasoning = (
             f"{len(needed) - len(missing)} of {len(needed)} labelled titles are there" if needed else "no labels"
         )
-        said = {"can_answer": not missing, "reasoning": reasoning, "missing_query": ", ".join(map(_quoted, missing))}
+        quoted = ", ".join(f'"{title}"' if '"' not in title else title for title in missing)
+        said = {"can_answer": not missing, "reasoning": reasoning, "missing_query": quoted}
         return Answer(text=json.dumps(said, ensure_ascii=False), finish_reason="stop")
-
-
-def _quoted(title: str) -> str:
-    return f'"{title}"' if '"' not in title else title
 
 
 def labelled_titles(cases: Iterable[Case], chunks: Iterable[Chunk], min_grade: int = 1) -> dict[str, list[str]]:

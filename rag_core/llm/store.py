@@ -18,6 +18,7 @@ from rag_core.llm.prompt import Prompt
 from rag_core.llm.secret import redact
 
 FILE = "answers.sqlite"
+SCORES = "reranked.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS answer (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, judge TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT NOT NULL,
@@ -104,7 +105,8 @@ class AnswerStore:
 
 
 def forget_answers(workspace: Path) -> int:
-    """Delete the answers stored in a workspace; how many there were."""
+    """Delete the answers and rerankers' scores stored in a workspace; how many answers there were."""
+    (workspace / SCORES).unlink(missing_ok=True)
     if not (workspace / FILE).is_file():
         return 0
     store = AnswerStore(workspace / FILE)

@@ -81,14 +81,11 @@ def calibration(
             if grade is not None:
                 counts[name][0] += 1
                 counts[name][1] += grade >= min_grade
-    return [_share(name, judged, relevant) for name, (judged, relevant) in counts.items()]
-
-
-def _share(name: str, judged: int, relevant: int) -> BandShare:
-    if not judged:
-        return BandShare(name, 0, 0, None, None, None)
-    low, high = wilson(relevant, judged)
-    return BandShare(name, judged, relevant, relevant / judged, low, high)
+    shares = []
+    for name, (judged, relevant) in counts.items():
+        low, high = wilson(relevant, judged) if judged else (None, None)
+        shares.append(BandShare(name, judged, relevant, relevant / judged if judged else None, low, high))
+    return shares
 
 
 def wilson(relevant: int, judged: int) -> tuple[float, float]:

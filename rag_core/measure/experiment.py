@@ -6,6 +6,7 @@ anything in significance.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from rag_core.errors import InputError
 from rag_core.files import JsonText, json_text
 from rag_core.filters.cutoff import is_weak
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.scores import POOL_DEPTH, QueryScores, Summary, score, summarise
+from rag_core.measure.scores import POOL_DEPTH, QueryScores, ScoredReport, score
 from rag_core.spec import dump_stages, maker
 from rag_core.stage import Pipeline, Stage, counterfactuals_in, flatten
 from rag_core.types import RANKS, Candidates, Case, Counterfactual, Drop, Hit
@@ -45,11 +46,6 @@ class Tree:
 
     root: _Node
     count: int
-
-    @property
-    def steps(self) -> int:
-        """How many stages run per query."""
-        return sum(1 for _ in _nodes(self.root))
 
     def lists(self, start: Candidates) -> list[tuple[Candidates, ...]]:
         """The list as it came and after each stage, pipeline by pipeline; every shared step runs once."""
@@ -81,12 +77,6 @@ def same_step(one: Stage, other: Stage) -> bool:
         return False
     handles = [f.name for f in fields(one) if not f.compare]
     return all(getattr(one, name) is getattr(other, name) for name in handles)
-
-
-def _nodes(node: _Node) -> Iterator[_Node]:
-    for child in node.next:
-        yield child
-        yield from _nodes(child)
 
 
 @dataclass(frozen=True)
@@ -172,7 +162,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class PipelineReport:
+class PipelineReport(ScoredReport):
     """One pipeline over all cases, in their order, with every trace. For very many queries: ReportFile."""
 
     name: str
@@ -180,22 +170,18 @@ class PipelineReport:
     outcomes: tuple[Outcome, ...]
     min_grade: int
 
-    @cached_property
-    def summary(self) -> Summary:
-        """Macro means with their counts."""
-        return summarise([outcome.scores for outcome in self.outcomes])
+    @property
+    def query_scores(self) -> list[QueryScores]:
+        """The figures of every query."""
+        return [outcome.scores for outcome in self.outcomes]
 
     @property
     def families(self) -> list[str]:
         """The family of every query."""
         return [outcome.case.query.family for outcome in self.outcomes]
 
-    def values(self, measure: str) -> list[float | None]:
-        """A measure by query."""
-        return [outcome.scores.values[measure] for outcome in self.outcomes]
 
-
-class ReportFile:
+class ReportFile(ScoredReport):
     """One pipeline over all cases as it is printed: question by question, so that no trace is held.
 
     What is said of a question goes to a file without a name as soon as it is there; in memory stay the figures.
@@ -204,8 +190,8 @@ class ReportFile:
     def __init__(self, name: str, pipeline: Pipeline, min_grade: int, say: Callable[[Outcome], str]) -> None:
         """`say` is what is written of a question: `Outcome.json_text`, `Outcome.to_text` or `Outcome.trace`."""
         self.name, self.pipeline, self.min_grade, self.say = name, pipeline, min_grade, say
-        self.scores: list[QueryScores] = []
-        self.families: list[str] = []  # of the questions, as `Query.family` has it
+        self._scores: list[QueryScores] = []
+        self._families: list[str] = []
         self._total_is_labelled = False  # of some question: the labelled relevant chunks are taken as all there are
         self._lengths: list[int] = []  # in bytes, of what was said of each question
         self._said = SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115  its end is that of the report
@@ -217,19 +203,20 @@ class ReportFile:
 
     def add_said(self, text: str, scores: QueryScores, total_known: bool, family: str) -> None:
         """The next question as a worker said it."""
-        self.scores.append(scores)
-        self.families.append(family)
+        self._scores.append(scores)
+        self._families.append(family)
         self._total_is_labelled |= scores.scored and not total_known
         self._lengths.append(self._said.write(text.encode("utf-8", "replace")))
 
-    @cached_property
-    def summary(self) -> Summary:
-        """Macro means with their counts; asked for when all questions are in."""
-        return summarise(self.scores)
+    @property
+    def query_scores(self) -> list[QueryScores]:
+        """The figures of every question so far."""
+        return self._scores
 
-    def values(self, measure: str) -> list[float | None]:
-        """A measure by query."""
-        return [scores.values[measure] for scores in self.scores]
+    @property
+    def families(self) -> list[str]:
+        """The family of every question so far."""
+        return self._families
 
     def lines(self) -> Iterator[str]:
         """What was said, question by question."""
@@ -345,10 +332,14 @@ def run_all(
 
 def unique_names(pipelines: Iterable[Pipeline]) -> Iterator[str]:
     """The pipelines' names, those of their stages where they have none; the second of a kind as name#2."""
-    seen: dict[str, int] = {}
-    for pipeline in pipelines:
-        name = pipeline.called
-        seen[name] = seen.get(name, 0) + 1
+    return numbered(pipeline.called for pipeline in pipelines)
+
+
+def numbered(names: Iterable[str]) -> Iterator[str]:
+    """The names, the second of a kind as name#2."""
+    seen = Counter[str]()
+    for name in names:
+        seen[name] += 1
         yield name if seen[name] == 1 else f"{name}#{seen[name]}"
 
 
@@ -362,6 +353,25 @@ def with_labels(cases: Iterable[Case], labels: Mapping[str, Mapping[str, int | N
             case = replace(case, grades={chunk: grade for chunk, grade in grades.items() if grade is not None})
         overlaid.append(case)
     return overlaid
+
+
+def write_run(report: PipelineReport, escape: Callable[[str], str] = str, tag: str = "") -> str:
+    """What a pipeline kept as a TREC run: `query Q0 chunk rank score tag`, for trec_eval, pytrec_eval and ir_measures.
+
+    The score is minus the rank: evaluation tools sort by score and break ties in their own ways, so every score is
+    unique. `escape` makes an id one column, as in our qrels; an InputError for one that still has white space. A query
+    that kept nothing has no line, as TREC has it.
+    """
+    name = "_".join((tag or report.name).split()) or "run"
+    rows = []
+    for outcome in report.outcomes:
+        query_id = escape(outcome.case.query.id)
+        for rank, chunk_id in enumerate(kept_ids(outcome.result), 1):
+            columns = (query_id, "Q0", escape(chunk_id), str(rank), str(-rank), name)
+            if any(len(column.split()) != 1 for column in columns):
+                raise InputError(f"query {query_id[:80]!r} has an id with white space, expected escaped ids in a run")
+            rows.append(" ".join(columns) + "\n")
+    return "".join(rows)
 
 
 LISTED = ("hops", "brought")

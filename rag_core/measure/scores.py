@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
 from typing import Any
 
@@ -217,3 +218,28 @@ def _means(rows: Sequence[Mapping[str, float | None]], always: Sequence[str]) ->
 
 def _mean(values: Sequence[float]) -> float | None:
     return fsum(values) / len(values) if values else None
+
+
+class ScoredReport:
+    """A pipeline's name and its figures by query: what every kind of report is compared by."""
+
+    name: str
+
+    @property
+    def query_scores(self) -> Sequence[QueryScores]:
+        """The figures of every query."""
+        raise NotImplementedError
+
+    @property
+    def families(self) -> Sequence[str]:
+        """The family of every query."""
+        raise NotImplementedError
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Macro means with their counts; asked for when all queries are in."""
+        return summarise(self.query_scores)
+
+    def values(self, measure: str) -> list[float | None]:
+        """A measure by query; None where it is unscored."""
+        return [scores.values.get(measure) for scores in self.query_scores]

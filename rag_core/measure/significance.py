@@ -20,9 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isfinite, log, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_core.errors import InputError
+from rag_core.measure.scores import ScoredReport
 
 if TYPE_CHECKING:
     import numpy as np
@@ -341,21 +342,6 @@ def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return [row if row.p is None else replace(row, p_corrected=next(adjusted)) for row in comparisons]
 
 
-class ReportedValues(Protocol):
-    """A pipeline's report, as far as it is compared."""
-
-    @property
-    def name(self) -> str:
-        """The pipeline's name."""
-
-    @property
-    def families(self) -> Sequence[str]:
-        """The family of every query."""
-
-    def values(self, measure: str) -> list[float | None]:
-        """A measure by query."""
-
-
 def shown_p(p: float) -> str:
     """A p as it is read: never 0.000."""
     return "p below 0.001" if p < 0.001 else f"p {p:.3f}"
@@ -373,7 +359,7 @@ def comparison_line(row: Mapping[str, Any]) -> str:
 
 
 def compare_reports(
-    reports: Sequence[ReportedValues], every_pair: bool = False, measures: Sequence[str] = ("SetF",)
+    reports: Sequence[ScoredReport], every_pair: bool = False, measures: Sequence[str] = ("SetF",)
 ) -> list[Comparison]:
     """Each pipeline against the first, or every pair, in these measures; nothing for a single one.
 
@@ -384,22 +370,16 @@ def compare_reports(
     compared: list[Comparison] = []
     for measure in dict.fromkeys(measures):
         values = {report.name: report.values(measure) for report in reports}
-        compared += (all_pairs if every_pair else against_first)(values, measure, reports[0].families)
+        compared += compare_each(values, measure, reports[0].families, every_pair=every_pair)
     return corrected(compared)
 
 
-def against_first(
-    values: Mapping[str, Values], measure: str, families: Sequence[str] | None = None
+def compare_each(
+    values: Mapping[str, Values], measure: str, families: Sequence[str] | None = None, *, every_pair: bool = False
 ) -> list[Comparison]:
-    """Every pipeline against the first (its values by name, same queries in the same order), corrected."""
-    names = list(values)
-    pairs = [(names[0], name) for name in names[1:]]
-    rows = (compare(values[a], values[b], names=(a, b), measure=measure, families=families) for a, b in pairs)
-    return corrected(list(rows))
-
-
-def all_pairs(values: Mapping[str, Values], measure: str, families: Sequence[str] | None = None) -> list[Comparison]:
-    """Every pair of pipelines, corrected."""
-    pairs = combinations(values, 2)
+    """Every pipeline against the first, or every pair (values by name, same queries in the same order), corrected."""
+    pairs = list(combinations(values, 2))
+    if not every_pair:
+        pairs = pairs[: len(values) - 1]
     rows = (compare(values[a], values[b], names=(a, b), measure=measure, families=families) for a, b in pairs)
     return corrected(list(rows))

@@ -8,15 +8,14 @@ what stages dropped in attribution.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from rag_core.measure.economy import Economy, economy_of
-from rag_core.measure.experiment import Outcome, kept_ids, start_of, stream, unique_names
+from rag_core.measure.experiment import Outcome, kept_ids, numbered, start_of, stream, unique_names
 from rag_core.measure.measures import DEFAULT_MEASURES, Measure
-from rag_core.measure.scores import POOL_DEPTH, QueryScores, Summary, score, summarise
+from rag_core.measure.scores import POOL_DEPTH, QueryScores, ScoredReport, score
 from rag_core.stage import Pipeline, flatten
 from rag_core.types import EMPTY, Candidates, Case, Drop, Grades, Hit
 
@@ -52,7 +51,7 @@ class QueryTally:
 
 
 @dataclass(frozen=True)
-class PipelineTally:
+class PipelineTally(ScoredReport):
     """One pipeline over all cases, in their order, without traces."""
 
     name: str
@@ -60,19 +59,15 @@ class PipelineTally:
     queries: tuple[QueryTally, ...]
     min_grade: int
 
-    @cached_property
-    def summary(self) -> Summary:
-        """Macro means with their counts."""
-        return summarise([query.scores for query in self.queries])
+    @property
+    def query_scores(self) -> list[QueryScores]:
+        """The figures of every query."""
+        return [query.scores for query in self.queries]
 
     @property
     def families(self) -> list[str]:
         """The family of every query."""
         return [query.family or query.query_id for query in self.queries]
-
-    def values(self, measure: str) -> list[float | None]:
-        """The measure of every query; None where it is unscored."""
-        return [query.scores.values.get(measure) for query in self.queries]
 
     def to_frame(self) -> Any:
         """A pandas frame, a row a query: its text, how many it keeps, every measure (NaN where unscored)."""
@@ -131,47 +126,36 @@ def measure_all(
 
 def tally(outcome: Outcome, min_grade: int) -> QueryTally:
     """What is counted of one outcome."""
-    case, result, grades = outcome.case, outcome.result, outcome.case.grades
-    kept = tuple(kept_ids(result))
-    fate, held = lost_to(outcome), set(kept)
-    relevant = [chunk for chunk, grade in grades.items() if grade >= min_grade]
-    return QueryTally(
-        case.query.id,
-        case.query.text,
-        case.query.tags,
-        grades,
-        case.relevant_total,
-        outcome.scores,
-        kept,
-        len(kept) + len(fate),
-        sum(chunk in held or chunk in fate for chunk in relevant),
-        _dropped(grades, fate, min_grade),
-        economy_of(result.hits, grades, min_grade),
-        case.query.family,
-    )
+    case, kept, fate = outcome.case, kept_ids(outcome.result), lost_to(outcome)
+    economy = economy_of(outcome.result.hits, case.grades, min_grade)
+    dropped = _dropped(case.grades, fate, min_grade)
+    return _counted(case, outcome.scores, kept, {*kept, *fate}, min_grade, economy, dropped)
 
 
 def tally_kept(
     case: Case, start: Candidates, hits: Sequence[Hit], min_grade: int, measures: Sequence[Measure]
 ) -> QueryTally:
     """What is counted where it is only known which hits of a list are kept, in final order: nothing by stage."""
-    kept = tuple(dict.fromkeys(hit.chunk.id for hit in hits))
+    kept = list(dict.fromkeys(hit.chunk.id for hit in hits))
     seen = {hit.chunk.id for hit in start.hits} | {drop.hit.chunk.id for drop in start.drops}
     pool, fallback = [hit.chunk.id for hit in start_of(case).hits[:POOL_DEPTH]], bool(start.fallbacks)
-    return QueryTally(
-        case.query.id,
-        case.query.text,
-        case.query.tags,
-        case.grades,
-        case.relevant_total,
-        score(kept, case.grades, case.relevant_total, min_grade, measures, pool=pool, fallback=fallback),
-        kept,
-        len(seen),
-        sum(grade >= min_grade and chunk in seen for chunk, grade in case.grades.items()),
-        EMPTY,
-        economy_of(hits, case.grades, min_grade),
-        case.query.family,
-    )
+    scores = score(kept, case.grades, case.relevant_total, min_grade, measures, pool=pool, fallback=fallback)
+    return _counted(case, scores, kept, seen, min_grade, economy_of(hits, case.grades, min_grade), EMPTY)
+
+
+def _counted(
+    case: Case,
+    scores: QueryScores,
+    kept: Sequence[str],
+    seen: Set[str],
+    min_grade: int,
+    economy: Economy,
+    dropped: Mapping[str, Dropped],
+) -> QueryTally:
+    query = case.query
+    retrieved = sum(grade >= min_grade and chunk in seen for chunk, grade in case.grades.items())
+    about = (query.id, query.text, query.tags, case.grades, case.relevant_total)
+    return QueryTally(*about, scores, tuple(kept), len(seen), retrieved, dropped, economy, query.family)
 
 
 def lost_to(outcome: Outcome) -> dict[str, str]:
@@ -194,32 +178,18 @@ def labelled_drops(result: Candidates) -> Iterable[tuple[str, Drop]]:
     names = [step.stage for step in result.steps]
     if len(set(names)) == len(names):
         return [(drop.stage, drop) for drop in result.drops]
-    return list(_told_apart(result, names))
-
-
-def _told_apart(result: Candidates, names: Sequence[str]) -> Iterator[tuple[str, Drop]]:
-    waiting = list(reversed(result.drops))
-    for label, step in zip(stage_labels(names), result.steps, strict=True):
+    waiting, labelled = list(reversed(result.drops)), []
+    for label, step in zip(numbered(names), result.steps, strict=True):
         left = len(waiting) if names.count(step.stage) == 1 else step.entered - step.left
         while waiting and left > 0 and waiting[-1].stage == step.stage:
-            yield label, waiting.pop()
+            labelled.append((label, waiting.pop()))
             left -= 1
-    yield from ((drop.stage, drop) for drop in reversed(waiting))
-
-
-def stage_labels(names: Iterable[str]) -> list[str]:
-    """The names, the second of a kind as name#2."""
-    seen: dict[str, int] = {}
-    labels = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        labels.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return labels
+    return labelled + [(drop.stage, drop) for drop in reversed(waiting)]
 
 
 def labels_of(pipeline: Pipeline) -> list[str]:
     """The labels of a pipeline's stages, in order."""
-    return stage_labels(stage.name for stage in flatten(pipeline))
+    return list(numbered(stage.name for stage in flatten(pipeline)))
 
 
 def _dropped(grades: Grades, fate: Mapping[str, str], min_grade: int) -> dict[str, Dropped]:

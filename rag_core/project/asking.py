@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from rag_core.errors import InputError
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged.bench import Bench
-from rag_core.judged.entrants import Entrant, calls_of
+from rag_core.judged.entrants import Bench, Entrant, calls_of
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.run import preview
 from rag_core.llm.simulated import SimulatedJudge
 from rag_core.project.session import Session
+from rag_core.retrieve.dense import Dense
 from rag_core.stage import Pipeline
 from rag_core.types import Case
 
@@ -34,6 +34,11 @@ def bench_of(session: Session, pipeline: Pipeline, place: int, cases: Sequence[C
     fresh = [replace(one, drops=(), steps=(), notices=(), fallbacks=(), recorded=True) for one in lists]
     listed = tuple(replace(case, candidates=one) for case, one in zip(cases, fresh, strict=True))
     return Bench(session.project.name, listed, session.source.by_id, session.min_grade)
+
+
+def nearest(session: Session, depth: int, cases: Sequence[Case]) -> Bench:
+    """The questions with their `depth` nearest candidates; recorded ones with the lists they have."""
+    return bench_of(session, Pipeline((Dense(depth=depth),)), 1, cases)
 
 
 def check_verdict(session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> None:

@@ -26,7 +26,7 @@ from rag_core.project.choosing import best_on_dev
 from rag_core.project.session import Session, front_of
 from rag_core.retrieve.lexical import WordSource
 from rag_core.retrieve.requery import Requery
-from rag_core.stage import Pipeline, Stage
+from rag_core.stage import ChosenOn, Pipeline, Stage
 from rag_core.text import ANALYZERS, counted, stop_words, words
 from rag_core.types import Case, Chunk
 
@@ -91,6 +91,7 @@ class Calibration:
     questions: int
     proposals: tuple[Calibrated, ...]
     left: dict[str, str]  # name → why there is nothing to propose
+    chosen_on: ChosenOn | None = None
 
     def taken(self, names: Sequence[str]) -> Pipeline:
         """The pipeline with the named proposals; an InputError for a name that is not proposed."""
@@ -102,7 +103,7 @@ class Calibration:
         for one in self.proposals:
             if one.name in names:
                 stages[one.place] = one.after
-        return Pipeline(tuple(stages), label="calibrated")
+        return Pipeline(tuple(stages), "calibrated", self.chosen_on if names else self.pipeline.chosen_on)
 
     def to_text(self) -> str:
         """The proposals, then what is left as it is."""
@@ -140,7 +141,7 @@ def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = 
             left[name] = str(error)
         if progress is not None:
             progress(done, len(finders))
-    return Calibration(pipeline, len(cases), tuple(proposals), left)
+    return Calibration(pipeline, len(cases), tuple(proposals), left, session.chosen_on("calibrate", cases))
 
 
 Found = tuple[int, Stage, str]
@@ -173,7 +174,7 @@ def _measured(
 
 
 def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
-    """The analyzer whose lists rank best: plain words, or those of the language that the chunks are in."""
+    """The analyzer whose lists rank best of those that find as much: plain words, or the language of the chunks."""
     place, source = next(_stages(pipeline, WordSource), (None, None))
     if place is None or source is None:
         raise InputError("the pipeline searches no words")
@@ -181,17 +182,21 @@ def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Fo
         raise InputError("recorded lists are not searched again")
     language = language_of(session.source.chunks)
     tried = dict.fromkeys(("plain", source.analyzer, *([language] if language else [])))
-    measures = (*SET_MEASURES, parse_measure("nDCG@10"))
+    measures = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
     ranked: dict[str, float] = {}
+    reached: dict[str, float] = {}
     for analyzer in tried:
         stage = replace(source, analyzer=analyzer)
         front = front_of(Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :])))
         (tally,) = session.measure([front], cases, measures=measures)
         ranked[analyzer] = tally.summary.means.get("nDCG@10") or 0.0
-    best = max(ranked, key=lambda analyzer: ranked[analyzer])
+        reached[analyzer] = tally.summary.means.get("R@100") or 0.0
+    # a chunk that shares only stop words with its question is found by plain words alone: no filter brings it back
+    deep = [name for name in ranked if reached[name] >= reached[source.analyzer] - SAME]
+    best = max(deep, key=lambda analyzer: ranked[analyzer])
     if ranked[best] <= ranked[source.analyzer] + SAME:
-        others = ", ".join(f"{name} {value:.3f}" for name, value in ranked.items())
-        raise InputError(f"none ranks better (nDCG@10: {others})")
+        others = ", ".join(f"{name} {value:.3f}, R@100 {reached[name]:.3f}" for name, value in ranked.items())
+        raise InputError(f"none ranks better and finds as much (nDCG@10: {others})")
     why = f"nDCG@10 of the search {ranked[source.analyzer]:.3f} → {ranked[best]:.3f}"
     return place, replace(source, analyzer=best), why
 
@@ -237,11 +242,12 @@ def _cut(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
         raise InputError(f"the pipeline has no cut; add {AdaptiveGap.__name__} and calibrate again")
     if any(one.costly for one in pipeline.stages[:place]):
         raise InputError("a stage before the cut asks a model; choose it in the cut's drawer")
-    best = best_on_dev(session, pipeline, place, crossed=False)
+    best = best_on_dev(session, pipeline, place)
     after = best.pipeline.stages[place]
     if after == pipeline.stages[place]:
         raise InputError("its settings are the best on dev")
-    why = f"best of its family and every fixed k; best fixed k = {best.fixed_k} has {best.fixed_value:.3f}"
+    folds = "" if best.crossed is None else f"; fold by fold the family gains {best.crossed.gain:+.3f} over it"
+    why = f"best fixed k = {best.fixed_k} has {best.fixed_value:.3f}{folds}"
     return place, after, why
 
 

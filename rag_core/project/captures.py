@@ -141,6 +141,10 @@ class ListCache:
         finally:
             connection.close()
 
+    def clear(self) -> None:
+        """Forget every list; a session keeps those it holds."""
+        self.path.unlink(missing_ok=True)
+
 
 def query_key(query: Query) -> str:
     """What of a question a source is asked: its text and what rewrites set."""

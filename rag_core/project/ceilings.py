@@ -32,8 +32,9 @@ from rag_core.tune.headroom import (
     score_signals,
     top_distance_signal,
 )
+from rag_core.tune.plane import fixed_k
 from rag_core.tune.steps import Knob, cheap_knobs, step_function
-from rag_core.tune.tune import fixed_k, values_of
+from rag_core.tune.tune import values_of
 from rag_core.types import Case, Metric
 
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1

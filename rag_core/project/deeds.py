@@ -14,7 +14,6 @@ from __future__ import annotations
 import getpass
 import json
 import logging
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from rag_core.errors import Cancelled, InputError
+from rag_core.files import append_line
 from rag_core.journal import NAME, redacted
 from rag_core.llm.allowance import Allowance, spending
 from rag_core.roles import ADMIN, ANNOTATOR, VIEWER, Person
@@ -189,14 +189,8 @@ def _add(workspace: Path, line: dict[str, Any]) -> None:
     """One whole line at the end of the log, where there is a workspace."""
     if not _is_used(workspace):
         return
-    text = json.dumps(line, ensure_ascii=False) + "\n"
     try:
-        handle = os.open(workspace / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.write(handle, text.encode("utf-8", "backslashreplace"))  # one write: lines of others stay whole
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        append_line(workspace / FILE, json.dumps(line, ensure_ascii=False))
     except OSError:  # a full disk must not stop the deletion that makes room
         logging.getLogger(NAME).warning("a deed could not be logged")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rag_core.files import append_line
 from rag_core.project.project import LEDGER_FILE
 from rag_core.types import Case
 
@@ -101,16 +101,6 @@ def look(folder: Path, seen: Look) -> int:
     """Write down a look, unless the same was looked at before; how many different ones there are now on this split."""
     if seen.key not in {one.key for one in looks(folder)}:
         stamped = asdict(seen) | {"at": seen.at or datetime.now(UTC).isoformat(timespec="seconds")}
-        _append(folder / LEDGER_FILE, json.dumps(stamped, ensure_ascii=False) + "\n")
+        folder.mkdir(parents=True, exist_ok=True)
+        append_line(folder / LEDGER_FILE, json.dumps(stamped, ensure_ascii=False), 0o644)
     return looks_at(folder, seen.split)
-
-
-def _append(path: Path, line: str) -> None:
-    """One whole line at the end, on the disk when this returns: several processes may look at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(handle, line.encode())
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -19,20 +19,23 @@ from rag_core.filters.learned_filter import LearnedFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.measure.experiment import start_of
 from rag_core.project.choosing import best_of_family
+from rag_core.project.reranking import stored_gains
 from rag_core.project.session import Session, front_of
-from rag_core.rules.suggest import families_of
+from rag_core.rules.siblings import families_of
 from rag_core.stage import Pipeline
 from rag_core.tune.headroom import distinct, headroom
 from rag_core.tune.learned import FEWEST_LABELS, choose_trained
-from rag_core.tune.tune import cross_validate, fixed_k, mean_of, values_of
+from rag_core.tune.plane import fixed_k
+from rag_core.tune.tune import cross_validate, mean_of, values_of
 from rag_core.types import Case
 
-SEARCH, RULES, CUT, JUDGE, LEARNED = "search", "rules", "cut", "judge", "learned filter"
+SEARCH, RULES, CUT, JUDGE, LEARNED, RERANK = "search", "rules", "cut", "judge", "learned filter", "rerank"
 COSTS = {
     SEARCH: "embedding or indexing anew",
     RULES: "rules on chunks, none at query time",
     CUT: "none",
     JUDGE: "a model's answer for each question",
+    RERANK: "a reranker's call for each question",
     LEARNED: f"{FEWEST_LABELS} labels to train, milliseconds at query time",
 }
 """What pulling a lever costs."""
@@ -112,7 +115,8 @@ def _levers(session: Session, front: Pipeline) -> Levers:
     rows = headroom([start_of(case) for case in scored], scored, least)
     best_cut, perfect = fmean(row.best_cut for row in rows), fmean(row.perfect_filter for row in rows)
     value = fixed[2]
-    ruled = _best_fixed(_without_violations(scored, session), least)
+    rules = QueryMust()
+    ruled = _best_fixed([replace(case, candidates=rules(distinct(start_of(case)))) for case in scored], least)
     family = _best_fixed(_without_families(scored, session, least), least)
     found = [
         Lever(SEARCH, 1 - perfect, True, f"Search: {1 - perfect:.3f} is lost before any filter sees it."),
@@ -153,6 +157,10 @@ def crossed_levers(session: Session, pipeline: Pipeline) -> Levers:
         gained = mean_of(values_of(cases, alone, "SetF", least)) - bounds.fixed
         how = "with its shipped prior, no label"
     gains.append(Lever(LEARNED, gained, False, f"Learned filter: {gained:+.3f}, {how}."))
+    for reranked in stored_gains(session, front):
+        if reranked.best is not None:
+            by = f"best fixed k over the first {reranked.best.depth} by {reranked.reranker}"
+            gains.append(Lever(RERANK, reranked.gain, False, f"Rerank: {reranked.gain:+.3f}, {by}."))
     rows = [*gains, *(lever for lever in bounds.levers if lever.name != CUT)]
     return replace(bounds, levers=tuple(sorted(rows, key=lambda lever: -lever.gain)))
 
@@ -162,12 +170,6 @@ def _best_fixed(cases: Sequence[Case], least: int) -> float:
         return fixed_k(cases, (), "SetF", None, least)[2]
     except InputError:
         return 0.0
-
-
-def _without_violations(cases: Sequence[Case], session: Session) -> list[Case]:
-    """The lists without the chunks whose rule the question does not satisfy."""
-    stage = QueryMust()
-    return [replace(case, candidates=stage(distinct(start_of(case)))) for case in cases]
 
 
 def _without_families(cases: Sequence[Case], session: Session, least: int) -> list[Case]:

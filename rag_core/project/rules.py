@@ -2,7 +2,7 @@
 
 Rules of a collection are metadata of its chunks (rag_core.index.rules). Recorded lists and functions are never written
 to: their rules lie over them in the project's `rules.json`, {"version": 1, "rules": {chunk id: rule}, "batches": […]}.
-Checking rules before they are applied is in rag_core.rules.proposals.
+Checking rules before they are applied is in rag_core.rules.check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rag_core.files import read_text, write_whole
 from rag_core.index.lock import writing
 from rag_core.index.rules import RuleBatch, Undone, apply_rules, rule_batches, undo_rules
 from rag_core.project.project import COLLECTION, Project
-from rag_core.rules.model import Rule
+from rag_core.rules.rule import Rule
 
 OVERLAY = "rules.json"
 VERSION = 1

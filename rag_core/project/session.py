@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from math import fsum
 from pathlib import Path
@@ -29,14 +30,16 @@ from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import revision_of
+from rag_core.llm.store import SCORES as RERANKED
 from rag_core.measure.experiment import Outcome, PipelineReport, run_case, start_of, unique_names
 from rag_core.measure.experiment import stream as run_stream
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
 from rag_core.measure.tally import PipelineTally, measure_all
 from rag_core.project.captures import CapturedList, ListCache, query_key
+from rag_core.project.ledger import key_of
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, Project
 from rag_core.project.rules import OVERLAY, overlay_of
-from rag_core.project.split import Sides, split_of
+from rag_core.project.split import Sides, questions_that_chose, split_of
 from rag_core.resources import structure_path, with_entities, with_judge
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.hybrid import Hybrid
@@ -47,13 +50,13 @@ from rag_core.retrieve.requery import Requery
 from rag_core.settings import database_settings
 from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.spec import SAVED, dump_pipeline, fingerprint, read_pipeline
-from rag_core.stage import Pipeline, Stage
+from rag_core.stage import ChosenOn, Pipeline, Stage
 from rag_core.tune.arrays import Floats
+from rag_core.tune.plane import fixed_k
 from rag_core.tune.steps import figures_of, measure_kept
-from rag_core.tune.tune import fixed_k
 from rag_core.tune.variants import Captures
 from rag_core.types import SCORES, Candidates, Case, Chunk, Metric, Query
-from rag_core.wording import word_resources
+from rag_core.wording import KINDS, word_file, word_resources
 
 if TYPE_CHECKING:
     from rag_core.llm.judge import Judge
@@ -64,11 +67,6 @@ COMMITTED_EVERY = 50  # questions between two writes of captured lists: what a k
 LINKS = "links"
 STORE_FILE = "winnow.db"
 Progress = Callable[[int, int], None]
-
-
-def no_cancel() -> bool:
-    """Nobody asks to stop."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -279,7 +277,7 @@ class Session:
         if source.kind == LISTS:
             cases = self._own().cases
             hits = (hit for case in cases for hit in start_of(case).hits)
-            overlay = self._rule_overlay()
+            overlay = overlay_of(self.project)
             chunks = {hit.chunk.id: hit.chunk for hit in hits}.values()
             ruled = (replace(one, query_must=overlay.get(one.id, one.query_must)) for one in chunks)
             return Opened(None, tuple(ruled), state)
@@ -332,7 +330,7 @@ class Session:
         if own.name != self.project.labels:
             own = replace(own, name=self.project.labels)
         labelled = self._labelled(own) if own.cases else own
-        overlay = self._rule_overlay()
+        overlay = overlay_of(self.project)
         if not overlay or not labelled.recorded:
             return labelled
         cases = (_with_rules(case, overlay) for case in labelled.cases)
@@ -360,7 +358,7 @@ class Session:
         """The questions with the labels given in the workspace laid over their own."""
         if not _has_labels(self.workspace):
             return own
-        from rag_core.given import (
+        from rag_core.project.labels import (
             with_given,  # the database layer takes a tenth of a second: who never labelled waits not
         )
 
@@ -402,6 +400,28 @@ class Session:
     def held_out(self) -> list[Case]:
         """The questions that a verdict is judged on: whoever shows a figure over them writes a look (ledger.py)."""
         return self.split.cases(self.cases, "held_out")
+
+    def chosen_on(self, method: str, dev: Sequence[Case] | None = None) -> ChosenOn:
+        """What a pipeline carries that was chosen today on the dev questions."""
+        chose = self.dev if dev is None else dev
+        return ChosenOn(self.split.name, len(chose), key_of(chose), method, datetime.now(UTC).date().isoformat())
+
+    def unseen(self, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> list[Case]:
+        """The cases that none of the pipelines was chosen on, as far as their specs and this project's splits tell."""
+        chose = set().union(*(questions_that_chose(self.project, self.split, one) or () for one in pipelines))
+        return [case for case in cases if case.query.id not in chose]
+
+    def flattered(self, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> list[str]:
+        """A sentence for each pipeline whose figures over these cases stand on questions that chose it."""
+        told = []
+        for one in (pipeline for pipeline in pipelines if pipeline.chosen_on is not None):
+            assert one.chosen_on is not None
+            if questions_that_chose(self.project, self.split, one) is None:
+                of = f"{one.chosen_on.questions} questions of the split {one.chosen_on.split[:80]!r}"
+                told.append(f"{one.called} was chosen on {of}: whether any of these are among them is not known")
+            elif mixed := len(cases) - len(self.unseen([one], cases)):
+                told.append(f"{one.called} was chosen on {mixed} of these {len(cases)} questions, which flatter it")
+        return told
 
     # Pipelines
 
@@ -475,7 +495,7 @@ class Session:
         except InputError:
             lengths = [len(self.run(pipeline, case).result.hits) for case in captured[:200]]
             k = max(1, round(median(lengths))) if lengths else 15
-        found = Pipeline((*front, TopK(k=k), *back), label=f"best fixed k = {k}")
+        found = Pipeline((*front, TopK(k=k), *back), f"best fixed k = {k}", self.chosen_on("fixed k", dev))
         with self._lock:
             self._baselines[key] = found
         return found
@@ -510,12 +530,31 @@ class Session:
 
     def _state(self) -> tuple[str, ...]:
         structure = self._as_it_stands("structure", self._look_at_structure)
-        return (self._labels_state(), self._source_state(), self.split.fingerprint, structure, self._judge_state)
+        reranked = self._as_it_stands("reranked", lambda: _look_at(self.workspace / RERANKED))
+        return (
+            self._labels_state(),
+            self._source_state(),
+            self.split.fingerprint,
+            structure,
+            reranked,
+            self._words_state(),
+            self._judge_state,
+        )
+
+    def _words_state(self) -> str:
+        """What changes when a keyword or synonym list does, which rewrites of the question read."""
+        return self._as_it_stands("words", self._look_at_words)
+
+    def _look_at_words(self) -> str:
+        source = self.project.source
+        collection = source.name if source.kind == COLLECTION else ""
+        files = [word_file(self.workspace, collection, kind, self.project.labels) for kind in KINDS]
+        return " ".join(f"{path} {path.stat().st_mtime_ns}" for path in files if path is not None)
 
     def _look_at_structure(self) -> str:
         """What changes when the workspace's structure of entities does."""
         path = structure_path(self.workspace)
-        return f"{path} {path.stat().st_mtime_ns}" if path else ""
+        return _look_at(path) if path else ""
 
     # Lists
 
@@ -524,7 +563,7 @@ class Session:
         pipeline: Pipeline,
         cases: Iterable[Case] | None = None,
         progress: Progress | None = None,
-        cancel: Callable[[], bool] = no_cancel,
+        cancel: Callable[[], bool] = lambda: False,
     ) -> list[Case]:
         """The questions with the list that the pipeline's search brings, joined with today's chunks and rules.
 
@@ -539,7 +578,7 @@ class Session:
         lists = self._captured(deep, wanted, source, progress, cancel)
         source = self.source  # a function's chunks became known by asking
         depth = _depth(front, pipeline)
-        key = (fingerprint(deep), source.revision, depth)
+        key = (fingerprint(deep), source.revision, self._words_state(), depth)
         with self._lock:
             joined = self._joined.setdefault(key, {})
             for case in wanted:
@@ -605,7 +644,7 @@ class Session:
         source = self.source
         new = [hit.chunk for hit in searched.hits if hit.chunk.id not in source.row_of]
         if new:
-            overlay = self._rule_overlay()
+            overlay = overlay_of(self.project)
             ruled = tuple(replace(one, query_must=overlay.get(one.id, one.query_must)) for one in new)
             source = Opened(source.index, (*source.chunks, *ruled), source.revision)
             self._held.opened = (source.revision, source)
@@ -618,10 +657,6 @@ class Session:
             self._joined.clear()
             self._tallies.clear()
             self._baselines.clear()
-
-    def _rule_overlay(self) -> Mapping[str, Any]:
-        """Rules laid over recorded lists or a function's chunks: {chunk id: rule}, kept in the project."""
-        return overlay_of(self.project)
 
     # Running
 
@@ -808,6 +843,11 @@ def _with_rules(case: Case, overlay: Mapping[str, Any]) -> Case:
 def _has_labels(workspace: Path) -> bool:
     """Whether there may be labels: a server is named, or the workspace has its file."""
     return database_settings() is not None or (workspace / STORE_FILE).is_file()
+
+
+def _look_at(path: Path) -> str:
+    """What changes when a file does."""
+    return f"{path} {path.stat().st_mtime_ns}" if path.is_file() else ""
 
 
 def _newest_label(workspace: Path, eval_set: str) -> str:

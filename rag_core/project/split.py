@@ -19,6 +19,7 @@ from rag_core.errors import InputError
 from rag_core.eval_sets.split import near_duplicates
 from rag_core.files import write_whole
 from rag_core.project.project import DECLARED, SIDES_FILE, Project, SplitRule, save
+from rag_core.stage import Pipeline
 from rag_core.types import Case, Query
 
 DEV, HELD_OUT = "dev", "held_out"
@@ -94,6 +95,23 @@ def reset_held_out(project: Project, share: float | None = None) -> Project:
     return save(project, split=replace(project.split, salt=salt, held_out=held_out))
 
 
+def questions_that_chose(project: Project, sides: Sides, pipeline: Pipeline) -> set[str] | None:
+    """The questions that a pipeline was chosen on: the dev side of the split that its spec names.
+
+    Of a split that was drawn anew since, the old dev side. None where the split is none of this project's.
+    """
+    said = pipeline.chosen_on
+    if said is None:
+        return set()
+    if said.split == sides.name:
+        return set(sides.dev)
+    for number in range(1, len(list(project.state.glob("split-*.json"))) + 1):
+        if said.split in (f"{project.labels}-{number}", *((project.labels, project.name) if number == 1 else ())):
+            known = read_sides(project.state / f"split-{number}.json")
+            return {query for query, side in known.items() if side == DEV}
+    return None
+
+
 def families_of(queries: Sequence[Query]) -> int:
     """How many families the questions come in: those that ask the same in other words are one."""
     return len(_families(queries))
@@ -126,18 +144,16 @@ def decide(
     room = {HELD_OUT: len(asked) * rule.held_out, DEV: len(asked) * (1 - rule.held_out)}
     for side in sides.values():
         room[side] -= 1
-    by_chance = [(_chance(f"{rule.salt}\n{families[group[0].id]}"), group) for group in new]
+    by_chance = []  # a number from 0 to 1 that salt and family alone decide
+    for group in new:
+        digest = hashlib.sha256(f"{rule.salt}\n{families[group[0].id]}".encode()).hexdigest()
+        by_chance.append((int(digest[:13], 16) / 16.0**13, group))
     for chance, group in sorted(by_chance, key=lambda drawn: (-len(drawn[1]), drawn[0])):
         drawn, other = (HELD_OUT, DEV) if chance < rule.held_out else (DEV, HELD_OUT)
         side = other if room[drawn] <= len(group) / 2 and room[other] > room[drawn] else drawn
         room[side] -= len(group)
         sides |= {query.id: side for query in group}
     return sides, families
-
-
-def _chance(text: str) -> float:
-    """A number from 0 to 1 that the text alone decides."""
-    return int(hashlib.sha256(text.encode()).hexdigest()[:13], 16) / 16.0**13
 
 
 def _families(queries: Sequence[Query]) -> list[tuple[Query, ...]]:

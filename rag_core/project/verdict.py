@@ -33,7 +33,7 @@ from rag_core.measure.tally import PipelineTally, labels_of
 from rag_core.project.asking import check_verdict
 from rag_core.project.ledger import Look, look, standing
 from rag_core.project.session import Progress, Session
-from rag_core.rules.questions import evidence
+from rag_core.rules.slots import evidence
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 
@@ -59,6 +59,7 @@ class Verdict:
     margin: float = MARGIN
     idle: tuple[str, ...] = ()  # titles of A's filters that dropped nothing on any of these questions
     generated: int = 0  # of the held-out questions
+    left_out: int = 0  # held-out questions that chose A or B, when the split was another
 
     def to_text(self) -> str:
         """The verdict as one sentence, and another where a stage took no part in it."""
@@ -69,7 +70,8 @@ class Verdict:
         return f"{self._said()}{self._made()} {names} dropped nothing on these questions and {takes} no part in this."
 
     def _made(self) -> str:
-        return f" {self.generated} of these questions are generated." if self.generated else ""
+        made = f" {self.generated} of these questions are generated." if self.generated else ""
+        return f"{made} Left out are {self.left_out} held-out questions that chose A or B." if self.left_out else made
 
     def _said(self) -> str:
         a, b = self.means["SetF"]
@@ -116,6 +118,7 @@ class Verdict:
             "split": self.split,
             "idle": list(self.idle),
             "generated": self.generated,
+            "left_out": self.left_out,
             "sentence": self.to_text(),
         }
 
@@ -144,6 +147,9 @@ def judge(
             raise InputError(
                 "all held-out questions were made from slots, which never judge rules: expected some that people asked"
             )
+    of_all, cases = len(cases), session.unseen((a, b), cases)
+    if not cases:
+        raise InputError(f"A or B was chosen on all {of_all} held-out questions, expected some that chose neither")
     check_verdict(session, (a, b), cases)
     first, second = session.measure([a, b], cases, progress)
     pairs = [
@@ -187,6 +193,7 @@ def judge(
         margin,
         idle_stages(first),
         sum(bool(case.query.made_from) for case in cases),
+        of_all - len(cases),
     )
 
 

@@ -11,12 +11,83 @@ from typing import Any
 from rag_core.compare.compare import Estimate, compared_words, estimate
 from rag_core.compare.run_file import Run, RunPipeline
 from rag_core.files import read_text
-from rag_core.measure.significance import TIE, Comparison, compare, corrected
-from rag_core.report import figures
+from rag_core.measure.significance import TIE, Comparison, compare, corrected, shown_p
 
 MEASURES = ("SetP", "SetR", "SetF", "nDCG@15")
 MOST_QUERIES = 40  # of the contrasts, told in full; the rest are in the run file
 MOST_CHUNKS = 20  # kept chunks listed of a query and pipeline
+
+WIDTH = 640.0
+LEFT, RIGHT = 180.0, 60.0
+ROW = 28.0
+STRIP = 120.0
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A mean with its interval on one row; x positions in pixels, None where there is none."""
+
+    y: float
+    x: float
+    low: float | None
+    high: float | None
+    value: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of a strip or a waterfall; `good` says which way it points or what it is."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    good: bool
+
+
+def scale(value: float) -> float:
+    """A measure of 0 to 1 as an x position."""
+    return LEFT + value * (WIDTH - LEFT - RIGHT)
+
+
+def dots(estimates: Sequence[Estimate]) -> list[Dot | None]:
+    """One dot per pipeline, None where it has no mean."""
+    return [
+        None
+        if one.mean is None
+        else Dot(
+            ROW * at + ROW / 2,
+            scale(one.mean),
+            None if one.low is None else scale(one.low),
+            None if one.high is None else scale(one.high),
+            one.mean,
+        )
+        for at, one in enumerate(estimates)
+    ]
+
+
+def strip(differences: Sequence[float], most: int = 400) -> list[Bar]:
+    """Sorted per-query differences (−1 to 1) as bars up and down from the middle; at most so many, evenly chosen."""
+    count = len(differences)
+    chosen = differences if count <= most else [differences[at * count // most] for at in range(most)]
+    width = WIDTH / max(1, len(chosen))
+    middle = STRIP / 2
+    return [
+        Bar(at * width, middle - max(0.0, one) * middle, max(0.5, width - 1), max(0.5, abs(one) * middle), one >= 0)
+        for at, one in enumerate(chosen)
+    ]
+
+
+def fall(steps: Sequence[tuple[str, int]]) -> list[Bar]:
+    """A waterfall: the whole, what each step takes off it, and what is left."""
+    whole = max(1, steps[0][1])
+    bars, left = [], float(steps[0][1])
+    for at, (_, count) in enumerate(steps):
+        total = at in (0, len(steps) - 1)
+        start = 0.0 if total else left - count
+        bars.append(Bar(scale(start / whole), ROW * at + 4, scale(count / whole) - LEFT, ROW - 8, total))
+        left = float(count) if at == 0 else left if total else left - count
+    return bars
 
 
 @dataclass(frozen=True)
@@ -80,7 +151,10 @@ def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
     """The content of a run's report; the first pipeline is the baseline."""
     base, *others = run.pipelines
     measures = tuple(name for name in MEASURES if any(name in query["values"] for query in base.queries))
-    compared = corrected([_against(base, one) for one in others])
+    against = base.values("SetF")
+    compared = corrected(
+        [compare(against, one.values("SetF"), names=(base.name, one.name), measure="SetF") for one in others]
+    )
     told = _contrasts(run)
     return Content(
         run,
@@ -94,11 +168,6 @@ def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
         tuple(sentence for one in compared for sentence in compared_words(one)),
         tuple(notes),
     )
-
-
-def _against(base: RunPipeline, other: RunPipeline) -> Comparison:
-    names = (base.name, other.name)
-    return compare(base.values("SetF"), other.values("SetF"), names=names, measure="SetF")
 
 
 def _row(one: RunPipeline, measures: Sequence[str], against: Comparison | None) -> ReportRow:
@@ -174,7 +243,7 @@ def report_html(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["figure"] = figure
-    environment.filters["chance"] = lambda p: "-" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    environment.filters["chance"] = shown_p
     environment.filters["signed"] = lambda value: "-" if value is None else f"{value:+.3f}"
     template = environment.from_string(read_text(TEMPLATE))
     content = content_of(run, notes)
@@ -182,10 +251,10 @@ def report_html(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> str:
         content=content,
         run=run,
         document=run.document,
-        dots=figures.dots([row.estimates["SetF"] for row in content.rows] if "SetF" in content.measures else []),
-        strips=[(found, figures.strip(values)) for found, values in content.differences],
-        falls=[(one, figures.fall(one.steps)) for one in content.falls],
-        size=figures,
+        dots=dots([row.estimates["SetF"] for row in content.rows] if "SetF" in content.measures else []),
+        strips=[(found, strip(values)) for found, values in content.differences],
+        falls=[(one, fall(one.steps)) for one in content.falls],
+        size={"WIDTH": WIDTH, "LEFT": LEFT, "RIGHT": RIGHT, "ROW": ROW, "STRIP": STRIP, "scale": scale},
     )
 
 

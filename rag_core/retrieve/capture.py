@@ -59,7 +59,8 @@ def capture_to_file(
             file.write(json.dumps({"capture": fingerprint}) + "\n")
         missing = [case for case in cases if case.query.id not in (done or ())]
         before = len(cases) - len(missing)
-        answers = (ask or _asker(source))(missing)
+        here = ([json.dumps(dump_case(captured(case, source)), ensure_ascii=False)] for case in missing)
+        answers = here if ask is None else ask(missing)
         while before + asked < len(cases):
             if cancel():
                 raise Cancelled(f"stopped after {before + asked} of {len(cases)} queries; capture again, it resumes")
@@ -72,11 +73,6 @@ def capture_to_file(
         os.fsync(file.fileno())
     _put_in_order(part, out, cases)
     return asked
-
-
-def _asker(source: Stage) -> Asker:
-    """Asks one query after the other, here."""
-    return lambda cases: ([json.dumps(dump_case(captured(case, source)), ensure_ascii=False)] for case in cases)
 
 
 def _finished(part: Path, fingerprint: str) -> set[str] | None:

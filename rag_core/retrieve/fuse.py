@@ -15,11 +15,9 @@ from rag_core.types import RANKS, Hit
 
 RRF_K = 60
 
-Places = dict[str, int]  # the rank of each id
 Terms = Mapping[int | None, float]
 Ranks = tuple[int | None, ...]
 """The 1-based rank in each list, None where a list does not hold the id."""
-Row = tuple[float, str, Ranks]  # with the negative score first: sorted, these are the ranking
 Fused = tuple[str, float, Ranks]
 """An id with its fused score and its ranks; a plain tuple, which costs half of one with names."""
 
@@ -34,34 +32,12 @@ def fuse(lists: Sequence[Sequence[str]], weights: Sequence[float] = (), k: float
     check_weights(weights, len(lists), k)
     places = [dict(zip(reversed(ids), range(len(ids), 0, -1), strict=True)) for ids in lists]
     terms = [_terms(len(ids), weight, k) for ids, weight in zip(lists, weights, strict=True)]
-    rows = sorted((_of_two if len(lists) == 2 else _of_many)(places, terms))
-    return [(one, -negative, ranks) for negative, one, ranks in rows]
-
-
-def _of_two(places: Sequence[Places], terms: Sequence[Terms]) -> list[Row]:
-    """The usual case, in one walk of each list; the sum of two is what `fsum` gives.
-
-    What only one list holds comes in that list's order, so sorting all of it is little more than merging. Empties the
-    second list's places.
-    """
-    (first, second), (left, right) = places, terms
-    both, alone = [], []
-    for one, rank in first.items():
-        other = second.pop(one, None)
-        if other is None:
-            alone.append((left[rank], one, (rank, None)))
-        else:
-            both.append((left[rank] + right[other], one, (rank, other)))
-    return both + alone + [(right[rank], one, (None, rank)) for one, rank in second.items()]
-
-
-def _of_many(places: Sequence[Places], terms: Sequence[Terms]) -> list[Row]:
-    every = set().union(*places)
-    ranks = zip(*(map(place.get, every) for place in places), strict=True)
-    return [
-        (math.fsum(term[rank] for term, rank in zip(terms, one_has, strict=True)), one, one_has)
-        for one, one_has in zip(every, ranks, strict=True)
-    ]
+    every = list(set().union(*places))
+    ranks = [list(map(place.get, every)) for place in places]
+    added = [list(map(term.__getitem__, row)) for term, row in zip(terms, ranks, strict=True)]
+    totals = map(math.fsum, zip(*added, strict=True))  # negative: sorted, these are the ranking
+    rows = sorted(zip(totals, every, zip(*ranks, strict=True), strict=True))
+    return [(one, -negative, ranks_of_one) for negative, one, ranks_of_one in rows]
 
 
 @lru_cache(maxsize=64)

@@ -56,7 +56,11 @@ class Evaluation:
 
 def hop_prompt(query: Query, chunks: Sequence[Chunk], structure: str = "") -> Prompt:
     """The prompt about a question and its chunks; equal content gives an equal prompt."""
-    bodies = [_body(number, chunk) for number, chunk in enumerate(chunks, 1)]
+    bodies = []
+    for number, chunk in enumerate(chunks, 1):
+        text = clean(chunk.text)
+        shown = text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + " … (shortened)"
+        bodies.append(quoted(f"{number}. {one_line(chunk.title)}", shown))
     mark = mark_of([query.text, *bodies])
     fenced = "\n".join(f"[{mark}]\n{body}" for body in bodies) + f"\n[{mark}]"
     known = f"What the collection is about:\n{clean(structure)}\n\n" if structure else ""
@@ -68,32 +72,23 @@ def hop_prompt(query: Query, chunks: Sequence[Chunk], structure: str = "") -> Pr
     return Prompt(messages, query, tuple(chunks), SCHEMA, ANSWER_TOKENS)
 
 
-def _body(number: int, chunk: Chunk) -> str:
-    text = clean(chunk.text)
-    shown = text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + " … (shortened)"
-    return quoted(f"{number}. {one_line(chunk.title)}", shown)
-
-
 def read_answer(text: str) -> tuple[bool, str, str]:
     """(can_answer, reasoning, missing_query) of an answer, or a ValueError that says what is wrong with it.
 
     The first JSON object with `can_answer` counts, whatever stands around it.
     """
-    for value in json_values(text):
-        if isinstance(value, dict) and "can_answer" in value:
-            return _checked(value)
-    raise ValueError("the answer holds no JSON object with can_answer")
-
-
-def _checked(value: Mapping[str, Any]) -> tuple[bool, str, str]:
-    can, why, missing = (value.get(name) for name in ("can_answer", "reasoning", "missing_query"))
+    answers = (value for value in json_values(text) if isinstance(value, dict) and "can_answer" in value)
+    answer = next(answers, None)
+    if answer is None:
+        raise ValueError("the answer holds no JSON object with can_answer")
+    can, why, missing = (answer.get(name) for name in ("can_answer", "reasoning", "missing_query"))
     if not isinstance(can, bool):
         raise ValueError("can_answer is neither true nor false")
-    told = "" if missing is None else missing
-    if not isinstance(told, str) or (not can and not told.strip()):
+    wanted = "" if missing is None else missing
+    if not isinstance(wanted, str) or (not can and not wanted.strip()):
         raise ValueError("the answer does not say what is missing")
     reasoning = why if isinstance(why, str) else ""
-    return can, one_line(reasoning, LONGEST_ANSWER), "" if can else clean(told)[:LONGEST_ANSWER].strip()
+    return can, one_line(reasoning, LONGEST_ANSWER), "" if can else clean(wanted)[:LONGEST_ANSWER].strip()
 
 
 NO_JUDGE = "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL"
@@ -116,18 +111,6 @@ class StructureTold(Protocol):
 
 Structure = Callable[[Query], StructureTold]
 """What the model is told of the collection for a question: the part that the entity filter leaves."""
-
-
-class TitleMatch(Protocol):
-    """A title that is a header."""
-
-    @property
-    def header(self) -> str:
-        """The header as it is written."""
-
-    @property
-    def score(self) -> float:
-        """How well they match, to 0.99."""
 
 
 class Headers(Protocol):
@@ -320,17 +303,13 @@ class MultiHop(Stage):
         ]
         lists = []
         try:
-            for title in (title for title, match in titles if match is None):
-                lists.append([(hit, f"search for {title!r:.80}") for hit in self._searched(query, title)])
+            for title in (title for title, match in titles if match is None and title):
+                asked = replace(query, text=title, dense_text=None, lexical_text=None)  # a question of its own
+                hits = self.search(asked, self.hop_chunk_limit) if self.search is not None else ()
+                lists.append([(hit, f"search for {title!r:.80}") for hit in hits])
         except WinnowError as error:
             walk.failed = f"hop {said.hop}: {error}; the chunks found so far stand"
         return by_header, (one for row in zip_longest(*lists) for one in row if one is not None)
-
-    def _searched(self, query: Query, title: str) -> Sequence[Hit]:
-        """The first hits of a title as a question of its own."""
-        if self.search is None or not title:
-            return ()
-        return self.search(replace(query, text=title, dense_text=None, lexical_text=None), self.hop_chunk_limit)
 
 
 def _identity(candidates: Candidates) -> Any:

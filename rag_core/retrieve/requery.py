@@ -7,7 +7,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -38,54 +38,49 @@ class Walk:
         self.known = {hit.chunk.id for hit in had}
         self.position = sum(not hit.origin for hit in had)
 
-    def next_round(self, k: int) -> tuple[Hit, ...]:
+    def next_round(self, k: int) -> list[Hit]:
         """The next k hits that were not seen before; fewer only where the ranking ends."""
-        batch = list(self._in_hand(k))
+        batch = self.in_hand(k)
         if len(batch) < k and self.live:
             started = perf_counter()
             batch += self._anew(k - len(batch)) if self.strategy == "exclude" else self._deeper(k - len(batch))
             self.milliseconds += (perf_counter() - started) * 1000
-        return tuple(batch)
+        return batch
 
     @property
     def live(self) -> bool:
         """Whether there is a ranking to read on in."""
         return self.candidates.reader is not None and not self.candidates.recorded
 
-    def in_hand(self, k: int) -> tuple[Hit, ...]:
+    def in_hand(self, k: int) -> list[Hit]:
         """The next k of the hits in hand that were not seen before."""
-        return tuple(self._in_hand(k))
+        taken: list[Hit] = []
+        while len(taken) < k and self.at < len(self.candidates.hits):
+            hit = self.candidates.hits[self.at]
+            self.at += 1
+            (self.repeated if hit.chunk.id in self.seen else taken).append(hit)
+            self.seen.add(hit.chunk.id)
+        return taken
 
-    def admitted(self, rules: QueryMust, count: int) -> tuple[Hit, ...]:
+    def admitted(self, rules: QueryMust, count: int) -> list[Hit]:
         """The nearest hits that were not seen before and whose rules admit the query, asked of the store at once.
 
         A reader that cannot say which chunks are admitted is walked instead: then this is merely the next round.
         """
         reader = self.candidates.reader
         if reader is None or self.candidates.recorded:
-            return ()
+            return []
         read = getattr(reader, "read_admitted", None)
         started = perf_counter()
         if read is None:
             batch = self._deeper(count)
         else:
             self.store_queries += 1
-            found = read(self.candidates.query.text, rules.mode, sorted(self.known), count, rules.plurals)
-            batch = self._unknown(found)
+            batch = self._unknown(
+                read(self.candidates.query.text, rules.mode, sorted(self.known), count, rules.plurals)
+            )
         self.milliseconds += (perf_counter() - started) * 1000
-        return tuple(batch)
-
-    def _in_hand(self, k: int) -> Iterator[Hit]:
-        taken = 0
-        while taken < k and self.at < len(self.candidates.hits):
-            hit = self.candidates.hits[self.at]
-            self.at += 1
-            if hit.chunk.id in self.seen:
-                self.repeated.append(hit)
-                continue
-            self.seen.add(hit.chunk.id)
-            taken += 1
-            yield hit
+        return batch
 
     def _deeper(self, count: int) -> list[Hit]:
         """Walk further down the same ranking."""
@@ -174,7 +169,11 @@ class Requery(Stage):
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, Mapping):
-            object.__setattr__(self, "rules", _query_must(self.rules))
+            known = tuple(QueryMust().settings())
+            unknown = next((str(key) for key in self.rules if key not in known), None)
+            if unknown is not None:
+                raise SpecError(f"unknown setting {unknown[:80]!r} of Requery.rules, expected {', '.join(known)}")
+            object.__setattr__(self, "rules", QueryMust(**self.rules))
         if not isinstance(self.rules, QueryMust):
             raise SpecError(f"Requery.rules is {self.rules!r:.80}, expected a mapping of QueryMust's settings")
         super().__post_init__()
@@ -243,9 +242,9 @@ class Requery(Stage):
         outcome.stop = f"k {self.k} found" if len(outcome.kept) >= self.k else ended
         return outcome
 
-    def _check(self, batch: tuple[Hit, ...], candidates: Candidates, outcome: _Outcome) -> None:
+    def _check(self, batch: Sequence[Hit], candidates: Candidates, outcome: _Outcome) -> None:
         """Judge one round and add it to the outcome."""
-        judged, _ = self.rules.apply(replace(candidates, hits=batch, drops=(), notices=()))
+        judged, _ = self.rules.apply(replace(candidates, hits=tuple(batch), drops=(), notices=()))
         outcome.kept += judged.hits
         outcome.drops += [replace(drop, stage=self.name) for drop in judged.drops]
         outcome.notices += judged.notices
@@ -280,15 +279,6 @@ class Requery(Stage):
                 "max_iterations", range(self.max_iterations + 1, 101), lambda n: _reaches(passes, place, self.k, n)
             ),
         )
-
-
-def _query_must(settings: Mapping[str, Any]) -> QueryMust:
-    """QueryMust from its settings, or a SpecError that lists what it has."""
-    known = tuple(QueryMust().settings())
-    for key in settings:
-        if key not in known:
-            raise SpecError(f"unknown setting {str(key)[:80]!r} of Requery.rules, expected {', '.join(known)}")
-    return QueryMust(**settings)
 
 
 def _in_order(hits: Sequence[Hit], order: Order) -> list[Hit]:

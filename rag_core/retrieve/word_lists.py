@@ -53,7 +53,9 @@ class Keywords:
         found = list(found_phrases(tokens, self._starts))
         written = text
         for start, phrase in reversed(found):
-            for token, word, spelling in reversed(_aligned(tokens[start:], phrase, self._spelt[phrase])):
+            place = range(start, start + len(phrase))
+            for at, word, spelling in reversed(list(zip(place, phrase, self._spelt[phrase], strict=True))):
+                token = tokens[at]
                 if word is not None:
                     written = written[: token.start] + spelling + written[token.end :]
         said = tokenize(written)
@@ -88,7 +90,8 @@ class Synonyms:
         for start, phrase in found_phrases(tokens, self._starts):
             said = text[tokens[start].start : tokens[start + len(phrase) - 1].end]
             for term in self._meant[phrase]:
-                if not _holds(tokens, words_of(term)):
+                official = words_of(term)
+                if not any(_stands_at(tokens, at, official) for at in range(len(tokens))):
                     found.setdefault(term, said)
         return tuple(found.items())
 
@@ -120,25 +123,16 @@ def found_phrases(tokens: Sequence[Token], starts: Mapping[str, Sequence[Phrase]
 
 
 def _stands_at(tokens: Sequence[Token], at: int, phrase: Phrase) -> bool:
+    """Whether a phrase begins there, within one sentence; its None is any number, or the letter x."""
     some = tokens[at : at + len(phrase)]
     return (
         len(some) == len(phrase)
         and some[0].sentence == some[-1].sentence
-        and all(_is(token, word) for token, word in zip(some, phrase, strict=True))
+        and all(
+            token.text == word if word is not None else token.value is not None or token.text == "x"
+            for token, word in zip(some, phrase, strict=True)
+        )
     )
-
-
-def _is(token: Token, word: str | None) -> bool:
-    """Whether a token is the word, or a number (or the letter x) where any number will do."""
-    return token.text == word if word is not None else token.value is not None or token.text == "x"
-
-
-def _holds(tokens: Sequence[Token], phrase: Phrase) -> bool:
-    return any(_stands_at(tokens, at, phrase) for at in range(len(tokens)))
-
-
-def _aligned(tokens: Sequence[Token], phrase: Phrase, spelling: tuple[str, ...]) -> list[tuple[Token, str | None, str]]:
-    return list(zip(tokens[: len(phrase)], phrase, spelling, strict=True))
 
 
 def _whole(name: str) -> Iterator[tuple[Phrase, tuple[str, ...]]]:

@@ -15,9 +15,9 @@ from typing import Any
 from rag_core.errors import Cancelled, InputError
 from rag_core.files import parse_json
 from rag_core.llm.judge import RecordedJudge
-from rag_core.llm.prompt import Prompt
+from rag_core.llm.prompt import Prompt, object_schema
 from rag_core.llm.run import Progress, RunLimits, answer_all
-from rag_core.rules.proposals import Checked, Refusal, check_proposals
+from rag_core.rules.check import Checked, Refusal, check_proposals
 from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.types import Case, Chunk, Query
 
@@ -26,22 +26,18 @@ def rule_schema() -> dict[str, Any]:
     """The JSON Schema of one query_must rule."""
     term = {"type": ["string", "number"], "minLength": 1, "description": "a word, a phrase or a number, read as text"}
     group = {"type": "array", "items": {"$ref": "#/$defs/term"}, "minItems": 1}
-    limits = {"min": {"type": "number"}, "max": {"type": "number"}}
-    label: dict[str, Any] = {
-        "type": "object",
-        "properties": {"label": {"$ref": "#/$defs/group"}, **limits},
-        "required": ["label"],
-    }
     groups = {"type": "array", "items": {"$ref": "#/$defs/group"}, "minItems": 1}
-    summed: dict[str, Any] = {"type": "object", "properties": {"sum_of": groups, **limits}, "required": ["sum_of"]}
-    named = {
-        "type": "object",
-        "properties": {"one_of": {"$ref": "#/$defs/group"}, "among": {"$ref": "#/$defs/group"}},
-        "required": ["one_of", "among"],
-        "additionalProperties": False,
-    }
-    for element in (label, summed):
-        element.update(additionalProperties=False, anyOf=[{"required": ["min"]}, {"required": ["max"]}])
+    numbers = [
+        {
+            "type": "object",
+            "properties": {key: values, "min": {"type": "number"}, "max": {"type": "number"}},
+            "required": [key],
+            "additionalProperties": False,
+            "anyOf": [{"required": ["min"]}, {"required": ["max"]}],
+        }
+        for key, values in (("label", {"$ref": "#/$defs/group"}), ("sum_of", groups))
+    ]
+    named = object_schema(one_of={"$ref": "#/$defs/group"}, among={"$ref": "#/$defs/group"})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "query_must",
@@ -66,7 +62,7 @@ def rule_schema() -> dict[str, Any]:
                 "description": "one of one_of, but only where the query holds any of among",
             },
         },
-        "$defs": {"term": term, "group": group, "number": {"oneOf": [label, summed]}},
+        "$defs": {"term": term, "group": group, "number": {"oneOf": numbers}},
     }
 
 
@@ -182,23 +178,9 @@ def answer_schema(count: int) -> dict[str, Any]:
     definitions = rule.pop("$defs")
     for key in ("$schema", "title"):
         rule.pop(key)
-    entry = {
-        "type": "object",
-        "properties": {
-            "number": {"type": "integer", "enum": list(range(1, count + 1))},
-            "query_must": {"anyOf": [rule, {"type": "null"}]},
-        },
-        "required": ["number", "query_must"],
-        "additionalProperties": False,
-    }
-    rules = {"type": "array", "items": entry}
-    return {
-        "type": "object",
-        "properties": {"rules": rules},
-        "required": ["rules"],
-        "additionalProperties": False,
-        "$defs": definitions,
-    }
+    number = {"type": "integer", "enum": list(range(1, count + 1))}
+    entry = object_schema(number=number, query_must={"anyOf": [rule, {"type": "null"}]})
+    return {**object_schema(rules={"type": "array", "items": entry}), "$defs": definitions}
 
 
 def _read_answer(chunks: Sequence[Chunk], text: str, finish_reason: str) -> tuple[dict[str, Any], list[Refusal]]:

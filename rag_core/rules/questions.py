@@ -1,8 +1,8 @@
 """Questions made from slots: a family of near-duplicate chunks asks for one member each, and the labels come along.
 
 The member that is asked for is relevant, its siblings are not; a sibling that the question may mean as well gets no
-label. Such questions satisfy the rules of their own slots by construction, so they never judge those: `evidence` leaves
-them out. Where families and slots come from is slots.py; adding the questions to a project is the project's.
+label. Such questions satisfy the rules of their own slots by construction, so they never judge those: `evidence` of
+slots.py leaves them out. Adding the questions to a project is the project's.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from rag_core.rules.slots import Member, Slot, SlotFamily, Unit, enumerated, read_title, repeated_titles, units_of
+from rag_core.rules.slots import (
+    MADE_FROM,
+    Member,
+    Slot,
+    SlotFamily,
+    enumerated,
+    read_title,
+    repeated_titles,
+    text_of,
+    units_of,
+)
 from rag_core.text import STOP_WORDS, words
-from rag_core.types import Case, Chunk, Query
+from rag_core.types import Chunk, Query
 
-MADE_FROM = "slots"
 TAG = "generated"
 ANSWERS, NOT = 3, 0  # grades of the member that is asked for, and of its siblings
 SHARED = 0.6  # share of a family's texts that have a field, from which it is a subject to ask for
@@ -60,18 +69,17 @@ def make_questions(families: Sequence[SlotFamily], chunks: Sequence[Chunk], coun
     return list(found.values())
 
 
-def evidence(cases: Iterable[Case]) -> list[Case]:
-    """The cases that may speak for or against rules from slots: all but the questions made from slots."""
-    return [case for case in cases if case.query.made_from != MADE_FROM]
-
-
 def _of_family(family: SlotFamily, texts: dict[str, str], shared: set[str]) -> list[MadeQuestion]:
     members = [one for one in family.members if one.chunk_id in family.rules and one.chunk_id not in shared]
     same = Counter(one.values for one in family.members)
     members = [one for one in members if same[one.values] == 1]
     fields = _fields(members, texts, family.slots)
     made = []
-    for at, member in enumerate(_spread(members)):
+    left, spread = members, []
+    while left:  # the first ones far apart: every other one of those that are left, again and again
+        spread += left[len(left) // 2 :: max(2, len(left) // 3)]
+        left = [one for one in left if one not in spread]
+    for at, member in enumerate(spread):
         title = _said(member, family.slots, at)
         if title is None:
             continue
@@ -79,7 +87,11 @@ def _of_family(family: SlotFamily, texts: dict[str, str], shared: set[str]) -> l
         wording = (_WORDINGS if field else _PLAIN)[at % 3]
         text = wording.format(title=title, field=field)
         asked = set(words(text))
-        grades = {one.chunk_id: NOT for one in family.members if not _may_mean(one, family.slots, asked)}
+        grades = {}
+        for sibling in family.members:
+            values = [pair for pair in zip(family.slots, sibling.values, strict=True) if pair[1]]
+            if not all(_may_mean(slot, value, asked) for slot, value in values):
+                grades[sibling.chunk_id] = NOT
         grades[member.chunk_id] = ANSWERS
         name = f"{MADE_FROM}: {family.name}"
         identity = "slot-" + hashlib.sha256(f"{name}\n{text}".encode()).hexdigest()[:12]
@@ -87,15 +99,6 @@ def _of_family(family: SlotFamily, texts: dict[str, str], shared: set[str]) -> l
         query = Query(identity, text[:1].upper() + text[1:], tags=(TAG,), metadata=metadata)
         made.append(MadeQuestion(query, grades, member.title))
     return made
-
-
-def _spread(members: Sequence[Member]) -> list[Member]:
-    """The members so that the first ones lie far apart: every other one of those that are left, again and again."""
-    left, found = list(members), []
-    while left:
-        found += left[len(left) // 2 :: max(2, len(left) // 3)]
-        left = [one for one in left if one not in found]
-    return found
 
 
 def _fields(members: Sequence[Member], texts: Mapping[str, str], slots: Sequence[Slot]) -> list[str]:
@@ -109,12 +112,8 @@ def _fields(members: Sequence[Member], texts: Mapping[str, str], slots: Sequence
         title = set(words(member.title))
         found = {" ".join(words(name)): value.strip(" |*") for name, value in _FIELD.findall(texts[member.chunk_id])}
         for field, value in found.items():
-            if (
-                value
-                and len(value) <= LONGEST_VALUE
-                and not set(words(value)) <= title
-                and not set(field.split()) <= title
-            ):
+            repeated = set(words(value)) <= title or set(field.split()) <= title
+            if value and len(value) <= LONGEST_VALUE and not repeated:
                 seen[field] += 1
                 values.setdefault(field, set()).add(value)
     known = {label for slot in slots for label in slot.labels} | MARKUP
@@ -127,11 +126,12 @@ def _said(member: Member, slots: Sequence[Slot], at: int) -> str | None:
     """The member's title as a question says it: one item of a list, one number of a range, "Dragon, Black" turned."""
     units = list(read_title(member.title).units)
     for slot, value in zip(slots, member.values, strict=True):
-        span = _place(units, value)
-        if value and span is None:
-            return None
-        if span is None:
+        if not value:
             continue
+        spans = ((start, end) for start in range(len(units)) for end in range(start + 1, len(units) + 1))
+        span = next((span for span in spans if text_of(units[slice(*span)]) == value), None)
+        if span is None:
+            return None
         start, end = span
         if slot.kind == "list":
             items = enumerated(units[start:end])
@@ -153,24 +153,11 @@ def _said(member: Member, slots: Sequence[Slot], at: int) -> str | None:
     return ", ".join(parts)
 
 
-def _place(units: Sequence[Unit], value: str) -> tuple[int, int] | None:
-    """Where a slot's value stands among the units."""
-    for start in range(len(units)):
-        for end in range(start + 1, len(units) + 1):
-            if " ".join(unit.text for unit in units[start:end]) == value:
-                return start, end
-    return None
-
-
-def _may_mean(member: Member, slots: Sequence[Slot], asked: set[str]) -> bool:
-    """Whether a question of these words may mean this member too: it holds its value of every slot."""
-    return all(_holds(slot, value, asked) for slot, value in zip(slots, member.values, strict=True) if value)
-
-
-def _holds(slot: Slot, value: str, asked: set[str]) -> bool:
+def _may_mean(slot: Slot, value: str, asked: set[str]) -> bool:
+    """Whether a question of these words may mean the value of a slot too."""
     units = units_of(value)
     if slot.kind == "list":
-        return any(asked.issuperset(" ".join(unit.text for unit in item).split()) for item in enumerated(units))
+        return any(asked.issuperset(text_of(item).split()) for item in enumerated(units))
     number = units[-1] if units else None
     if slot.kind == "number" and number is not None and number.low is not None:
         high = float("inf") if number.high is None else number.high

@@ -5,28 +5,29 @@ A family is a set of chunks whose titles are alike but for one or more slots: a 
 with their synonyms, never for what all titles share. Numbers, codes and the lists beside them are asked for always
 (`strict`); words only where the question names some value of their slot (`named`), since many questions name none.
 Without a model, and the same for the same chunks. What is not solved: file names, slots that stand in metadata alone.
-The effect on labelled questions is in slot_check.py; storing is the collection's (rag_core.index.rules).
+Storing the rules is the collection's (rag_core.index.rules).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
 from rag_core.errors import InputError
-from rag_core.rules.match import decide
-from rag_core.rules.model import Group, NumberIn, Rule, WhenNamed
-from rag_core.rules.parsing import MAX_TERMS, read_rule
-from rag_core.text import FILLERS, STOP_WORDS, Token, tokenize, words
-from rag_core.types import Chunk
+from rag_core.rules.match import decide, reason_text
+from rag_core.rules.rule import MAX_TERMS, Group, NumberIn, Rule, WhenNamed, read_rule
+from rag_core.text import FILLERS, STOP_WORDS, Token, is_number, tokenize, words
+from rag_core.types import Case, Chunk
+
+# ---------------------------------------------------------------- titles in units
 
 NUMBER, CODE = "#", "@"
 """How a unit that is a number (or a range), and one that is a code, reads in a title's shape."""
@@ -61,6 +62,9 @@ class Unit(NamedTuple):
         return self.kind == "word" and len(self.text) > 1 and self.text not in STOP_WORDS and self.text not in FILLERS
 
 
+Units = Sequence[Unit]
+
+
 @dataclass(frozen=True, slots=True)
 class Title:
     """A title's units, and apart from them what stands in its brackets, each bracket with units of its own."""
@@ -73,151 +77,113 @@ class Title:
 
 def read_title(text: str) -> Title:
     """The title in units."""
-    brackets = [found for pair in _BRACKETS.findall(text) if (found := " ".join(pair).strip())]
-    core = _BRACKETS.sub(" ", text).strip() or text
-    core = _OUTLINE.sub("", core, count=1)
-    within = tuple(units for bracket in brackets if (units := units_of(bracket)))
-    return Title(text, units_of(core), within, bool(re.search(r"#\s*\d", core)))
+    core = _OUTLINE.sub("", _BRACKETS.sub(" ", text).strip() or text, count=1)
+    brackets = tuple(units for pair in _BRACKETS.findall(text) if (units := units_of(" ".join(pair).strip())))
+    return Title(text, units_of(core), brackets, bool(re.search(r"#\s*\d", core)))
 
 
 def units_of(text: str) -> tuple[Unit, ...]:
     """A text in units."""
     tokens = tokenize(text)
     shouting = text.upper() == text
-    found: list[Unit] = []
+    units: list[Unit] = []
     at = 0
     while at < len(tokens):
-        gap = _gap(text[tokens[at - 1].end : tokens[at].start]) if at else ""
-        unit, at = _unit(text, tokens, at, gap, shouting)
-        found.append(unit)
-    return tuple(found)
-
-
-def _unit(text: str, tokens: tuple[Token, ...], at: int, gap: str, shouting: bool) -> tuple[Unit, int]:
-    """The unit that begins at a token, and the place after it."""
-    token = tokens[at]
-    if token.value is not None and not token.ordinal:
-        return _number(text, tokens, at, gap)
-    if token.ordinal:
-        return Unit(token.text, "number", gap, token.value, token.value), at + 1
-    raw = text[token.start : token.end]
-    roman = not shouting and bool(_ROMAN.fullmatch(raw))
-    if any(character.isdigit() for character in token.text) or roman or (len(raw) == 1 and raw.isupper()):
-        return Unit(token.text, "code", gap), at + 1
-    words = [token.text]
-    while at + 1 < len(tokens) and text[tokens[at].end : tokens[at + 1].start] in ("-", "‐", "‑"):
+        token, raw = tokens[at], text[tokens[at].start : tokens[at].end]
+        between = text[tokens[at - 1].end : token.start] if at else ""
+        gap = "-" if _SEGMENT.search(between) else "," if "," in between else ""
+        roman = not shouting and bool(_ROMAN.fullmatch(raw))
+        if is_number(token):
+            unit, at = _number(text, tokens, at, gap)
+        elif token.ordinal:
+            unit = Unit(token.text, "number", gap, token.value, token.value)
+        elif any(character.isdigit() for character in token.text) or roman or (len(raw) == 1 and raw.isupper()):
+            unit = Unit(token.text, "code", gap)
+        else:
+            joined = [token.text]
+            while at + 1 < len(tokens) and text[tokens[at].end : tokens[at + 1].start] in ("-", "‐", "‑"):
+                at += 1
+                joined.append(tokens[at].text)
+            unit = Unit(" ".join(joined), "word", gap)
+        units.append(unit)
         at += 1
-        words.append(tokens[at].text)
-    return Unit(" ".join(words), "word", gap), at + 1
+    return tuple(units)
 
 
 def _number(text: str, tokens: tuple[Token, ...], at: int, gap: str) -> tuple[Unit, int]:
-    """A number, or the range it begins: "6-10", "6 to 10", "19+"."""
+    """A number, or the range it begins ("6-10", "6 to 10", "19+"), and the place of its last token."""
     token, low = tokens[at], tokens[at].value
-    for width in (1, 2):
-        end = at + width
-        if end >= len(tokens) or tokens[end].value is None or tokens[end].ordinal:
-            continue
-        between = text[token.end : tokens[end].start].strip().casefold()
-        if between in ("-", "–", "‐", "‑", "to") and (width == 2) == (between == "to"):
-            return Unit(f"{token.text}-{tokens[end].text}", "number", gap, low, tokens[end].value), end + 1
+    for end in (at + 1, at + 2):
+        if end < len(tokens) and is_number(tokens[end]):
+            between = text[token.end : tokens[end].start].strip().casefold()
+            if between in ("-", "–", "‐", "‑", "to") and (end == at + 2) == (between == "to"):
+                return Unit(f"{token.text}-{tokens[end].text}", "number", gap, low, tokens[end].value), end
     if text[token.end :].startswith("+"):
-        return Unit(f"{token.text}+", "number", gap, low, None), at + 1
-    return Unit(token.text, "number", gap, low, low), at + 1
+        return Unit(f"{token.text}+", "number", gap, low, None), at
+    return Unit(token.text, "number", gap, low, low), at
 
 
-def _gap(between: str) -> str:
-    if _SEGMENT.search(between):
-        return "-"
-    return "," if "," in between else ""
+def text_of(units: Iterable[Unit]) -> str:
+    """The units as words."""
+    return " ".join(unit.text for unit in units)
 
 
-SHORTEST = 3  # letters of a word that has a plural
+def enumerated(units: Units) -> list[Units]:
+    """The members of an enumeration, without its joining words and without a count before one ("0 level halflings")."""
+    items: list[list[Unit]] = [[]]
+    for unit in units:
+        if unit.text in JOINERS or (unit.gap == "," and items[-1]):
+            items.append([])
+        if unit.text not in JOINERS and unit.text not in FILLERS:
+            items[-1].append(unit)
+    return [item for item in items if item]
+
+
+# ---------------------------------------------------------------- how else a question says a word or a number
+
 _PAIRS = """
-man/men woman/women child/children person/people mouse/mice louse/lice goose/geese tooth/teeth foot/feet ox/oxen
-die/dice index/indices vertex/vertices matrix/matrices appendix/appendices criterion/criteria phenomenon/phenomena
-analysis/analyses axis/axes basis/bases crisis/crises fungus/fungi
+person/people louse/lice goose/geese ox/oxen die/dice index/indices vertex/vertices matrix/matrices appendix/appendices
+criterion/criteria phenomenon/phenomena analysis/analyses axis/axes basis/bases crisis/crises fungus/fungi
 """
-_IRREGULAR = {single: many for single, many in (pair.split("/") for pair in _PAIRS.split())}
-_COMPOUNDED = ("man", "woman", "foot", "tooth", "mouse", "child")  # "lizardman", "eyetooth"
-_NOT_MEN = ("human", "roman", "german", "shaman", "talisman", "ottoman")
-_VES = ("thief", "elf", "wolf", "warf", "loaf", "leaf", "half", "calf", "knife", "life", "wife")
-_SINGULAR = {many: single for single, many in _IRREGULAR.items()}
+_ENDINGS = """
+man/men foot/feet tooth/teeth mouse/mice child/children thief/thieves elf/elves wolf/wolves warf/warves loaf/loaves
+leaf/leaves half/halves calf/calves knife/knives life/lives wife/wives
+"""
+_IRREGULAR = [tuple(pair.split("/")) for pair in _PAIRS.split()]
+_IRREGULAR_ENDINGS = [tuple(pair.split("/")) for pair in _ENDINGS.split()]  # "lizardman", "werewolf"
+_NOT_MEN = ("human", "roman", "german", "shaman", "talisman", "ottoman", "specimen")
 _COUNTED = """
 one/first two/second three/third four/fourth five/fifth six/sixth seven/seventh eight/eighth nine/ninth ten/tenth
 eleven/eleventh twelve/twelfth thirteen/thirteenth fourteen/fourteenth fifteen/fifteenth sixteen/sixteenth
 seventeen/seventeenth eighteen/eighteenth nineteen/nineteenth twenty/twentieth
 """
 _NUMBERS = [pair.split("/") for pair in _COUNTED.split()]  # of 1, 2, …: as a cardinal, as an ordinal
-_SHORT = {
-    "level": ("lvl", "lv"),
-    "version": ("ver",),
-    "chapter": ("ch", "chap"),
-    "section": ("sec",),
-    "volume": ("vol",),
-    "number": ("no", "nr"),
-    "page": ("pg",),
-    "temperature": ("temp",),
-    "figure": ("fig",),
-}
+_SHORT = """
+level/lvl/lv version/ver chapter/ch/chap section/sec volume/vol number/no/nr page/pg temperature/temp figure/fig
+"""
+_SHORT_FORMS = {label: forms for label, *forms in (entry.split("/") for entry in _SHORT.split())}
 _SPELLINGS = (("our", "or"), ("ise", "ize"), ("yse", "yze"), ("isation", "ization"), ("tre", "ter"), ("grey", "gray"))
 
 
-def plural(word: str) -> str:
-    """The regular or known plural of an English noun."""
-    for single, many in _IRREGULAR.items():
-        compound = single in _COMPOUNDED and word.endswith(single) and not word.endswith(_NOT_MEN)
-        if word == single or compound:
-            return word[: len(word) - len(single)] + many
-    if word.endswith(("s", "x", "z", "ch", "sh")):
-        return word + "es"
-    if word.endswith(_VES):
-        return word.removesuffix("e")[:-1] + "ves"
-    return word[:-1] + "ies" if re.search(r"[^aeiou]y$", word) else word + "s"
-
-
-def word_forms(word: str, known: Callable[[str], bool] = lambda _: True) -> tuple[str, ...]:
-    """The word, then what it is the plural or the singular of; of several possible ones those that `known` knows."""
-    if len(word) < SHORTEST or not word.isalpha():
-        return (word,)
-    singles = [single for single in _singulars(word) if plural(single) == word]
-    some = [single for single in singles if known(single)]
-    found = [word, *(some or singles[:1])]
-    if not singles or not some:
-        found.append(plural(word))
-    return tuple(dict.fromkeys(found))
-
-
-def _singulars(word: str) -> Iterator[str]:
-    """What the word may be the plural of, the likeliest first."""
-    irregular = next((many for many in _SINGULAR if word == many or (many == "men" and word.endswith("men"))), None)
-    if irregular is not None:
-        yield word[: len(word) - len(irregular)] + _SINGULAR[irregular]
-        return
-    if not word.endswith("s") or word.endswith(("ss", "us", "is")) or len(word) <= SHORTEST:
-        return
-    if word.endswith("ies"):
-        yield word[:-3] + "y"
-    if word.endswith("ves"):
-        yield word[:-3] + "f"
-        yield word[:-3] + "fe"
-    if word.endswith(("ses", "xes", "zes", "ches", "shes")):
-        yield word[:-2]
-    yield word[:-1]
-
-
-def phrase_forms(words: Sequence[str], known: Callable[[str], bool] = lambda _: True) -> tuple[str, ...]:
-    """A phrase with its last word in each of its forms."""
-    return tuple(" ".join([*words[:-1], last]) for last in word_forms(words[-1], known)) if words else ()
+def phrase_forms(phrase: Sequence[str]) -> tuple[str, ...]:
+    """A phrase, and with its last word in its irregular other number; regular ones the matching of rules knows."""
+    if not phrase:
+        return ()
+    last, forms = phrase[-1], [" ".join(phrase)]
+    for one, other in (pair[::step] for pair in (*_IRREGULAR, *_IRREGULAR_ENDINGS) for step in (1, -1)):
+        ending = (one, other) in _IRREGULAR_ENDINGS or (other, one) in _IRREGULAR_ENDINGS
+        if last == one or (ending and last.endswith(one) and not last.endswith(_NOT_MEN)):
+            forms.append(" ".join([*phrase[:-1], last[: len(last) - len(one)] + other]))
+    return tuple(dict.fromkeys(forms))
 
 
 def spellings(phrase: str) -> tuple[str, ...]:
     """The phrase, and as it is spelt on the other side of the Atlantic: "armor class" and "armour class"."""
-    found = [phrase]
+    spelt = [phrase]
     for british, american in _SPELLINGS:
         for one, other in ((british, american), (american, british)):
-            found.append(re.sub(rf"(?<=\w\w\w){one}\b" if len(one) < 4 else rf"\b{one}\b", other, phrase))
-    return tuple(dict.fromkeys(found))
+            spelt.append(re.sub(rf"(?<=\w\w\w){one}\b" if len(one) < 4 else rf"\b{one}\b", other, phrase))
+    return tuple(dict.fromkeys(spelt))
 
 
 def counted_forms(label: str, number: int) -> tuple[str, ...]:
@@ -225,26 +191,16 @@ def counted_forms(label: str, number: int) -> tuple[str, ...]:
 
     In "the 3rd and fifth level" the first has no label beside it, so "3rd" stands alone, and "third" with its "and".
     """
-    if not 0 < number <= 99 or " " in label or len(label) < SHORTEST:
+    if not 0 < number <= 99 or " " in label or len(label) < 3:
         return ()
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    found = [f"{number}{ending}"]
-    if number <= len(_NUMBERS):
-        cardinal, ordinal = _NUMBERS[number - 1]
-        found += [f"{ordinal} {label}", f"{ordinal} and", f"{ordinal} or", f"{label} {cardinal}"]
-    return tuple(found)
+    if number > len(_NUMBERS):
+        return (f"{number}{ending}",)
+    cardinal, ordinal = _NUMBERS[number - 1]
+    return f"{number}{ending}", f"{ordinal} {label}", f"{ordinal} and", f"{ordinal} or", f"{label} {cardinal}"
 
 
-def abbreviations(label: str) -> tuple[str, ...]:
-    """The usual short forms of a label: "lvl" for level."""
-    return _SHORT.get(label, ())
-
-
-def initials(words: Iterable[str]) -> str:
-    """The acronym of a label of two or more words: "ac" for armor class; empty for others."""
-    plain = [word for word in words if word.isalpha()]
-    return "".join(word[0] for word in plain) if len(plain) > 1 and min(map(len, plain)) > 1 else ""
-
+# ---------------------------------------------------------------- families
 
 POLICIES = ("strict", "named")
 LEAST = 3  # members of a family, and values of a slot of words
@@ -265,6 +221,7 @@ COUNTERS = frozenset(_COUNTERS.split())
 LETTERS_THAT_ARE_WORDS = ("a", "i")
 _TOTALS = ("total", "sum", "together", "combined")
 _HEADS = ("of", "for", "from", "to", "with", "against", "in", "on", "by")
+MADE_FROM = "slots"
 
 Span = tuple[int, int]
 Synonyms = Mapping[str, Sequence[str]]
@@ -311,6 +268,23 @@ class Condition:
     named: WhenNamed | None
 
 
+def _rule_of(conditions: Iterable[Condition], policies: Sequence[str]) -> Rule | None:
+    """The rule of a member's conditions under the policies of its slots, or None where they ask for nothing."""
+    groups: list[Group] = []
+    numbers: list[NumberIn] = []
+    named: list[WhenNamed] = []
+    for condition in conditions:
+        if policies[condition.slot] == "named":
+            named += [condition.named] if condition.named is not None else []
+        elif isinstance(condition.strict, NumberIn):
+            numbers.append(condition.strict)
+        else:
+            groups.append(condition.strict)
+    if not (groups or numbers or named):
+        return None
+    return Rule(contain_one_of=tuple(groups), number_in=tuple(numbers), when_named=tuple(named))
+
+
 @dataclass(frozen=True)
 class SlotFamily:
     """Near-duplicate chunks, the slots that tell them apart, and a proposed rule for each; nothing is stored.
@@ -331,7 +305,8 @@ class SlotFamily:
     @cached_property
     def rules(self) -> dict[str, Rule]:
         """Chunk id → proposed rule, as the slots' policies have it."""
-        made = {identity: self._rule(conditions) for identity, conditions in self.conditions.items()}
+        policies = [slot.policy for slot in self.slots]
+        made = {identity: _rule_of(conditions, policies) for identity, conditions in self.conditions.items()}
         return {identity: rule for identity, rule in made.items() if rule is not None}
 
     @property
@@ -344,48 +319,20 @@ class SlotFamily:
         """The family with one policy for all its slots, as far as their kinds allow."""
         return replace(self, slots=tuple(replace(slot, policy=policy) for slot in self.slots))
 
-    def _rule(self, conditions: Sequence[Condition]) -> Rule | None:
-        groups: list[Group] = []
-        numbers: list[NumberIn] = []
-        named: list[WhenNamed] = []
-        for condition in conditions:
-            if self.slots[condition.slot].policy == "named":
-                named += [condition.named] if condition.named is not None else []
-            elif isinstance(condition.strict, NumberIn):
-                numbers.append(condition.strict)
-            else:
-                groups.append(condition.strict)
-        if not (groups or numbers or named):
-            return None
-        return Rule(contain_one_of=tuple(groups), number_in=tuple(numbers), when_named=tuple(named))
-
     def to_json(self) -> dict[str, Any]:
         """The family as plain data."""
+        members = [{"chunk": one.chunk_id, "title": one.title, "values": list(one.values)} for one in self.members]
+        likeness, any_texts = round(self.evidence.likeness, 1), round(self.evidence.any_texts, 1)
         return {
             "name": self.name,
             "policy": self.policy,
-            "slots": [
-                {
-                    "name": slot.name,
-                    "kind": slot.kind,
-                    "policy": slot.policy,
-                    "values": slot.values,
-                    "labels": list(slot.labels),
-                }
-                for slot in self.slots
-            ],
-            "members": [
-                {"chunk": one.chunk_id, "title": one.title, "values": list(one.values)} for one in self.members
-            ],
+            "slots": [asdict(slot) for slot in self.slots],
+            "members": members,
             "rules": {identity: rule.as_mapping() for identity, rule in self.rules.items()},
             "without": dict(self.without),
             "parents": list(self.parents),
             "repeated": list(self.repeated),
-            "evidence": {
-                "likeness": round(self.evidence.likeness, 1),
-                "any_texts": round(self.evidence.any_texts, 1),
-                "with_rule": self.evidence.with_rule,
-            },
+            "evidence": {"likeness": likeness, "any_texts": any_texts, "with_rule": self.evidence.with_rule},
         }
 
     def to_text(self) -> str:
@@ -394,16 +341,12 @@ class SlotFamily:
             f"{self.name}: {len(self.rules)} rules for {len(self.members)} chunks (texts alike "
             f"{self.evidence.likeness:.0f}, any two {self.evidence.any_texts:.0f})"
         ]
-        lines += [
-            f"  {slot.name}: {slot.kind}, {slot.values} values, "
-            + ("always asked for" if slot.policy == "strict" else "asked for where a question names one of them")
-            for slot in self.slots
-        ]
-        for member in self.members:
-            if member.chunk_id in self.rules:
-                rule = self.rules[member.chunk_id].as_json()
-                lines.append(f"  e.g. {member.title}: {rule if len(rule) < 300 else rule[:299] + '…'}")
-                break
+        for slot in self.slots:
+            when = "always asked for" if slot.policy == "strict" else "asked for where a question names one of them"
+            lines.append(f"  {slot.name}: {slot.kind}, {slot.values} values, {when}")
+        for member in [member for member in self.members if member.chunk_id in self.rules][:1]:
+            rule = self.rules[member.chunk_id].as_json()
+            lines.append(f"  e.g. {member.title}: {rule if len(rule) < 300 else rule[:299] + '…'}")
         for reason, count in Counter(self.without.values()).items():
             lines.append(f"  {count} without a rule: {reason}")
         return "\n".join(lines)
@@ -418,24 +361,21 @@ def propose(chunks: Sequence[Chunk], synonyms: Synonyms | None = None) -> list[S
     families, left = _bracket_families(corpus)
     shapes = _shapes(left)
     taken: set[int] = set()
-    for key, some in _choices(shapes):
-        rest = [shape for shape in some if shape.number not in taken]
+    for key, alike in _choices(shapes):
+        rest = [shape for shape in alike if shape.number not in taken]
         family = _family(corpus, rest, key) if _large_enough(rest) else None
-        if family is not None and family.rules and _alike(family):
+        if family is None:
+            continue
+        # Where words alone make the family, chance does too: its texts must be as alike as any two.
+        numbered = any(slot.kind in ("number", "code") for slot in family.slots)
+        if numbered or family.evidence.likeness >= min(family.evidence.any_texts, HOMOGENEOUS):
             taken |= {shape.number for shape in rest}
             families.append(family)
     for shape in shapes:
         if shape.number not in taken and shape.varying and len(shape.rows) >= LEAST:
             family = _family(corpus, [shape], None)
-            if family is not None and family.rules:
-                families.append(family)
+            families += [family] if family is not None else []
     return sorted(families, key=lambda family: (-len(family.members), family.name))
-
-
-def _alike(family: SlotFamily) -> bool:
-    """Whether a family's texts are as alike as any two; only where words make the family, which chance does too."""
-    numbered = any(slot.kind in ("number", "code") for slot in family.slots)
-    return numbered or family.evidence.likeness >= min(family.evidence.any_texts, HOMOGENEOUS)
 
 
 def named_so(families: Sequence[SlotFamily], name: str | None) -> list[SlotFamily]:
@@ -464,6 +404,119 @@ def repeated_titles(chunks: Iterable[Chunk]) -> dict[str, tuple[str, ...]]:
     return dict(sorted(shared, key=lambda pair: (-len(pair[1]), pair[0])))
 
 
+# ---------------------------------------------------------------- what they would do on labelled questions
+
+ENOUGH = 5  # relevant chunks met before labels may make a slot of words strict
+
+
+@dataclass(frozen=True, slots=True)
+class WrongDrop:
+    """A relevant chunk that its proposed rule would drop."""
+
+    query_id: str
+    chunk_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotCheck:
+    """One family on labelled questions. Pairs are (question, member with a rule) that have a label.
+
+    Wrong drops are counted, not equal verdicts: of many verdicts nearly all are easy. `listed` counts members in the
+    first k places of the questions' lists, and what of them the rules drop.
+    """
+
+    family: str
+    policy: str
+    relevant: int
+    wrong: tuple[WrongDrop, ...]
+    irrelevant: int
+    right: int
+    listed: int = 0
+    listed_dropped: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as plain data, with each wrong drop."""
+        return {
+            "family": self.family,
+            "policy": self.policy,
+            "relevant": self.relevant,
+            "wrong_drops": len(self.wrong),
+            "irrelevant": self.irrelevant,
+            "right_drops": self.right,
+            "listed": self.listed,
+            "listed_dropped": self.listed_dropped,
+            "wrong": [{"query": one.query_id, "chunk": one.chunk_id, "reason": one.reason} for one in self.wrong],
+        }
+
+    def to_text(self) -> str:
+        """One line, and one for each of the first wrong drops."""
+        lines = [
+            f"  {len(self.wrong)} of {self.relevant} relevant would be dropped wrongly, "
+            f"{self.right} of {self.irrelevant} irrelevant rightly"
+        ]
+        if self.listed:
+            lines[0] += f"; {self.listed_dropped} of the {self.listed} places it takes in lists would be free"
+        lines += [f"    {one.query_id} would lose {one.chunk_id}: {one.reason}" for one in self.wrong[:3]]
+        return "\n".join(lines)
+
+
+def evidence(cases: Iterable[Case]) -> list[Case]:
+    """The cases that may speak for or against rules from slots: all but the questions made from slots."""
+    return [case for case in cases if case.query.made_from != MADE_FROM]
+
+
+def check(family: SlotFamily, cases: Sequence[Case], k: int = 15, min_grade: int = 1) -> SlotCheck:
+    """What the family's rules would do on labelled questions, and in the first k places of those with a list.
+
+    Questions made from slots are left out: they are no evidence for rules from slots.
+    """
+    relevant = irrelevant = right = listed = listed_dropped = 0
+    wrong: list[WrongDrop] = []
+    for case in evidence(cases):
+        for identity, grade in case.grades.items():
+            if identity not in family.rules:
+                continue
+            verdict = decide(family.rules[identity], case.query.text)
+            if grade < min_grade:
+                irrelevant += 1
+                right += not verdict.satisfied
+                continue
+            relevant += 1
+            if not verdict.satisfied:
+                wrong.append(WrongDrop(case.query.id, identity, reason_text(verdict)))
+        hits = case.candidates.hits[:k] if case.candidates is not None else ()
+        members = [hit.chunk.id for hit in hits if hit.chunk.id in family.rules]
+        listed += len(members)
+        listed_dropped += sum(not decide(family.rules[identity], case.query.text).satisfied for identity in members)
+    return SlotCheck(family.name, family.policy, relevant, tuple(wrong), irrelevant, right, listed, listed_dropped)
+
+
+def settled(family: SlotFamily, cases: Sequence[Case], min_grade: int = 1) -> SlotFamily:
+    """The family with its words asked for strictly where labels vouch for that, else as it is.
+
+    Labels vouch where at least ENOUGH relevant pairs meet the strict rules and none would be dropped; with so few, one
+    wrong drop in two questions of another kind is not ruled out, so the choice is shown and can be taken back.
+    """
+    if family.policy == "strict":
+        return family
+    slots = tuple(replace(slot, policy="strict") if slot.kind in ("word", "list") else slot for slot in family.slots)
+    strict = replace(family, slots=slots)
+    vouched = check(strict, cases, min_grade=min_grade)
+    return strict if vouched.relevant >= ENOUGH and not vouched.wrong else family
+
+
+def with_policy(family: SlotFamily, policy: str, cases: Sequence[Case], min_grade: int = 1) -> SlotFamily:
+    """The family with every rule of that policy; `proposed` leaves it, `labels` lets labels decide."""
+    if policy == "proposed":
+        return family
+    if policy == "labels":
+        return settled(family, cases, min_grade)
+    if policy not in POLICIES:
+        raise InputError(f"--policy is {policy[:80]!r}, expected proposed, {', '.join(POLICIES)} or labels")
+    return family.with_policy(policy)
+
+
 # ---------------------------------------------------------------- the corpus
 
 
@@ -475,17 +528,45 @@ class _Row:
     chunks: tuple[int, ...]
     own: int
 
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Its units, each with the gap before it."""
+        return tuple(unit.gap + unit.text for unit in self.title.units)
+
 
 class _Corpus:
     """The chunks with their titles in units, and what their texts say of words and of the labels of numbers."""
 
     def __init__(self, chunks: Sequence[Chunk], synonyms: Synonyms) -> None:
         # By id, so that the families are the same in whatever order the chunks come.
-        self.chunks = chunks = sorted(chunks, key=lambda chunk: chunk.id)
+        self.chunks = sorted(chunks, key=lambda chunk: chunk.id)
         self.synonyms = {" ".join(words(value)): tuple(others) for value, others in synonyms.items()}
-        self.rows = list(_rows(chunks))
-        self.texts = [words(f"{chunk.title}\n{chunk.text}") for chunk in chunks]
+        self.rows = list(self._rows())
+        self.texts = [words(f"{chunk.title}\n{chunk.text}") for chunk in self.chunks]
         self.holding = Counter(word for text in self.texts for word in set(text))
+
+    def _rows(self) -> Iterator[_Row]:
+        """The different titles with their chunks; where several share one, as paths often are, with their first lines.
+
+        A title that three or more chunks share tells none of them apart, but their first lines may, where they are
+        short enough to be headings and no sentence of the text.
+        """
+        by_title: dict[str, list[int]] = defaultdict(list)
+        for at, chunk in enumerate(self.chunks):
+            by_title[chunk.title.strip()].append(at)
+        for title, ids in by_title.items():
+            by_line: dict[str, list[int]] = defaultdict(list)
+            for at in ids if len(ids) >= LEAST or not title else ():
+                marked = (line.strip("#*=->| \t") for line in self.chunks[at].text.splitlines())
+                first = next((line for line in marked if line), "")
+                by_line["" if len(first) > LONGEST_LINE or first.endswith(".") else first].append(at)
+            if len(by_line.keys() - {""}) < LEAST:
+                by_line = {"": ids}
+            own = len(read_title(title).units) if title else 0
+            for line, sharing in by_line.items():
+                read = read_title(f"{title} - {line}" if title and line else title or line)
+                if read.units:
+                    yield _Row(read, tuple(sharing), own)
 
     @cached_property
     def before_numbers(self) -> Counter[tuple[str, ...]]:
@@ -502,10 +583,6 @@ class _Corpus:
                 if run not in titled:
                     counts.update(run[start:] for start in range(len(run)))
         return counts
-
-    def knows(self, word: str) -> bool:
-        """Whether some chunk holds the word."""
-        return word in self.holding
 
     def common(self, word: str) -> bool:
         """Whether so many chunks hold the word that it tells nothing by itself."""
@@ -530,7 +607,7 @@ class _Corpus:
         counts: Counter[str] = Counter()
         if label.isalpha() and 2 <= len(label) <= 4:
             for row in self.rows:
-                title = [word for unit in row.title.units for word in unit.text.split()]
+                title = text_of(row.title.units).split()
                 for at in range(len(title) - len(label) + 1):
                     run = title[at : at + len(label)]
                     if "".join(word[0] for word in run) == label and all(len(word) > 1 for word in run):
@@ -538,37 +615,16 @@ class _Corpus:
         often = max(counts.values(), default=0)
         return [spelling for run in sorted(counts) if 0 < counts[run] == often for spelling in spellings(run)]
 
+    def likeness(self, places: Sequence[int], most: int) -> float:
+        """How alike two of these chunks' texts are: the median of the pairs of `most` of them, evenly spread."""
+        some = [places[at * len(places) // most] for at in range(most)] if len(places) > most else places
+        pairs = combinations([self.chunks[at].text[:600] for at in some], 2)
+        return median([fuzz.token_sort_ratio(one, other) for one, other in pairs] or [0.0])
+
     @cached_property
     def any_texts(self) -> float:
-        """How alike two texts of the corpus are, by the median of pairs spread over it."""
-        return _likeness([self.chunks[at].text for at in _spread(range(len(self.chunks)), 24)])
-
-
-def _rows(chunks: Sequence[Chunk]) -> Iterable[_Row]:
-    """The different titles with their chunks; where several share one, as paths often are, with their first lines.
-
-    A title that three or more chunks share tells none of them apart, but their first lines may.
-    """
-    by_title: dict[str, list[int]] = defaultdict(list)
-    for at, chunk in enumerate(chunks):
-        by_title[chunk.title.strip()].append(at)
-    for title, ids in by_title.items():
-        by_line: dict[str, list[int]] = defaultdict(list)
-        for at in ids if len(ids) >= LEAST or not title else ():
-            by_line[_first_line(chunks[at])].append(at)
-        if len(by_line.keys() - {""}) < LEAST:
-            by_line = {"": ids}
-        for line, some in by_line.items():
-            own = read_title(title)
-            read = read_title(f"{title} - {line}" if title and line else title or line)
-            if read.units:
-                yield _Row(read, tuple(some), len(own.units) if title else 0)
-
-
-def _first_line(chunk: Chunk) -> str:
-    """The first line that is short enough to be a heading, without marks; '' where it is a sentence of the text."""
-    first = next((found for line in chunk.text.splitlines() if (found := line.strip("#*=->| \t"))), "")
-    return first if len(first) <= LONGEST_LINE and not first.endswith(".") else ""
+        """How alike two texts of the corpus are."""
+        return self.likeness(range(len(self.chunks)), 24)
 
 
 def _before(text: Sequence[str], at: int, start: int = 0) -> list[str]:
@@ -577,18 +633,6 @@ def _before(text: Sequence[str], at: int, start: int = 0) -> list[str]:
     while end > start and text[end - 1] in FILLERS:
         end -= 1
     return list(text[max(start, end - 4) : end])
-
-
-def _spread(places: Sequence[int], count: int) -> list[int]:
-    """At most `count` of the places, evenly spread: the same on every run."""
-    if len(places) <= count:
-        return list(places)
-    return [places[at * len(places) // count] for at in range(count)]
-
-
-def _likeness(texts: Sequence[str]) -> float:
-    pairs = combinations([text[:600] for text in texts], 2)
-    return median([fuzz.token_sort_ratio(one, other) for one, other in pairs] or [0.0])
 
 
 # ---------------------------------------------------------------- shapes, and what they differ in
@@ -620,30 +664,26 @@ def _bracket_families(corpus: _Corpus) -> tuple[list[SlotFamily], list[_Row]]:
     by_core: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
     for row in corpus.rows:
         if len(row.title.brackets) == 1:
-            by_core[_elements(row)].append(row)
+            by_core[row.elements].append(row)
     families: list[SlotFamily] = []
     taken: set[int] = set()
     for core, rows in by_core.items():
-        if core and len(rows) >= LEAST:
-            within = [replace(row, title=_bracket_as_segment(row.title), own=len(core)) for row in rows]
-            counted = [shape for shape in _shapes(within) if shape.varying and 2 * len(shape.rows) >= len(rows)]
-            family = _family(corpus, counted, None) if counted else None
-            if family is None or not family.rules:
-                shapes = [_Shape(at, _elements(row), (), (row,)) for at, row in enumerate(within)]
-                family = _family(corpus, shapes, (core, (), "-"))
-            if family is not None and family.rules:
-                families.append(family)
-                taken |= {row.chunks[0] for row in rows}
+        if not core or len(rows) < LEAST:
+            continue
+        within = []  # the same titles with their bracket as a segment
+        for row in rows:
+            first, *others = row.title.brackets[0]
+            units = (*row.title.units, first._replace(gap="-"), *others)
+            within.append(replace(row, title=Title(row.title.text, units, ()), own=len(core)))
+        counted = [shape for shape in _shapes(within) if shape.varying and 2 * len(shape.rows) >= len(rows)]
+        family = _family(corpus, counted, None) if counted else None
+        if family is None:
+            shapes = [_Shape(at, row.elements, (), (row,)) for at, row in enumerate(within)]
+            family = _family(corpus, shapes, (core, (), "-"))
+        if family is not None:
+            families.append(family)
+            taken |= {row.chunks[0] for row in rows}
     return families, [row for row in corpus.rows if row.chunks[0] not in taken]
-
-
-def _elements(row: _Row) -> tuple[str, ...]:
-    return tuple(unit.gap + unit.text for unit in row.title.units)
-
-
-def _bracket_as_segment(title: Title) -> Title:
-    first, *others = title.brackets[0]
-    return Title(title.text, (*title.units, first._replace(gap="-"), *others), ())
 
 
 def _shapes(rows: Sequence[_Row]) -> list[_Shape]:
@@ -656,33 +696,28 @@ def _shapes(rows: Sequence[_Row]) -> list[_Shape]:
     for masks, alike in groups.items():
         places = [at for at, mask in enumerate(masks) if mask.lstrip(",-") in (NUMBER, CODE)]
         varying = tuple(at for at in places if len({row.title.units[at].text for row in alike}) > 1)
-        first = alike[0].title.units
-        elements = tuple(mask if at in varying else first[at].gap + first[at].text for at, mask in enumerate(masks))
+        elements = tuple(mask if at in varying else alike[0].elements[at] for at, mask in enumerate(masks))
         shapes.append(_Shape(len(shapes), elements, varying, tuple(alike)))
     return shapes
 
 
 def _choices(shapes: Sequence[_Shape]) -> list[tuple[_Key, list[_Shape]]]:
-    """Every way to leave a stretch of words open in which several shapes differ, the best first."""
+    """Every way to leave a stretch of words open in which several shapes differ, the best first.
+
+    A stretch begins and ends with words that tell something, and leaves one outside.
+    """
     by_key: dict[_Key, list[_Shape]] = defaultdict(list)
     for shape in shapes:
-        for start, end in _open_spans(shape):
-            key = shape.elements[:start], shape.elements[end:], shape.units[start].gap
-            by_key[key].append(shape)
-    choices = [(key, some) for key, some in by_key.items() if _large_enough(some)]
+        units, size = shape.units, len(shape.units)
+        content = [unit.content or unit.kind == "code" for unit in units]
+        for start in range(size):
+            for end in range(start + 1, min(size, start + LONGEST_SLOT) + 1):
+                if end - 1 in shape.varying:
+                    break
+                if content[start] and content[end - 1] and any(content[:start] + content[end:]):
+                    by_key[shape.elements[:start], shape.elements[end:], units[start].gap].append(shape)
+    choices = [(key, differing) for key, differing in by_key.items() if _large_enough(differing)]
     return sorted(choices, key=lambda choice: (-_worth(*choice), choice[0]))
-
-
-def _open_spans(shape: _Shape) -> Iterable[Span]:
-    """The stretches that may be a slot: words of their own, with a word that tells something left outside."""
-    units, size = shape.units, len(shape.units)
-    content = [unit.content or unit.kind == "code" for unit in units]
-    for start in range(size):
-        for end in range(start + 1, min(size, start + LONGEST_SLOT) + 1):
-            if end - 1 in shape.varying:
-                break
-            if content[start] and content[end - 1] and any(content[:start] + content[end:]):
-                yield start, end
 
 
 def _large_enough(shapes: Sequence[_Shape]) -> bool:
@@ -705,11 +740,36 @@ def _worth(key: _Key, shapes: Sequence[_Shape]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A slot while its family is built: where each title has it (by shape), its kind, whether it is a segment alone."""
+    """A slot while its family is built: where each shape has it, its kind, whether it is a segment of its title."""
 
     kind: str
     spans: Mapping[int, Span]  # shape's number → places in the title's units
     alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A title of a family, and where it has each of the family's slots (None: not at all)."""
+
+    row: _Row
+    spans: tuple[Span | None, ...]
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        return self.row.title.units
+
+    def slot_units(self, at: int) -> Units:
+        """The units of its value in a slot, none where it has none."""
+        return self.units[slice(*span)] if (span := self.spans[at]) is not None else ()
+
+    def value(self, at: int) -> str:
+        """Its value in a slot, '' where it has none."""
+        return text_of(self.slot_units(at))
+
+    @property
+    def inside(self) -> set[int]:
+        """The places of its units that stand in some slot."""
+        return {place for span in self.spans if span is not None for place in range(*span)}
 
 
 def _family(corpus: _Corpus, shapes: Sequence[_Shape], key: _Key | None) -> SlotFamily | None:
@@ -721,12 +781,14 @@ def _family(corpus: _Corpus, shapes: Sequence[_Shape], key: _Key | None) -> Slot
     places += _number_places(shapes)
     if not places:
         return None
-    rows = [(shape, row) for shape in shapes for row in shape.rows]
-    slots = [_slot(corpus, place, rows, places) for place in places]
+    lines = [
+        _Line(row, tuple(place.spans.get(shape.number) for place in places)) for shape in shapes for row in shape.rows
+    ]
+    slots = [_slot(corpus, at, places, lines) for at in range(len(places))]
     numbered = any(slot.labels and slot.policy == "strict" for slot in slots)
     if not numbered or not _near_duplicates(corpus, shapes):  # a list is strict beside a number that is
         slots = [replace(slot, policy="named") for slot in slots]
-    return _built(corpus, rows, places, slots)
+    return _built(corpus, lines, places, slots)
 
 
 def _near_duplicates(corpus: _Corpus, shapes: Sequence[_Shape]) -> bool:
@@ -736,63 +798,63 @@ def _near_duplicates(corpus: _Corpus, shapes: Sequence[_Shape]) -> bool:
     """
     if corpus.any_texts >= HOMOGENEOUS:
         return True
-    found = []
-    for shape in shapes:
-        if shape.varying:
-            some = [corpus.chunks[row.chunks[0]].text for row in shape.rows]
-            found.append(_likeness([some[at] for at in _spread(range(len(some)), 10)]))
-    return bool(found) and median(found) >= corpus.any_texts + NEAR * (100.0 - corpus.any_texts)
+    alike = [corpus.likeness([row.chunks[0] for row in shape.rows], 10) for shape in shapes if shape.varying]
+    return bool(alike) and median(alike) >= corpus.any_texts + NEAR * (100.0 - corpus.any_texts)
 
 
 def _word_places(shapes: Sequence[_Shape], spans: Mapping[int, Span]) -> list[_Place]:
     """The slots of an open stretch: a list, or its parts between commas and dashes, a part of two that cross as two."""
     units = {shape.number: shape.units for shape in shapes}
     numbered = any(shape.varying for shape in shapes)
-    lists = sum(_is_list(units[number][start:end]) for number, (start, end) in spans.items())
-    if 2 * lists >= len(spans):
+
+    def listed(spans: Mapping[int, Span]) -> bool:
+        """Whether most are enumerations: words joined by and, or, or several commas."""
+        stretches = [units[number][start:end] for number, (start, end) in spans.items()]
+        joined = [
+            any(unit.text in JOINERS for unit in stretch[1:-1]) or sum(unit.gap == "," for unit in stretch[1:]) > 1
+            for stretch in stretches
+        ]
+        return 2 * sum(joined) >= len(joined)
+
+    if listed(spans):
         return [_Place("list", spans, alone=True)]
-    parts = {number: _parts(units[number], span) for number, span in spans.items()}
-    if sum(len(one) > 1 for one in parts.values()) < 2:
+    parts: dict[int, list[Span]] = {}
+    for number, (start, end) in spans.items():
+        marked = (at for at in range(start + 1, end) if units[number][at].gap and units[number][at].text not in JOINERS)
+        cuts = [start, *marked, end]
+        parts[number] = list(pairwise(cuts))
+    if sum(len(stretches) > 1 for stretches in parts.values()) < 2:
         parts = {number: [span] for number, span in spans.items()}
     places: list[_Place] = []
     for at in range(max(map(len, parts.values()))):
-        some = {number: one[at] for number, one in parts.items() if len(one) > at}
-        some = _without_shared_ends(some, units)
-        if 2 * sum(_is_list(units[number][start:end]) for number, (start, end) in some.items()) >= len(some):
-            places.append(_Place("list", some, alone=True))
+        part = {number: stretches[at] for number, stretches in parts.items() if len(stretches) > at}
+        part = _without_shared_ends(part, units)
+        if listed(part):
+            places.append(_Place("list", part, alone=True))
             continue
-        alone = all(_stands_alone(units[number], span, numbered) for number, span in some.items())
-        places += [_Place("word", one, alone) for one in _crossing(some, units)]
-    return [place for place in places if len(_values(place, units)) > 1 or len(place.spans) < len(spans)]
+        alone = all(_stands_alone(units[number], span, numbered) for number, span in part.items())
+        places += [_Place("word", crossing, alone) for crossing in _crossing(part, units)]
+    return [place for place in places if len(_values(place.spans, units)) > 1 or len(place.spans) < len(spans)]
 
 
-def _is_list(units: Sequence[Unit]) -> bool:
-    """Whether words are enumerated: joined by and, or, or several commas."""
-    joined = any(unit.text in JOINERS for unit in units[1:-1])
-    return joined or sum(unit.gap == "," for unit in units[1:]) > 1
+def _values(spans: Mapping[int, Span], units: Mapping[int, Units]) -> set[str]:
+    return {text_of(units[number][start:end]) for number, (start, end) in spans.items()}
 
 
-def _parts(units: Sequence[Unit], span: Span) -> list[Span]:
-    """A stretch cut where a comma or a dash stands; not inside an enumeration."""
-    start, end = span
-    cuts = [at for at in range(start + 1, end) if units[at].gap and units[at].text not in JOINERS]
-    return list(zip([start, *cuts], [*cuts, end], strict=True))
-
-
-def _without_shared_ends(spans: Mapping[int, Span], units: Mapping[int, Sequence[Unit]]) -> dict[int, Span]:
+def _without_shared_ends(spans: Mapping[int, Span], units: Mapping[int, Units]) -> dict[int, Span]:
     """The stretches without the words all of them begin or end with: "Acid Damage", "Fire Damage"."""
-    found = dict(spans)
-    while len({_value(units[n], span) for n, span in found.items()}) > 1 and all(b - a > 1 for a, b in found.values()):
-        if len({units[number][end - 1].text for number, (_, end) in found.items()}) == 1:
-            found = {number: (start, end - 1) for number, (start, end) in found.items()}
-        elif len({units[number][start].text for number, (start, _) in found.items()}) == 1:
-            found = {number: (start + 1, end) for number, (start, end) in found.items()}
+    left = dict(spans)
+    while len(_values(left, units)) > 1 and all(end - start > 1 for start, end in left.values()):
+        if len({units[number][end - 1].text for number, (_, end) in left.items()}) == 1:
+            left = {number: (start, end - 1) for number, (start, end) in left.items()}
+        elif len({units[number][start].text for number, (start, _) in left.items()}) == 1:
+            left = {number: (start + 1, end) for number, (start, end) in left.items()}
         else:
             break
-    return found
+    return left
 
 
-def _stands_alone(units: Sequence[Unit], span: Span, numbered: bool) -> bool:
+def _stands_alone(units: Units, span: Span, numbered: bool) -> bool:
     """Whether a stretch is a segment of its title; between commas only where a number follows ("Bard, level 3")."""
     start, end = span
     left = units[start].gap if start else "edge"
@@ -800,373 +862,311 @@ def _stands_alone(units: Sequence[Unit], span: Span, numbered: bool) -> bool:
     return bool(left and right) and (numbered or "-" in (left, right))
 
 
-def _crossing(spans: Mapping[int, Span], units: Mapping[int, Sequence[Unit]]) -> list[dict[int, Span]]:
+def _crossing(spans: Mapping[int, Span], units: Mapping[int, Units]) -> list[dict[int, Span]]:
     """The stretches as two slots where their first (or last) word and the rest cross: adult, young × black, blue."""
     long = {number: span for number, span in spans.items() if span[1] - span[0] > 1}
-    best: tuple[int, list[dict[int, Span]]] | None = None
+    best: list[dict[int, Span]] = [dict(spans)]
+    if len(long) < 4 or len(long) < 0.8 * len(spans):
+        return best
+    fewest, pairs = 2 * len(long), len(_values(long, units))
     for at_end in (False, True):
         cut = {number: (end - 1 if at_end else start + 1) for number, (start, end) in long.items()}
-        left = {number: (long[number][0], cut[number]) for number in long}
-        right = {number: (cut[number], long[number][1]) for number in long}
-        firsts, seconds = (len({_value(units[n], span) for n, span in side.items()}) for side in (left, right))
-        pairs = len({_value(units[n], span) for n, span in long.items()})
+        left = {number: (start, cut[number]) for number, (start, _) in long.items()}
+        right = {number: (cut[number], end) for number, (_, end) in long.items()}
+        firsts, seconds = len(_values(left, units)), len(_values(right, units))
         crosses = min(firsts, seconds) > 1 and max(firsts, seconds) <= 0.6 * len(long) and max(firsts, seconds) < pairs
-        if (
-            len(long) >= 4
-            and len(long) >= 0.8 * len(spans)
-            and crosses
-            and (best is None or firsts + seconds < best[0])
-        ):
-            best = firsts + seconds, [left, right]
-    return best[1] if best is not None else [dict(spans)]
+        if crosses and firsts + seconds < fewest:
+            fewest, best = firsts + seconds, [left, right]
+    return best
 
 
 def _number_places(shapes: Sequence[_Shape]) -> list[_Place]:
     """A slot for each number or code that differs, counted from the title's end, where joined shapes are alike."""
-    found: dict[tuple[int, str], dict[int, Span]] = defaultdict(dict)
+    spans: dict[tuple[int, str], dict[int, Span]] = defaultdict(dict)
     for shape in shapes:
-        at = 0
         varying = list(shape.varying)
-        while at < len(varying):
-            first = last = varying[at]
+        while varying:
+            first = last = varying.pop(0)
             kind = shape.units[first].kind
-            if kind == "code" and at + 1 < len(varying) and varying[at + 1] == first + 1:  # "A 10", "B 20": one code
-                last, at = first + 1, at + 1
-            found[(len(shape.units) - last, kind)][shape.number] = (first, last + 1)
-            at += 1
-    return [_Place(kind, spans) for (_, kind), spans in sorted(found.items(), reverse=True)]
+            if kind == "code" and varying and varying[0] == first + 1:  # "A 10", "B 20": one code
+                last = varying.pop(0)
+            spans[(len(shape.units) - last, kind)][shape.number] = (first, last + 1)
+    return [_Place(kind, placed) for (_, kind), placed in sorted(spans.items(), reverse=True)]
 
 
-def _value(units: Sequence[Unit], span: Span) -> str:
-    return " ".join(unit.text for unit in units[span[0] : span[1]])
-
-
-def _values(place: _Place, units: Mapping[int, Sequence[Unit]]) -> list[str]:
-    return sorted({_value(units[number], span) for number, span in place.spans.items()})
-
-
-_Rows = Sequence[tuple[_Shape, _Row]]
-
-
-def _slot(corpus: _Corpus, place: _Place, rows: _Rows, places: Sequence[_Place]) -> Slot:
+def _slot(corpus: _Corpus, at: int, places: Sequence[_Place], lines: Sequence[_Line]) -> Slot:
     """The slot as it is shown: its name, its labels where it is a number, and the policy its kind is proposed."""
-    mine = [(shape, row) for shape, row in rows if shape.number in place.spans]
-    values = {_value(row.title.units, place.spans[shape.number]) for shape, row in mine}
-    behind_title = any(place.spans[shape.number][0] >= row.own for shape, row in mine)
+    place = places[at]
+    placed = [(line, span) for line in lines if (span := line.spans[at]) is not None]
+    values = {line.value(at) for line, _ in placed}
+    behind_title = any(start >= line.row.own for line, (start, _) in placed)
     if place.kind not in ("number", "code"):
         beside = any(other.kind in ("number", "code") for other in places)
         policy = "strict" if place.kind == "list" and beside and not behind_title else "named"
         return Slot(place.kind, place.kind, policy, len(values))
-    shape, row = mine[0]
-    start, end = place.spans[shape.number]
-    run = _run_before(row.title.units, start, shape, places) or _run_behind(row.title.units, end, shape, places)
-    labels = _labels(corpus, place, mine, run)
+    first, span = placed[0]
+    run = _label_run(first, span)
+    labels = _labels(corpus, place.kind, run, [(line, line.value(at)) for line, _ in placed])
     dated = sum(value.isdigit() and 1000 <= int(value) <= 2100 for value in values) >= 0.8 * len(values)
-    optional = behind_title or row.title.numbered or dated or (bool(run) and run[-1] in COUNTERS)
+    optional = behind_title or first.row.title.numbered or dated or (bool(run) and run[-1] in COUNTERS)
     name = labels[0] if labels else place.kind
     return Slot(name, place.kind, "named" if optional else "strict", len(values), labels)
 
 
-def _run_before(units: Sequence[Unit], at: int, shape: _Shape, places: Sequence[_Place]) -> list[str]:
-    """The words before a number, back to a mark or another slot."""
-    others = {place for one in places for place in range(*one.spans.get(shape.number, (0, 0)))}
+def _label_run(line: _Line, span: Span) -> list[str]:
+    """The words before a number, back to a mark or another slot; else those behind it: "500 ml bottle"."""
+    units, others, (at, behind) = line.units, line.inside, span
     run: list[str] = []
     gap = "" if units[at].gap == "," else units[at].gap  # "Weapon, +2"
     while at > 0 and len(run) < 6 and not gap and at - 1 not in others and units[at - 1].kind != "number":
         at -= 1
         run.insert(0, units[at].text)
         gap = units[at].gap
-    while run and run[0] in STOP_WORDS and len(run) > 1:
+    while len(run) > 1 and run[0] in STOP_WORDS:
         run.pop(0)
+    if not run:
+        while behind < len(units) and behind not in others and units[behind].kind == "word":
+            if run and units[behind].gap:
+                break
+            run.append(units[behind].text)
+            behind += 1
     return run
 
 
-def _run_behind(units: Sequence[Unit], at: int, shape: _Shape, places: Sequence[_Place]) -> list[str]:
-    """The words behind a number that begins its title: "500 ml bottle", "6: Armor Class"."""
-    others = {place for one in places for place in range(*one.spans.get(shape.number, (0, 0)))}
-    run: list[str] = []
-    while at < len(units) and at not in others and units[at].kind == "word" and (not run or not units[at].gap):
-        run.append(units[at].text)
-        at += 1
-    return run
-
-
-def _labels(corpus: _Corpus, place: _Place, rows: _Rows, run: Sequence[str]) -> tuple[str, ...]:
+def _labels(corpus: _Corpus, kind: str, run: Sequence[str], valued: Sequence[tuple[_Line, str]]) -> tuple[str, ...]:
     """What may stand before the number: the title's own label, what the texts say instead, spellings, acronyms."""
     split = [word for word in " ".join(run).split() if word not in FILLERS]
     while split and split[-1] in STOP_WORDS and len(split[-1]) > 1:
         split.pop()
     if not split:
         return ()
-    found = [corpus.label(split)]
-    if place.kind == "number":
-        found += _labels_in_texts(corpus, place, rows)
-    variants = [variant for label in found for variant in spellings(label)]
-    acronyms = [initials(label.split()) for label in (found[0], " ".join(split[-2:]))]
-    short = [*(one for one in acronyms if one), *abbreviations(found[0])]
-    every = dict.fromkeys([*variants, *short, *corpus.meant_by(found[0])])
+    own = corpus.label(split)
+    labels = [own]
+    if kind == "number":
+        # Labels before a member's number in its own text, where most members agree: "AC" under "armor class".
+        seen: Counter[str] = Counter()
+        sampled = [valued[at * len(valued) // 60] for at in range(60)] if len(valued) > 60 else valued
+        for line, value in sampled:
+            chunk = line.row.chunks[0]
+            titled, text = len(words(corpus.chunks[chunk].title)), corpus.texts[chunk]
+            runs = [_before(text, at, titled) for at in range(titled, len(text)) if text[at] == value]
+            seen.update({corpus.label(run) for run in runs if run and run[-1].isalpha() and run[-1] not in STOP_WORDS})
+        labels += [label for label, count in sorted(seen.items()) if count >= max(LEAST, 0.6 * len(sampled))]
+    spelt = [variant for label in labels for variant in spellings(label)]
+    acronyms = []
+    for phrase in (own.split(), split[-2:]):
+        plain = [word for word in phrase if word.isalpha()]
+        if len(plain) > 1 and min(map(len, plain)) > 1:
+            acronyms.append("".join(word[0] for word in plain))
+    every = dict.fromkeys([*spelt, *acronyms, *_SHORT_FORMS.get(own, ()), *corpus.meant_by(own)])
     return tuple(label for label in every if not any(label.endswith(" " + other) for other in every))
-
-
-def _labels_in_texts(corpus: _Corpus, place: _Place, rows: _Rows) -> list[str]:
-    """Labels before a member's number in its own text, where most members agree: "AC" under "armor class"."""
-    seen: Counter[str] = Counter()
-    sampled = _spread(range(len(rows)), 60)
-    for shape, row in (rows[at] for at in sampled):
-        value = _value(row.title.units, place.spans[shape.number])
-        chunk = row.chunks[0]
-        own, text = len(words(corpus.chunks[chunk].title)), corpus.texts[chunk]
-        runs = [_before(text, at, own) for at in range(own, len(text)) if text[at] == value]
-        seen.update({corpus.label(run) for run in runs if run and run[-1].isalpha() and run[-1] not in STOP_WORDS})
-    return [label for label, count in sorted(seen.items()) if count >= max(LEAST, 0.6 * len(sampled))]
 
 
 # ---------------------------------------------------------------- what a value asks of a question
 
 
-def _built(corpus: _Corpus, rows: _Rows, places: Sequence[_Place], slots: Sequence[Slot]) -> SlotFamily | None:
-    """The family with its members, and for each the conditions of its values."""
-    frames = [_frames(corpus, place, rows, places) if place.kind in ("word", "list") else {} for place in places]
-    numbers = [
-        _numbers_among(place, rows, slot.labels) if slot.labels else ()
-        for place, slot in zip(places, slots, strict=True)
-    ]
-    frequent = [_word_counts(place, rows) for place in places]
+def _built(
+    corpus: _Corpus, lines: Sequence[_Line], places: Sequence[_Place], slots: Sequence[Slot]
+) -> SlotFamily | None:
+    """The family with its members, and for each the conditions of its values; None where no rule comes of it."""
+    naming = [_naming(corpus, at, places, lines, slots) for at in range(len(places))]
+    # in how many different values of a slot each word stands; under "" how many values there are
+    frequent: list[Counter[str]] = []
+    for at in range(len(places)):
+        values = {line.value(at) for line in lines if line.spans[at] is not None}
+        frequent.append(Counter(word for value in values for word in {"", *value.split()}))
     members: list[Member] = []
     conditions: dict[str, tuple[Condition, ...]] = {}
     without: dict[str, str] = {}
-    for shape, row in rows:
-        units = row.title.units
-        spans = [place.spans.get(shape.number) for place in places]
-        values = tuple("" if span is None else _value(units, span) for span in spans)
+    for line in lines:
         made: list[Condition] = []
-        for at, (place, span) in enumerate(zip(places, spans, strict=True)):
+        for at, (place, span) in enumerate(zip(places, line.spans, strict=True)):
             if span is None:
                 continue
             if place.kind in ("word", "list"):
-                made += _word_condition(corpus, at, place, row, span, frames[at], frequent[at])
+                made += _word_condition(corpus, at, place.kind, line, naming[at], frequent[at])
             else:
-                others = [other for one, other in zip(places, spans, strict=True) if other and one.kind == "word"]
-                beside = [_value(units, other) for other in others if _only_label(units, other[1], span[0], slots[at])]
-                made += _number_condition(corpus, at, place, row, span, (slots[at].labels, beside), numbers[at])
-        for chunk in row.chunks:
-            members.append(Member(corpus.chunks[chunk].id, corpus.chunks[chunk].title, values))
-        rule, problem = _tried(slots, made, row)
-        for chunk in row.chunks:
-            if rule:
-                conditions[corpus.chunks[chunk].id] = tuple(made)
+                # "cleric 7": a value with nothing but the label between it and the number
+                worded = [(n, line.spans[n]) for n, other in enumerate(places) if other.kind == "word"]
+                ends = [(line.value(n), other[1]) for n, other in worded if other is not None]
+                beside = [value for value, end in ends if text_of(line.units[end : span[0]]) in slots[at].labels]
+                among = tuple(dict.fromkeys(term for terms in naming[at].values() for term in terms))
+                made += _number_condition(corpus, at, slots[at], line, span, beside, among)
+        values_of = tuple(line.value(at) for at in range(len(places)))
+        problem = _problem(made, len(slots), line)
+        for chunk in (corpus.chunks[at] for at in line.row.chunks):
+            members.append(Member(chunk.id, chunk.title, values_of))
+            if problem:
+                without[chunk.id] = problem
             else:
-                without[corpus.chunks[chunk].id] = problem
-    texts = [corpus.chunks[rows[at][1].chunks[0]].text for at in _spread(range(len(rows)), 10)]
-    repeated = [corpus.chunks[chunk].id for _, row in rows if len(row.chunks) > 1 for chunk in row.chunks]
-    ruled = sum(isinstance(read_rule(corpus.chunks[chunk].query_must), Rule) for _, row in rows for chunk in row.chunks)
-    return SlotFamily(
-        name=_pattern(rows, places, slots),
-        parents=_parents(corpus, rows, places),
+                conditions[chunk.id] = tuple(made)
+    chunks = [corpus.chunks[at] for line in lines for at in line.row.chunks]
+    ruled = sum(isinstance(read_rule(chunk.query_must), Rule) for chunk in chunks)
+    likeness = corpus.likeness([line.row.chunks[0] for line in lines], 10)
+    repeated = [corpus.chunks[at].id for line in lines if len(line.row.chunks) > 1 for at in line.row.chunks]
+    # parents: the titles that are the family's without its slots ("Dragon" beside "Dragon, Black")
+    shared = [unit.text for at, unit in enumerate(lines[0].units) if at not in lines[0].inside]
+    same = [row for row in corpus.rows if [unit.text for unit in row.title.units] == shared]
+    family = SlotFamily(
+        name=_pattern(lines, slots),
         slots=tuple(slots),
         members=tuple(members),
-        evidence=SlotEvidence(_likeness(texts), corpus.any_texts, ruled),
+        evidence=SlotEvidence(likeness, corpus.any_texts, ruled),
         conditions=conditions,
         without=without,
+        parents=tuple(corpus.chunks[at].id for row in same for at in row.chunks),
         repeated=tuple(repeated),
     )
+    return family if family.rules else None
 
 
-def _tried(slots: Sequence[Slot], conditions: Sequence[Condition], row: _Row) -> tuple[bool, str]:
-    """Whether the conditions make a rule that the chunk's own title, asked as a question, satisfies."""
+def _problem(conditions: Sequence[Condition], slots: int, line: _Line) -> str:
+    """Why the conditions make no rule that the chunk's own title, asked as a question, satisfies; '' where they do."""
     if not conditions:
-        return False, "its title has no value that can be asked for"
-    asked = tuple(one for one in conditions if not (isinstance(one.strict, NumberIn) and one.strict.summed))
-    alone = SlotFamily("", tuple(slots), (), SlotEvidence(0, 0, 0), {"": asked})
+        return "its title has no value that can be asked for"
+    told = [one for one in conditions if not (isinstance(one.strict, NumberIn) and one.strict.summed)]
     for policy in POLICIES:
-        rule = alone.with_policy(policy).rules.get("")
-        if rule is not None and not decide(rule, row.title.text).satisfied:
-            return False, "its own title would not satisfy the rule"
-    return True, ""
+        rule = _rule_of(told, [policy] * slots)
+        if rule is not None and not decide(rule, line.row.title.text).satisfied:
+            return "its own title would not satisfy the rule"
+    return ""
 
 
-def _pattern(rows: _Rows, places: Sequence[_Place], slots: Sequence[Slot]) -> str:
-    """The title of the first member with each slot's kind in its place."""
-    shape, row = max(rows, key=lambda pair: sum(pair[0].number in place.spans for place in places))
+def _pattern(lines: Sequence[_Line], slots: Sequence[Slot]) -> str:
+    """The title of the first member that has most slots, with each slot's kind in its place."""
+    line = max(lines, key=lambda line: sum(span is not None for span in line.spans))
+    starts = {span[0]: (span[1], slot.kind) for span, slot in zip(line.spans, slots, strict=True) if span is not None}
     shown: list[str] = []
-    starts = {place.spans[shape.number][0]: at for at, place in enumerate(places) if shape.number in place.spans}
-    at, units = 0, row.title.units
-    while at < len(units):
-        mark = {",": ", ", "-": " - "}.get(units[at].gap, " ") if shown else ""
-        if at in starts:
-            place = starts[at]
-            shown.append(f"{mark}{{{slots[place].kind}}}")
-            at = places[place].spans[shape.number][1]
-        else:
-            shown.append(mark + units[at].text)
-            at += 1
+    at = 0
+    while at < len(line.units):
+        unit = line.units[at]
+        mark = {",": ", ", "-": " - "}.get(unit.gap, " ") if shown else ""
+        end, kind = starts.get(at, (at + 1, ""))
+        shown.append(mark + (f"{{{kind}}}" if kind else unit.text))
+        at = end
     return "".join(shown)
 
 
-def _parents(corpus: _Corpus, rows: _Rows, places: Sequence[_Place]) -> tuple[str, ...]:
-    """The chunks whose title is the family's without its slots ("Dragon" beside "Dragon, Black")."""
-    shape, row = rows[0]
-    inside = {at for place in places for at in range(*place.spans.get(shape.number, (0, 0)))}
-    shared = [unit.text for at, unit in enumerate(row.title.units) if at not in inside]
-    return tuple(
-        corpus.chunks[chunk].id
-        for other in corpus.rows
-        if [unit.text for unit in other.title.units] == shared
-        for chunk in other.chunks
-    )
+def _naming(
+    corpus: _Corpus, at: int, places: Sequence[_Place], lines: Sequence[_Line], slots: Sequence[Slot]
+) -> dict[str, list[str]]:
+    """How a question names each value of a slot: a number as it is said, a value alone where it is a segment, else
+    beside its next word.
+
+    "Black" is an everyday word and "black dragon" is not: what only stands near a value must not count as naming it.
+    """
+    place, labels = places[at], slots[at].labels
+    naming: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        span = line.spans[at]
+        if span is None:
+            continue
+        terms = naming[line.value(at)]
+        value = line.value(at).split()
+        if place.kind not in ("word", "list"):
+            terms += (_ways_to_say(place.kind, line.units, span, labels) or ()) if labels else ()
+        elif place.kind == "list":
+            terms += [form for item in enumerated(line.slot_units(at)) for form in phrase_forms(text_of(item).split())]
+        elif place.alone and (len(value) > 1 or not corpus.common(value[0]) or len(places) > 1):
+            terms += phrase_forms(value)
+        else:
+            terms += _framed(line.units, *span, value)
+    return naming
 
 
-def _word_counts(place: _Place, rows: _Rows) -> Counter[str]:
-    """In how many different values of a slot each word stands; under "" how many values there are."""
-    values = {_value(row.title.units, place.spans[shape.number]) for shape, row in rows if shape.number in place.spans}
-    return Counter(word for value in values for word in {"", *value.split()})
+def _framed(units: Units, start: int, end: int, value: Sequence[str]) -> list[str]:
+    """A value with the word before it and with the word behind it; behind a comma or "of" also turned round."""
+
+    def with_head(head: Unit, turned: bool) -> list[str]:
+        forms = phrase_forms([*value, *head.text.split()])
+        return [*forms, " ".join([*head.text.split(), *value])] if turned else list(forms)
+
+    framed: list[str] = []
+    if end < len(units) and units[end].gap != "-":
+        framed += with_head(units[end], turned=units[end].gap == ",")
+    before = start - 1
+    while before >= 0 and not (units[before].content or units[before].kind == "code"):
+        before -= 1
+    if before >= 0 and not framed and units[start].gap == "-":
+        framed += with_head(units[before], turned=True)
+    elif before >= 0 and not any(unit.gap == "-" for unit in units[before + 1 : start + 1]):
+        between = [unit.text for unit in units[before + 1 : start]]
+        framed.append(" ".join([*units[before].text.split(), *between, *value]))
+        if units[start].gap == "," or between[:1] == ["of"]:
+            framed += with_head(units[before], turned=False)
+    return framed
 
 
 def _word_condition(
-    corpus: _Corpus,
-    at: int,
-    place: _Place,
-    row: _Row,
-    span: Span,
-    frames: Mapping[str, Sequence[str]],
-    frequent: Counter[str],
+    corpus: _Corpus, at: int, kind: str, line: _Line, naming: Mapping[str, Sequence[str]], frequent: Counter[str]
 ) -> list[Condition]:
     """What a value of words asks for: itself, a word of it that hardly another has, what stands in its brackets.
 
     A value that this one ends with is no other value: "giant strength" beside "hill giant strength".
     """
-    units = row.title.units[span[0] : span[1]]
-    beside = {word for unit in (*row.title.units[: span[0]], *row.title.units[span[1] :]) for word in unit.text.split()}
+    units, own = line.slot_units(at), line.value(at)
+    start, end = line.spans[at] or (0, 0)
+    beside = set(text_of((*line.units[:start], *line.units[end:])).split())
     terms: list[str] = []
-    for item in enumerated(units) if place.kind == "list" else [units]:
-        said = [word for unit in item for word in unit.text.split()]
-        own = " ".join(said)
-        terms += [*phrase_forms(said, corpus.knows), *corpus.synonyms.get(own, ())]
-        rare = [word for word in said if frequent[word] <= max(1, 0.1 * frequent[""]) and len(word) > 2]
-        rare = [word for word in rare if len(said) > 1 and word not in STOP_WORDS | beside and not word.isdigit()]
-        if place.kind == "list":
-            rare = [word for word in rare if not corpus.common(word)]
-        for word in rare:
-            terms += [*phrase_forms([word], corpus.knows), *corpus.synonyms.get(word, ())]
-    for bracket in row.title.brackets:
-        alias = [word for unit in bracket for word in unit.text.split() if word not in STOP_WORDS]
-        terms += phrase_forms(alias, corpus.knows) if alias and len(alias) <= 4 else ()
+    for item in enumerated(units) if kind == "list" else [units]:
+        said = text_of(item).split()
+        terms += [*phrase_forms(said), *corpus.synonyms.get(" ".join(said), ())]
+        for word in said if len(said) > 1 else ():
+            rare = frequent[word] <= max(1, 0.1 * frequent[""]) and not (kind == "list" and corpus.common(word))
+            if rare and len(word) > 2 and word not in STOP_WORDS | beside and not word.isdigit():
+                terms += [*phrase_forms([word]), *corpus.synonyms.get(word, ())]
+    for bracket in line.row.title.brackets:
+        alias = [word for word in text_of(bracket).split() if word not in STOP_WORDS]
+        terms += phrase_forms(alias) if len(alias) <= 4 else ()
         terms += [word for word in alias if not corpus.common(word) and frequent[word] == 0 and len(word) > 2]
-    terms = [term for term in dict.fromkeys(terms) if len(term) > 1][: MAX_TERMS // 4]
-    if not terms:
+    asked = tuple([term for term in dict.fromkeys(terms) if len(term) > 1][: MAX_TERMS // 4])
+    if not asked:
         return []
-    mine = _value(row.title.units, span)
-    others = [value for value in frames if not mine.endswith(" " + value)]
-    among = tuple(dict.fromkeys(term for value in others for term in frames[value]))
-    if len(among) > MAX_TERMS - MAX_TERMS // 4 or not set(among) - set(terms):
-        return [Condition(at, tuple(terms), None)]
-    return [Condition(at, tuple(terms), WhenNamed(tuple(terms), among))]
-
-
-def enumerated(units: Sequence[Unit]) -> list[Sequence[Unit]]:
-    """The members of an enumeration, without its joining words and without a count before one ("0 level halflings")."""
-    items: list[list[Unit]] = [[]]
-    for unit in units:
-        if unit.text in JOINERS or (unit.gap == "," and items[-1]):
-            items.append([])
-        if unit.text not in JOINERS and unit.text not in FILLERS:
-            items[-1].append(unit)
-    return [item for item in items if item]
-
-
-def _frames(corpus: _Corpus, place: _Place, rows: _Rows, places: Sequence[_Place]) -> dict[str, list[str]]:
-    """How a question names some value of a slot: the value alone where it is a segment, else beside its next word.
-
-    "Black" is an everyday word and "black dragon" is not: what only stands near a value must not count as naming it.
-    """
-    frames: dict[str, list[str]] = defaultdict(list)
-    for shape, row in rows:
-        if shape.number not in place.spans:
-            continue
-        units, (start, end) = row.title.units, place.spans[shape.number]
-        terms = frames[_value(units, (start, end))]
-        value = [word for unit in units[start:end] for word in unit.text.split()]
-        if place.kind == "list":
-            items = [[word for unit in item for word in unit.text.split()] for item in enumerated(units[start:end])]
-            terms += [form for item in items for form in phrase_forms(item, corpus.knows)]
-        elif place.alone and (len(value) > 1 or not corpus.common(value[0]) or len(places) > 1):
-            terms += phrase_forms(value, corpus.knows)
-        else:
-            terms += _framed(corpus, units, start, end, value)
-    return dict(frames)
-
-
-def _framed(corpus: _Corpus, units: Sequence[Unit], start: int, end: int, value: Sequence[str]) -> list[str]:
-    """A value with the word before it and with the word behind it; behind a comma or "of" also turned round."""
-    found: list[str] = []
-    if end < len(units) and units[end].gap != "-":
-        found += _with_head(corpus, value, units[end], turned=units[end].gap == ",")
-    before = start - 1
-    while before >= 0 and not (units[before].content or units[before].kind == "code"):
-        before -= 1
-    if before >= 0 and not found and units[start].gap == "-":
-        found += _with_head(corpus, value, units[before], turned=True)
-    elif before >= 0 and not any(unit.gap == "-" for unit in units[before + 1 : start + 1]):
-        between = [unit.text for unit in units[before + 1 : start]]
-        head = units[before].text.split()
-        found.append(" ".join([*head, *between, *value]))
-        if units[start].gap == "," or between[:1] == ["of"]:
-            found += _with_head(corpus, value, units[before])
-    return found
-
-
-def _with_head(corpus: _Corpus, value: Sequence[str], head: Unit, turned: bool = False) -> list[str]:
-    forms = list(phrase_forms([*value, *head.text.split()], corpus.knows))
-    return [*forms, " ".join([*head.text.split(), *value])] if turned else forms
+    others = [value for value in naming if not own.endswith(" " + value)]
+    among = tuple(dict.fromkeys(term for value in others for term in naming[value]))
+    if len(among) > MAX_TERMS - MAX_TERMS // 4 or not set(among) - set(asked):
+        return [Condition(at, asked, None)]
+    return [Condition(at, asked, WhenNamed(asked, among))]
 
 
 def _number_condition(
-    corpus: _Corpus, at: int, place: _Place, row: _Row, span: Span, said: tuple[Group, Sequence[str]], among: Group
+    corpus: _Corpus, at: int, slot: Slot, line: _Line, span: Span, beside: Sequence[str], among: Group
 ) -> list[Condition]:
     """What a number, a range or a code asks for: its label with it, or the word before that label ("cleric 7")."""
-    labels, beside = said
-    unit = row.title.units[span[1] - 1]
-    run = [one.text for one in row.title.units[: span[0]]]
-    if not labels:
+    if not slot.labels:
         return []
-    if place.kind == "number" and (summed := _summed(corpus, run)) is not None and unit.low is not None:
-        return [Condition(at, NumberIn(summed, unit.low, unit.high, summed=True), None)]
-    terms = _ways_to_say(place, row, span, labels)
+    unit = line.units[span[1] - 1]
+    run = [one.text for one in line.units[: span[0]]]
+    # "intelligence and wisdom total": a sum of numbers, with short forms of their labels that the corpus knows
+    summed = len(run) >= 4 and run[-1] in _TOTALS and run[-3] in ("and", "plus")
+    if slot.kind == "number" and summed and unit.low is not None:
+        labels = [(label, *(label[:3],) * (label[:3] in corpus.holding)) for label in (run[-4], run[-2])]
+        groups = tuple(tuple(dict.fromkeys(group)) for group in labels)
+        return [Condition(at, NumberIn(groups, unit.low, unit.high, summed=True), None)]
+    terms = _ways_to_say(slot.kind, line.units, span, slot.labels)
     if terms is None:
-        return [Condition(at, NumberIn(((*labels, *beside),), unit.low, unit.high), None)]
-    if place.kind == "number":
+        return [Condition(at, NumberIn(((*slot.labels, *beside),), unit.low, unit.high), None)]
+    if slot.kind == "number":
         terms = (*terms, *(f"{value} {number}" for value in beside for number in _written_out(unit) or ()))
     named = WhenNamed(terms, among) if len(among) + len(terms) <= MAX_TERMS - 20 and among else None
     return [Condition(at, terms, named)]
 
 
-def _only_label(units: Sequence[Unit], start: int, end: int, slot: Slot) -> bool:
-    """Whether nothing but a number's label stands between two places of a title."""
-    return " ".join(unit.text for unit in units[start:end]) in slot.labels
-
-
-def _ways_to_say(place: _Place, row: _Row, span: Span, labels: Group) -> Group | None:
+def _ways_to_say(kind: str, units: Units, span: Span, labels: Group) -> Group | None:
     """Label and number in every way questions say them; None for a range that is open or too wide to be written out."""
-    units = row.title.units
-    values = _written_out(units[span[1] - 1]) if place.kind == "number" else [_value(units, span)]
+    start, end = span
+    values = _written_out(units[end - 1]) if kind == "number" else [text_of(units[start:end])]
     if values is None:
         return None
-    found = [f"{label} {value}" for value in values for label in labels]
-    found += [form for value in values if value.isdigit() for form in counted_forms(labels[0], int(value))]
-    if place.kind == "code":
-        found += [f"{many} {value}" for value in values for label in labels for many in phrase_forms(label.split())]
-        found += [value for value in values if value not in LETTERS_THAT_ARE_WORDS]  # "types B and H"
+    said = [f"{label} {value}" for value in values for label in labels]
+    said += [form for value in values if value.isdigit() for form in counted_forms(labels[0], int(value))]
+    if kind == "code":
+        said += [value for value in values if value not in LETTERS_THAT_ARE_WORDS]  # "types B and H"
     else:
-        found += [value for value in values if len(value.lstrip("-")) > 2]  # a year, the number of a model
-    if place.kind == "number" and (units[span[0]].gap == "," or span[0] == 0):  # "Weapon, +2", "500 ml bottle"
-        found += [f"{value} {many}" for value in values for label in labels for many in phrase_forms(label.split())]
-    return tuple(dict.fromkeys(found))
-
-
-def _numbers_among(place: _Place, rows: _Rows, labels: Group) -> Group:
-    """Every number of a slot, as questions say it."""
-    mine = [(row, place.spans[shape.number]) for shape, row in rows if shape.number in place.spans]
-    return tuple(dict.fromkeys(form for row, span in mine for form in _ways_to_say(place, row, span, labels) or ()))
+        said += [value for value in values if len(value.lstrip("-")) > 2]  # a year, the number of a model
+        if units[start].gap == "," or start == 0:  # "Weapon, +2", "500 ml bottle"
+            said += [f"{value} {label}" for value in values for label in labels]
+    return tuple(dict.fromkeys(said))
 
 
 def _written_out(unit: Unit) -> list[str] | None:
@@ -1179,13 +1179,3 @@ def _written_out(unit: Unit) -> list[str] | None:
     if (low, high) != (unit.low, unit.high) or not 0 <= high - low < WIDEST:
         return None
     return [str(number) for number in range(low, high + 1)]
-
-
-def _summed(corpus: _Corpus, run: Sequence[str]) -> tuple[Group, ...] | None:
-    """The labels of a number that is a sum, "intelligence and wisdom total", with short forms that the corpus knows."""
-    if len(run) < 4 or run[-1] not in _TOTALS or run[-3] not in ("and", "plus"):
-        return None
-    return tuple(
-        tuple(dict.fromkeys([label, *(short for short in (label[:3],) if corpus.knows(short))]))
-        for label in (run[-4], run[-2])
-    )

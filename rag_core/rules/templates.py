@@ -8,7 +8,7 @@ whoever stores them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
@@ -18,9 +18,9 @@ import re2
 
 from rag_core.errors import InputError, RuleError
 from rag_core.files import MAX_YAML_BYTES, parse_yaml, read_text
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import parse_rule
+from rag_core.rules.rule import Rule, parse_rule
 from rag_core.text import tokenize
+from rag_core.types import Candidates, Case
 
 VERSION = 1
 SHIPPED = Path(__file__).parent / "families.yaml"
@@ -95,24 +95,26 @@ def _family(entry: Any, where: str) -> TemplateFamily:
     for key in entry:
         if key not in _KEYS:
             raise RuleError(f"{place} has unknown key {str(key)[:80]!r}, expected {', '.join(sorted(_KEYS))}")
+    rule = entry.get("rule")
+    if not isinstance(rule, Mapping) or not rule:
+        raise RuleError(f"{place}, rule is {type(rule).__name__}, expected a mapping")
     family = TemplateFamily(
         name=entry["name"],
         title=_patterns(entry.get("title"), f"{place}, title"),
         details=_patterns(entry.get("details", []), f"{place}, details"),
         terms=_terms(entry.get("terms", {}), place),
-        rule=_mapping(entry.get("rule"), f"{place}, rule"),
+        rule=rule,
         about=str(entry.get("about", "")),
     )
     if not family.title:
         raise RuleError(f"{place} has no title pattern, expected at least one")
-    _try_out(family, place)
+    # The rule is filled once with every capture as "1": what cannot give a rule is refused when it is read.
+    names = {name for pattern in (*family.title, *family.details) for name in pattern.groupindex}
+    unknown = set(_placeholders(family.rule)) - names
+    if unknown:
+        raise RuleError(f"{place} uses {{{min(unknown)}}}, expected a capture of its patterns")
+    parse_rule(_filled(family.rule, dict.fromkeys(names, "1"), {}), place)
     return family
-
-
-def _mapping(raw: Any, place: str) -> Mapping[str, Any]:
-    if not isinstance(raw, Mapping) or not raw:
-        raise RuleError(f"{place} is {type(raw).__name__}, expected a mapping")
-    return raw
 
 
 def _patterns(raw: Any, place: str) -> tuple[Any, ...]:
@@ -120,25 +122,20 @@ def _patterns(raw: Any, place: str) -> tuple[Any, ...]:
     listed = [raw] if isinstance(raw, str) else raw
     if not isinstance(listed, list):
         raise RuleError(f"{place} is {type(raw).__name__}, expected a pattern or a list of patterns")
-    return tuple(_compiled(pattern, place) for pattern in listed)
-
-
-def _compiled(pattern: Any, place: str) -> Any:
-    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
-        raise RuleError(f"{place} holds no pattern of at most {MAX_PATTERN:,} characters")
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
-    try:
-        return re2.compile(pattern, options=options)
-    except re2.error as error:
-        raise RuleError(f"{place} holds a pattern that RE2 refuses ({_said(error)})") from None
-
-
-def _said(error: BaseException) -> str:
-    """RE2's own words, which come as bytes."""
-    first = error.args[0] if error.args else ""
-    return (first.decode("utf-8", "replace") if isinstance(first, bytes) else str(first))[:120]
+    patterns = []
+    for pattern in listed:
+        if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN:
+            raise RuleError(f"{place} holds no pattern of at most {MAX_PATTERN:,} characters")
+        try:
+            patterns.append(re2.compile(pattern, options=options))
+        except re2.error as error:
+            said = error.args[0] if error.args else b""  # RE2's own words, which come as bytes
+            text = (said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said))[:120]
+            raise RuleError(f"{place} holds a pattern that RE2 refuses ({text})") from None
+    return tuple(patterns)
 
 
 def _terms(raw: Any, place: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
@@ -150,15 +147,6 @@ def _terms(raw: Any, place: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
             if not isinstance(terms, list) or not all(isinstance(term, str) for term in terms):
                 raise RuleError(f"{place}: terms holds {terms!r:.80}, expected a list of texts")
     return {name: {_canonical(str(value)): list(terms) for value, terms in raw[name].items()} for name in raw}
-
-
-def _try_out(family: TemplateFamily, place: str) -> None:
-    """Fill the rule once with every capture as "1": a template that cannot give a rule is refused when it is read."""
-    names = {name for pattern in (*family.title, *family.details) for name in pattern.groupindex}
-    unknown = set(_placeholders(family.rule)) - names
-    if unknown:
-        raise RuleError(f"{place} uses {{{min(unknown)}}}, expected a capture of its patterns")
-    parse_rule(_filled(family.rule, dict.fromkeys(names, "1"), {}), place)
 
 
 def _placeholders(value: Any) -> Iterable[str]:
@@ -194,38 +182,47 @@ def _canonical(value: str) -> str:
 
 
 def _filled(value: Any, captures: Mapping[str, str], terms: Mapping[str, Mapping[str, Sequence[str]]]) -> Any:
-    """A part of a rule with its placeholders filled; what names a missing capture is left out, emptied parts too."""
+    """A part of a rule with its placeholders filled; what names a missing capture is left out, emptied parts too.
+
+    An element of a list may stand for all terms of a captured value. `min` and `max` become numbers, and a number
+    condition that lost both is left out.
+    """
     if isinstance(value, Mapping):
-        return _filled_mapping(value, captures, terms)
+        filled = {key: _filled(item, captures, terms) for key, item in value.items()}
+        kept = {key: item for key, item in filled.items() if item is not None}
+        if {"label", "sum_of"} & set(value) and not {"min", "max"} & set(kept):
+            return None
+        for key in {"min", "max"} & set(kept):
+            tokens = tokenize(kept[key]) if isinstance(kept[key], str) else ()
+            number = tokens[0].value if tokens else kept[key]
+            kept[key] = int(number) if isinstance(number, float) and number == int(number) else number
+        return kept or None
     if isinstance(value, list):
-        filled = [part for item in value for part in _filled_item(item, captures, terms)]
-        return filled or None
+        parts: list[Any] = []
+        for item in value:
+            name = item[1:-1] if isinstance(item, str) and item.startswith("{") and item.endswith("}") else ""
+            if name in terms:
+                parts += terms[name].get(captures[name], [captures[name]]) if name in captures else ()
+            elif (part := _filled(item, captures, terms)) is not None:
+                parts.append(part)
+        return parts or None
     if not isinstance(value, str):
         return value
-    names = list(_placeholders(value))
-    return value.format(**captures) if all(name in captures for name in names) else None
+    return value.format(**captures) if all(name in captures for name in _placeholders(value)) else None
 
 
-def _filled_mapping(value: Mapping[str, Any], captures: Mapping[str, str], terms: Any) -> dict[str, Any] | None:
-    """A mapping filled; `min` and `max` become numbers, and a number condition that lost both is left out."""
-    filled = {key: _filled(item, captures, terms) for key, item in value.items()}
-    kept = {key: _limit(item) if key in ("min", "max") else item for key, item in filled.items() if item is not None}
-    if {"label", "sum_of"} & set(value) and not {"min", "max"} & set(kept):
+def with_rules(cases: Iterable[Case], families: Sequence[TemplateFamily]) -> list[Case]:
+    """The cases with the templates' rules on every candidate that carries none and whose title a family matches."""
+    return [replace(case, candidates=_ruled(case.candidates, families)) for case in cases]
+
+
+def _ruled(candidates: Candidates | None, families: Sequence[TemplateFamily]) -> Candidates | None:
+    if candidates is None:
         return None
-    return kept or None
-
-
-def _filled_item(item: Any, captures: Mapping[str, str], terms: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Any]:
-    """An element of a list filled: nothing, one element, or all terms that a captured value stands for."""
-    if isinstance(item, str) and item.startswith("{") and item.endswith("}") and item[1:-1] in terms:
-        captured = captures.get(item[1:-1])
-        known = terms[item[1:-1]]
-        return [] if captured is None else list(known.get(captured, [captured]))
-    filled = _filled(item, captures, terms)
-    return [] if filled is None else [filled]
-
-
-def _limit(value: Any) -> Any:
-    """A captured limit as a number."""
-    number = tokenize(value)[0].value if isinstance(value, str) and tokenize(value) else value
-    return int(number) if isinstance(number, float) and number == int(number) else number
+    hits = []
+    for hit in candidates.hits:
+        proposal = propose(hit.chunk.title, families) if hit.chunk.query_must is None else None
+        if proposal is not None:
+            hit = replace(hit, chunk=replace(hit.chunk, query_must=proposal.rule.as_mapping()))
+        hits.append(hit)
+    return replace(candidates, hits=tuple(hits))

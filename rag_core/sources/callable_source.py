@@ -22,13 +22,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError, StoreError, WinnowError
 from rag_core.index.search import reader_key
 from rag_core.index.where import allowed_rows
-from rag_core.records.reading import read_case
+from rag_core.records import read_case
 from rag_core.sources import winnow_source
 from rag_core.types import SCORES, Candidates, Hit, Metric, Query
 
@@ -75,12 +76,8 @@ def load_callable(named: str | Mapping[str, Any], options: CallOptions = CallOpt
         target = winnow_source.resolve(named)
     except ValueError as error:
         raise InputError(str(error)[:500]) from None
-    proposal = winnow_source.proposal_of(target)
-
-    def search(text: str, depth: int) -> Any:
-        return winnow_source.ask(target, text, depth)
-
-    return CallableIndex(search, named, proposal, options, _version(target))
+    search = partial(winnow_source.ask, target)
+    return CallableIndex(search, named, winnow_source.proposal_of(target), options, _version(target))
 
 
 class SourceProcess:
@@ -142,8 +139,18 @@ class SourceProcess:
             ) from None
         weakref.finalize(self, _end, self._process)  # when nobody asks any more, or Python ends
         self._lines, self._errors = queue.Queue(), deque(maxlen=20)
-        threading.Thread(target=_lines_into, args=(self._process.stdout, self._lines), daemon=True).start()
-        threading.Thread(target=_words_into, args=(self._process.stderr, self._errors), daemon=True).start()
+        stdout, stderr, lines, errors = self._process.stdout, self._process.stderr, self._lines, self._errors
+
+        def listen() -> None:
+            for line in stdout or ():
+                lines.put(line)
+            lines.put(None)
+
+        def keep_last() -> None:
+            errors.extend(line.decode("utf-8", "replace") for line in stderr or ())
+
+        for work in (listen, keep_last):
+            threading.Thread(target=work, daemon=True).start()
         said = self._line(STARTS_IN, f"not ready in {STARTS_IN:g} s")
         if "error" in said:
             self.stop()
@@ -177,17 +184,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     process.wait()
-
-
-def _lines_into(stream: Any, lines: queue.Queue[bytes | None]) -> None:
-    for line in stream:
-        lines.put(line)
-    lines.put(None)
-
-
-def _words_into(stream: Any, lines: deque[str]) -> None:
-    for line in stream:
-        lines.append(line.decode("utf-8", "replace"))
 
 
 def _short(text: str) -> str:
@@ -250,19 +246,15 @@ class CallableIndex:
             raise StoreError(f"source {self.name} failed ({type(error).__name__}), expected a list of chunks") from None
         place = f"the answer of source {self.name}"
         hits, self.metric = _checked(winnow_source.candidates_of(answer, self.proposal), place)
-        self._check_direction(hits, place)
-        return hits[:depth]
-
-    def _check_direction(self, hits: tuple[Hit, ...], place: str) -> None:
-        """Bare numbers are read by their direction, so every list must go the same way."""
         kinds = [kind for kind in ("distance", "score") if all(kind in hit.scores for hit in hits)]
-        if self.proposal.kind or len(kinds) != 1 or len({hit.scores[kinds[0]] for hit in hits}) < 2:
-            return
-        if self._direction and self._direction != kinds[0]:
-            raise RecordError(
-                f"{place} has scores that go the other way than before, expected --score to say what they are"
-            )
-        self._direction = kinds[0]
+        if not self.proposal.kind and len(kinds) == 1 and len({hit.scores[kinds[0]] for hit in hits}) > 1:
+            # bare numbers are read by their direction, so every list must go the same way
+            if self._direction not in ("", kinds[0]):
+                raise RecordError(
+                    f"{place} has scores that go the other way than before, expected --score to say what they are"
+                )
+            self._direction = kinds[0]
+        return hits[:depth]
 
 
 class CallableReader:

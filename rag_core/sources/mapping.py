@@ -23,9 +23,9 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.files import decode, lines, parse_json, parse_yaml, read_text
-from rag_core.records.reading import load_lists, read_case
-from rag_core.store.exchange.fragments import FragmentIndex
+from rag_core.records import load_lists, read_case
 from rag_core.store.keys import text_hash
+from rag_core.store.matching import FragmentIndex
 from rag_core.types import SCORES, Case
 
 OWN = "winnow"
@@ -172,6 +172,9 @@ def records_of(content: bytes, name: str) -> Iterator[Mapping[str, Any]]:
             if inner is not None and "input" not in value and "inputs" not in value:
                 stack += reversed(inner)
                 continue
+            if isinstance(value.get("results"), Mapping):  # promptfoo's own are two deep
+                stack.append(value["results"])
+                continue
             yield value
             stack += reversed(value.get("child_runs") or [])
 
@@ -232,7 +235,14 @@ def _list_of(record: Any, mapping: Mapping[str, Any]) -> tuple[str, str, list[di
         return f"no question at {mapping.get('query', 'query')}"
     hits = look_up(record, mapping["hits"]) if "hits" in mapping else None
     if hits is None and ("ids" in mapping or "texts" in mapping):
-        hits = list(_side_by_side(record, mapping))
+        columns = {
+            name: look_up(record, mapping[plural])
+            for name, plural in (("id", "ids"), ("text", "texts"), ("score", "scores"))
+            if plural in mapping
+        }
+        lists = {name: list(column) for name, column in columns.items() if isinstance(column, list)}
+        longest = max(map(len, lists.values()), default=0)
+        hits = [{name: column[at] for name, column in lists.items() if at < len(column)} for at in range(longest)]
     if not isinstance(hits, list) or not hits:
         return f"no hit at {mapping.get('hits') or mapping.get('ids') or 'hits'}"
     rows: dict[str, dict[str, Any]] = {}
@@ -250,17 +260,6 @@ def _list_of(record: Any, mapping: Mapping[str, Any]) -> tuple[str, str, list[di
             row["score"] = 1 / rank
     query_id = look_up(record, mapping["query_id"]) if "query_id" in mapping else None
     return str(query_id or f"q-{text_hash(query)[:12]}"), query.strip(), kept, bool(common)
-
-
-def _side_by_side(record: Any, mapping: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    columns = {
-        name: look_up(record, mapping[plural])
-        for name, plural in (("id", "ids"), ("text", "texts"), ("score", "scores"))
-        if plural in mapping
-    }
-    lists = {name: list(column) for name, column in columns.items() if isinstance(column, list)}
-    for at in range(max(map(len, lists.values()), default=0)):
-        yield {name: column[at] for name, column in lists.items() if at < len(column)}
 
 
 def _row(hit: Any, mapping: Mapping[str, Any]) -> dict[str, Any] | None:

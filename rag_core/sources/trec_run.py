@@ -16,9 +16,7 @@ from rag_core.corpus.load import load
 from rag_core.errors import RecordError
 from rag_core.files import lines, read_text
 from rag_core.records import load_lists, parse_json_line
-from rag_core.store.exchange.cells import rows_of
-from rag_core.store.exchange.line import WHOLE_NUMBER
-from rag_core.store.exchange.trec import meant_id, without_comments
+from rag_core.store.exchange.formats import meant_id, read_beir, read_trec, without_comments
 from rag_core.types import Candidates, Case, Chunk, Hit, Order, Query
 
 COLUMNS, NUMBERS = 6, (3, 4)
@@ -77,22 +75,13 @@ def read_qrels(path: Path, queries: Container[str] = (), chunks: Container[str] 
     Grades are whole numbers of any size; a negative one is not relevant. Ids of a TREC file are taken as they are where
     `queries` or `chunks` hold them so, else with their escapes read.
     """
-    text, found = read_text(path), Labels()
-    if text.startswith("query-id\t"):
-        expected = "query-id, corpus-id and a whole grade"
-        rows = [(number, cells) for number, cells in rows_of(text, str(path), "\t")][1:]
-    else:
-        expected = "`query 0 chunk grade`"
-        rows = []
-        for number, line in without_comments(text, 4, (3,)):
-            cells = line.split()
-            whole = len(cells) == 4
-            rows.append((number, [meant_id(cells[0], queries), meant_id(cells[2], chunks), cells[3]] if whole else []))
-    for number, cells in rows:
-        if len(cells) != 3 or not WHOLE_NUMBER.fullmatch(cells[2].strip()):
-            raise RecordError(f"{path} line {number} is no label, expected {expected}")
-        found.setdefault(cells[0], {})[cells[1]] = int(cells[2])
-    return found
+    text, grades = read_text(path), Labels()
+    beir = text.startswith("query-id\t")
+    for label in read_beir(text, str(path)) if beir else read_trec(text, str(path), queries, chunks):
+        if label.grade is None:
+            raise RecordError(f"{path}, line {label.number} is unsure, expected a whole grade")
+        grades.setdefault(label.query_id, {})[label.chunk_id] = label.grade
+    return grades
 
 
 def unanswered(labels: Labels, cases: Iterable[Case], queries: Path | None = None) -> list[Case]:
@@ -123,16 +112,12 @@ def _read(path: Path, ties: Ties, queries: Container[str], chunks: Container[str
     if not found:
         raise RecordError(f"{path} holds no line, expected a run")
 
-    def by_rank(row: Row) -> tuple[float, int, str]:
-        return (-row[0], row[1], row[2])
+    def place_of(row: Row) -> tuple[float, Any, str]:
+        score, rank, chunk = row
+        # trec_eval holds scores in four bytes, so more of them are equal than the file shows.
+        return (c_float(score).value, written[chunk], "") if ties == "trec" else (-score, rank, chunk)
 
-    def as_trec_eval(row: Row) -> tuple[float, str]:
-        # It holds scores in four bytes, so more of them are equal than the file shows.
-        return (c_float(row[0]).value, written[row[2]])
-
-    if ties == "trec":
-        return {query: sorted(rows.values(), key=as_trec_eval, reverse=True) for query, rows in found.items()}
-    return {query: sorted(rows.values(), key=by_rank) for query, rows in found.items()}
+    return {query: sorted(rows.values(), key=place_of, reverse=ties == "trec") for query, rows in found.items()}
 
 
 def _number(cell: str, name: str, place: str) -> float:

@@ -25,7 +25,7 @@ import threading
 import time
 from typing import Any
 
-SCORES = ("distance", "similarity", "bm25", "rrf", "score")
+SCORES = ("distance", "similarity", "bm25", "rrf", "score", "rerank")
 
 
 class ListRecorder:

@@ -20,7 +20,7 @@ import sys
 import threading
 from typing import Any
 
-SCORES = ("distance", "similarity", "bm25", "rrf", "score")
+SCORES = ("distance", "similarity", "bm25", "rrf", "score", "rerank")
 DEPTHS = ("depth", "k", "top_k", "limit", "n", "n_results", "num_results")
 ANSWER_KEYS = {"candidates", "metric", "order"}
 IDS = ("id", "_id", "chunk_id", "doc_id", "document_id", "uuid", "pk")

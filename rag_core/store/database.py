@@ -1,7 +1,7 @@
 """Open the store of a workspace safely: its SQLite file, or the team's PostgreSQL where WINNOW_DATABASE_URL names one.
 
 Here: transactions and errors in plain words, the same for both. What each database needs is in sqlite.py and
-postgres.py, the schema's steps are in migrate.py, what is stored in labels.py, portable copies in dump.py.
+postgres.py, the schema's steps are in migrations.py, what is stored in labels.py, portable copies in dump.py.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
 from rag_core.errors import StoreError
-from rag_core.settings import DatabaseSettings, database_settings
+from rag_core.settings import database_settings
 from rag_core.store import holding, postgres, sqlite
-from rag_core.store.migrate import migrate, refuse_unknown, revision
-from rag_core.store.schema import HEAD
+from rag_core.store.migrations import HEAD, migrate, refuse_unknown, revision
 from rag_core.store.sqlite import BACKUPS, FILE, refuse_network_folder
 
 BUSY_SECONDS = 30.0
@@ -119,68 +118,50 @@ def open_store(workspace: Path, *, create: bool = True, busy_seconds: float = BU
     a schema newer than this code, a network folder, a server that does not answer, or (without `create`) a missing file
     is a StoreError.
     """
-    server = database_settings()
-    if server:
-        return _open_server(workspace, server, busy_seconds)
-    path = workspace / FILE
-    if not create and not path.is_file():
-        raise StoreError(f"no label store at {path}, expected one made by labelling or importing")
-    refuse_network_folder(workspace)
-    holding.refuse_missing(workspace)
-    with plain_errors(f"label store {path}", busy_seconds):
+    path, server = workspace / FILE, database_settings()
+    name = f"label database {server.shown}" if server else f"label store {path}"
+    if not server:
+        if not create and not path.is_file():
+            raise StoreError(f"no label store at {path}, expected one made by labelling or importing")
+        refuse_network_folder(workspace)
+        holding.refuse_missing(workspace)
+    with plain_errors(name, busy_seconds):
         workspace.mkdir(parents=True, exist_ok=True)
-        if path.is_file() and not sqlite.writable(path):
-            return _open_for_reading(workspace, f"label store {path} is write-protected", busy_seconds)
-        damage = sqlite.damage(path, busy_seconds) if path.is_file() else ""
-        if damage:
-            return _open_for_reading(workspace, f"label store {path} is damaged ({damage})", busy_seconds)
-        identity = sqlite.made(path)
-        engine = sqlite.engine(path, busy_seconds, expected=identity)
-        return _brought_up(Store(workspace, engine, busy_seconds=busy_seconds, identity=identity))
+        identity = None
+        if server:
+            engine = postgres.engine(server.url, busy_seconds)
+            why = postgres.why_unwritable(engine)
+        elif why := sqlite.why_unwritable(path, busy_seconds):
+            # a write-ahead log needs a writable folder even to be read; without one the file alone is read
+            mode = "mode=ro" if os.access(workspace, os.W_OK) else "immutable=1"
+            engine = sqlite.engine(path, busy_seconds, mode)
+        else:
+            identity = sqlite.made(path)
+            engine = sqlite.engine(path, busy_seconds, expected=identity)
+        unwritable = f"{name} {why}: labels can be read and exported, not changed" if why else ""
+        shown = server.shown if server else ""
+        store = Store(workspace, engine, unwritable, busy_seconds, shown, identity=identity)
+        return _brought_up(store)
 
 
 def _brought_up(store: Store) -> Store:
-    """The store at this schema, sharing its workspace; a missing step waits until nobody else uses it."""
+    """The store at this schema, sharing its workspace; a missing step waits until nobody else uses it.
+
+    One that only lets read stays as it is, where its schema is one this code knows.
+    """
     try:
         with store.reading() as connection:
             before = revision(connection)
-        if before not in ("", HEAD):
+        if before not in ("", HEAD) or store.unwritable:
             refuse_unknown(store, before)
+        if store.unwritable:
+            return store
+        if before not in ("", HEAD):
             with holding.alone(store.workspace, store.busy_seconds):
                 migrate(store)
         store = replace(store, hold=holding.share(store.workspace, store.busy_seconds))
         if not before:  # no label stands in an empty file: it is filled beside others, one of which may be our own deed
             migrate(store)
-    except BaseException:
-        store.close()
-        raise
-    return store
-
-
-def _open_server(workspace: Path, server: DatabaseSettings, busy_seconds: float) -> Store:
-    """A server that only lets read is opened for reading, where its schema is one this code knows."""
-    name = f"label database {server.shown}"
-    with plain_errors(name, busy_seconds):
-        workspace.mkdir(parents=True, exist_ok=True)
-        store = Store(workspace, postgres.engine(server.url, busy_seconds), "", busy_seconds, server.shown)
-        with store.reading() as connection:
-            why = postgres.why_unwritable(connection)
-            found = revision(connection)
-    if not why:
-        return _brought_up(store)
-    refuse_unknown(store, found)
-    sentence = f"{name} {why}: labels can be read and exported, not changed"
-    return Store(workspace, store.engine, sentence, busy_seconds, server.shown)
-
-
-def _open_for_reading(workspace: Path, why: str, busy_seconds: float) -> Store:
-    # A write-ahead log needs a writable folder even to be read; without one the file alone is read as it stands.
-    writable_folder = os.access(workspace, os.W_OK)
-    engine = sqlite.engine(workspace / FILE, busy_seconds, "mode=ro" if writable_folder else "immutable=1")
-    store = Store(workspace, engine, f"{why}: labels can be read and exported, not changed", busy_seconds)
-    try:
-        with store.reading() as connection:
-            refuse_unknown(store, revision(connection))
     except BaseException:
         store.close()
         raise
@@ -193,15 +174,8 @@ def plain_errors(name: str, busy_seconds: float = BUSY_SECONDS) -> Iterator[None
     try:
         yield
     except (DBAPIError, NoConnectionFree, sqlite3.Error) as error:
-        raise StoreError(f"{name} {_told(error, busy_seconds)}") from None
+        original = getattr(error, "orig", None) or error
+        backend = postgres if type(original).__module__.startswith("psycopg") else sqlite
+        raise StoreError(f"{name} {backend.told(original, busy_seconds)}") from None
     except OSError as error:
         raise StoreError(f"the workspace of {name} cannot be used ({error.strerror or error})") from None
-
-
-def _told(error: Exception, busy_seconds: float) -> str:
-    original = getattr(error, "orig", None) or error
-    if type(original).__module__.startswith("psycopg"):
-        return postgres.told(error, busy_seconds)
-    said = str(original)
-    known = (words for sign, words in sqlite.CAUSES if sign in said.lower())
-    return next(known, f"refused the work ({said[:200]})").format(busy=busy_seconds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,8 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from sqlalchemy import Connection, MetaData, Table, inspect, select, text
 
 from rag_core.errors import InputError, StoreError
-from rag_core.store.migrate import revision, revisions, upgrade
-from rag_core.store.schema import HEAD
+from rag_core.store.migrations import STEPS, revision, upgrade
 
 if TYPE_CHECKING:
     from rag_core.store.database import Store
@@ -59,8 +59,8 @@ def _line(value: Any) -> str:
 
 def _tables(connection: Connection) -> list[Table]:
     names = sorted(name for name in inspect(connection).get_table_names() if name not in (REVISIONS, "sqlite_sequence"))
-    found = MetaData()
-    return [Table(name, found, autoload_with=connection) for name in names]
+    metadata = MetaData()
+    return [Table(name, metadata, autoload_with=connection) for name in names]
 
 
 def restore(
@@ -77,43 +77,46 @@ def restore(
         if any(held.values()) and not force:
             listed = ", ".join(f"{name}: {count:,}" for name, count in held.items() if count)
             raise StoreError(f"{store.name} holds rows already ({listed}), expected an empty one or --force")
-        _clear(connection)
+        for view in ("label_current", "label_live"):  # of an older state; the guards only refuse the change of rows
+            connection.execute(text(f"DROP VIEW IF EXISTS {view}"))
+        for name in (*held, REVISIONS):
+            connection.execute(text(f'DROP TABLE IF EXISTS "{name}"'))
         upgrade(connection, schema)
         tables = {table.name: table for table in _tables(connection)}
         for name, rows in _batches(path):
             if name not in tables:
                 raise InputError(f"{path.name} has rows of a table {name[:40]!r}, expected one of {', '.join(tables)}")
             connection.execute(tables[name].insert(), rows)
-        _set_counters(connection, tables.values())
-        upgrade(connection, HEAD)
+        for name, table in tables.items():
+            if connection.dialect.name == "postgresql" and "position" in table.c:
+                # it numbers rows by a sequence that knows nothing of rows that brought their number along
+                largest = f'SELECT COALESCE(MAX(position), 0) + 1 FROM "{name}"'  # noqa: S608 — a table of ours
+                sequence = f"pg_get_serial_sequence('{name}', 'position')"
+                connection.execute(text(f"SELECT setval({sequence}, ({largest}), false)"))
+        upgrade(connection)
         last()
     return counts
 
 
 def check(path: Path) -> tuple[str, dict[str, int]]:
     """The schema and the rows by table of a copy, counted line by line; an InputError where it is none or not whole."""
-    found: dict[str, int] = {}
+    counted = Counter[str]()
     said: dict[str, int] | None = None
     schema = ""
     for number, line in _lines(path):
         if number == 1:
-            schema = _schema(path, line)
+            if line.get("kind") != KIND or line.get("version") != VERSION:
+                raise InputError(f"{path.name} is no copy of a Winnow database, version {VERSION}")
+            schema = str(line.get("schema"))
+            if schema not in STEPS:
+                raise StoreError(f"{path.name} has schema {schema[:20]}, expected one of {', '.join(STEPS)}")
         elif "rows" in line:
             said = line["rows"]
         else:
-            found[str(line.get("table"))] = found.get(str(line.get("table")), 0) + 1
-    if said is None or {name: count for name, count in said.items() if count} != found:
+            counted[str(line.get("table"))] += 1
+    if said is None or {name: count for name, count in said.items() if count} != counted:
         raise InputError(f"{path.name} was cut short, expected the rows its last line counts")
     return schema, said
-
-
-def _schema(path: Path, line: dict[str, Any]) -> str:
-    if line.get("kind") != KIND or line.get("version") != VERSION:
-        raise InputError(f"{path.name} is no copy of a Winnow database, version {VERSION}")
-    schema = str(line.get("schema"))
-    if schema not in revisions():
-        raise StoreError(f"{path.name} has schema {schema[:20]}, expected one of {', '.join(revisions())}")
-    return schema
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -148,24 +151,3 @@ def count_rows(connection: Connection) -> dict[str, int]:
     names = [table.name for table in _tables(connection)]
     counted = {name: connection.exec_driver_sql(f'SELECT count(*) FROM "{name}"').scalar() for name in names}  # noqa: S608
     return {name: int(count or 0) for name, count in counted.items()}
-
-
-def _clear(connection: Connection) -> None:
-    """Take away views and tables of an older state; the guards only refuse the change of rows."""
-    for view in ("label_current", "label_live"):
-        connection.execute(text(f"DROP VIEW IF EXISTS {view}"))
-    for table in _tables(connection):
-        connection.execute(text(f'DROP TABLE "{table.name}"'))
-    connection.execute(text(f"DROP TABLE IF EXISTS {REVISIONS}"))
-
-
-def _set_counters(connection: Connection, tables: Any) -> None:
-    """PostgreSQL numbers rows by a sequence that knows nothing of rows that brought their number along."""
-    if connection.dialect.name != "postgresql":
-        return
-    for table in tables:
-        if "position" in table.c:
-            largest = f'SELECT COALESCE(MAX(position), 0) + 1 FROM "{table.name}"'  # noqa: S608 — a table of ours
-            connection.execute(
-                text(f"SELECT setval(pg_get_serial_sequence('{table.name}', 'position'), ({largest}), false)")
-            )

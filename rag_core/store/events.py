@@ -19,7 +19,15 @@ from rag_core.store.keys import chunk_key
 LABEL = "label"
 UNDO = "undo"
 NEEDED = ("session", "eval_set", "query_id", "chunk_id", "annotator")
-STORED = (*NEEDED, "seq", "kind", "query_hash", "text_hash", "grade", "note", "batch")
+PAYLOAD = (
+    "session", "seq", "kind", "eval_set", "query_id", "query_hash", "chunk_id", "text_hash", "chunk_key", "annotator",
+    "grade", "note", "batch", "undoes_session", "undoes_seq",
+)  # fmt: skip
+"""What two events under one (session, seq) must share; when and how they came is not part of it.
+
+Else a press that an older version stored and a newer one is sent again would hold up its stream.
+"""
+STORED = tuple(name for name in PAYLOAD if name not in ("chunk_key", "undoes_session", "undoes_seq"))
 ORIGIN = ("author", "actor", "pressed_at", "arrived_at", "base_position", "inclusion_p", "sampler")
 """How an event came into the store; each None where it is not known, as in rows from before schema 0005."""
 
@@ -125,10 +133,8 @@ def undo_of(target: Event, session: str, seq: int, batch: str = "", by: Signatur
 
 def check_event(event: Event) -> None:
     """Raise an InputError where the event cannot be stored."""
-    for name in (*NEEDED, "note", "query_hash", "text_hash", "batch", "at"):
-        check_text(getattr(event, name), name)
-    for name in ("author", "actor", "pressed_at", "sampler"):
-        if getattr(event, name) is not None:
+    for name in (*NEEDED, "note", "query_hash", "text_hash", "batch", "at", "author", "actor", "pressed_at", "sampler"):
+        if name not in ORIGIN or getattr(event, name) is not None:
             check_text(getattr(event, name), name)
     if event.base_position is not None:
         check_count(event.base_position, "base_position")
@@ -190,11 +196,7 @@ def from_row(row: Mapping[str, Any]) -> Event:
     return Event(**{name: row[name] for name in (*STORED, "at", *ORIGIN)}, undoes=undoes)
 
 
-CHECKED = (
-    "session", "seq", "kind", "eval_set", "query_id", "query_hash", "chunk_id", "text_hash", "chunk_key", "annotator",
-    "grade", "note", "batch", "undoes_session", "undoes_seq", "at",
-    "author", "actor", "pressed_at", "arrived_at", "base_position", "inclusion_p", "sampler",
-)  # fmt: skip
+CHECKED = (*PAYLOAD, "at", *ORIGIN)
 """The columns a checksum covers, in its order. Checksums are stored, so neither may ever change."""
 
 

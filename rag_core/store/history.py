@@ -8,7 +8,8 @@ what they held. Labels are in labels.py and know nothing of this.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, select, true
+from sqlalchemy import ColumnElement, Row, and_, delete, func, insert, select, true
 
 from rag_core.errors import StoreError
 from rag_core.settings import history_days
@@ -76,38 +77,34 @@ class HistoryEntry:
         return "\n".join(lines)
 
 
-def asked_of(found: Candidates, pipeline: Sequence[Any], collection: str, asked_by: str) -> HistoryEntry:
+def asked_of(run: Candidates, pipeline: Sequence[Any], collection: str, asked_by: str) -> HistoryEntry:
     """What the history keeps of a run: no chunk's text, and only the titles of what stayed."""
-    dropped: dict[str, int] = {}
-    for drop in found.drops:
-        dropped[drop.stage] = dropped.get(drop.stage, 0) + 1
     kept = [
         {"id": hit.chunk.id, "title": hit.chunk.title, **hit.scores, **({"origin": hit.origin} if hit.origin else {})}
-        for hit in found.hits
+        for hit in run.hits
     ]
-    fallbacks = [{"stage": one.stage, "reason": one.reason} for one in found.fallbacks]
+    fallbacks = [{"stage": fallback.stage, "reason": fallback.reason} for fallback in run.fallbacks]
+    noted = [step.facts.get("hops") for step in run.steps]  # of whatever stage; what is no list is passed over
+    tokens, costs = (
+        [step.facts[fact] for step in run.steps if isinstance(step.facts.get(fact), int | float)]
+        for fact in ("tokens", "cost")
+    )
     return HistoryEntry(
-        found.query.text,
+        run.query.text,
         collection,
         list(pipeline),
-        {"kept": kept, "dropped": dropped, "metric": str(found.metric), "fallbacks": fallbacks},
-        _hops(found),
-        sum(step.milliseconds for step in found.steps),
-        _summed(found, "tokens", int),
-        _summed(found, "cost", float),
+        {
+            "kept": kept,
+            "dropped": dict(Counter(drop.stage for drop in run.drops)),
+            "metric": str(run.metric),
+            "fallbacks": fallbacks,
+        },
+        [dict(hop) for hops in noted if isinstance(hops, list | tuple) for hop in hops if isinstance(hop, Mapping)],
+        sum(step.milliseconds for step in run.steps),
+        int(sum(tokens)) if tokens else None,
+        float(sum(costs)) if costs else None,
         asked_by,
     )
-
-
-def _hops(found: Candidates) -> list[Mapping[str, Any]]:
-    """The evaluations of all hops that any stage noted; what is no list of mappings is passed over."""
-    noted = [step.facts.get("hops") for step in found.steps]
-    return [dict(hop) for hops in noted if isinstance(hops, list | tuple) for hop in hops if isinstance(hop, Mapping)]
-
-
-def _summed(found: Candidates, fact: str, kind: Callable[[Any], Any]) -> Any:
-    values = [step.facts[fact] for step in found.steps if isinstance(step.facts.get(fact), int | float)]
-    return kind(sum(values)) if values else None
 
 
 class History:
@@ -133,8 +130,8 @@ class History:
             "cost": asked.cost,
         }
         with self.store.writing() as connection:
-            (number,) = connection.execute(insert(query_history).values(row)).inserted_primary_key or (0,)
-        return int(number)
+            stored = insert(query_history).values(row).returning(query_history.c.position)
+            return int(connection.execute(stored).scalar_one())
 
     def find(
         self,
@@ -184,11 +181,17 @@ class History:
         return self._delete(old) if found else 0
 
     def _delete(self, which: ColumnElement[bool]) -> int:
-        with self.store.writing() as connection:
-            _overwrite(connection, self.store)
+        store = self.store
+        with store.writing() as connection:
+            if not store.server:  # have SQLite overwrite what is deleted with zeros
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")
             gone = connection.execute(delete(query_history).where(which)).rowcount
-        if gone:
-            _rewrite(self.store)
+        if gone and not store.server:  # earlier moves of a row may have left copies in free pages, and in the log
+            with plain_errors(store.name, store.busy_seconds), closing(store.engine.raw_connection()) as raw:
+                cursor = raw.cursor()
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                cursor.fetchall()
         return int(gone)
 
 
@@ -222,52 +225,22 @@ def expire(workspace: Path) -> str:
 
 
 def _filters(collection: str, holds: str, since: str, until: str) -> Any:
-    columns, found = query_history.c, []
-    if collection:
-        found.append(columns.collection == collection)
-    if holds:
-        escaped = holds.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    columns, escaped = query_history.c, holds.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    conditions = (
+        (collection, columns.collection == collection),
         # both sides lowered by the database: SQLite lowers ASCII only, Python would lower more
-        found.append(func.lower(columns.query).like(func.lower(f"%{escaped}%"), escape="/"))
-    if since:
-        found.append(columns.at >= since)
-    if until:
-        found.append(columns.at < until)
-    return and_(True, *found)
+        (holds, func.lower(columns.query).like(func.lower(f"%{escaped}%"), escape="/")),
+        (since, columns.at >= since),
+        (until, columns.at < until),
+    )
+    return and_(True, *(condition for wanted, condition in conditions if wanted))
 
 
 def _asked(row: Row[Any]) -> HistoryEntry:
-    return HistoryEntry(
-        row.query,
-        row.collection,
-        json.loads(row.pipeline),
-        json.loads(row.result),
-        json.loads(row.hops),
-        row.milliseconds,
-        row.tokens,
-        row.cost,
-        row.asked_by,
-        row.at,
-        row.position,
-    )
+    columns = dict(row._mapping)
+    documents = {name: json.loads(columns.pop(name)) for name in ("pipeline", "result", "hops")}
+    return HistoryEntry(number=columns.pop("position"), **documents, **columns)
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _overwrite(connection: Connection, store: Store) -> None:
-    """Have SQLite overwrite what is deleted with zeros."""
-    if not store.server:
-        connection.exec_driver_sql("PRAGMA secure_delete = ON")
-
-
-def _rewrite(store: Store) -> None:
-    """Rewrite the file and its log: earlier moves of a row may have left copies in free pages."""
-    if store.server:
-        return
-    with plain_errors(store.name, store.busy_seconds), closing(store.engine.raw_connection()) as connection:
-        cursor = connection.cursor()
-        cursor.execute("VACUUM")
-        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        cursor.fetchall()

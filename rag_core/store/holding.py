@@ -60,9 +60,8 @@ def _hold(workspace: Path, begin: str, seconds: float, state: str) -> sqlite3.Co
             if connection is not None:
                 connection.close()
             if "locked" in str(error):
-                raise StoreError(
-                    f"workspace {workspace} {state} by {_holders(path)}: stop that and try again"
-                ) from None
+                holders = _holders(path)
+                raise StoreError(f"workspace {workspace} {state} by {holders}: stop that and try again") from None
             if workspace.is_dir() and time.monotonic() > deadline:
                 raise StoreError(f"workspace {workspace} cannot be written ({error}), expected to be allowed") from None
             time.sleep(0.005)
@@ -99,5 +98,5 @@ def _holders(path: Path) -> str:
     except OSError:
         return "another process"
     processes = sorted({int(row[4]) for row in rows if len(row) == 8 and row[5].endswith(f":{number}")})
-    named = [f"process {one}{' (this one)' if one == os.getpid() else ''}" for one in processes]
+    named = [f"process {process}{' (this one)' if process == os.getpid() else ''}" for process in processes]
     return ", ".join(named) or "another process"

@@ -7,7 +7,8 @@ taken back. Opening the file is database.py, how labels meet chunks again is mat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from rag_core.store.database import Store
 from rag_core.store.events import (
     ADJUDICATED,
     LABEL,
+    PAYLOAD,
     UNDO,
     UNSIGNED,
     Event,
@@ -30,7 +32,7 @@ from rag_core.store.events import (
     undo_of,
 )
 from rag_core.store.matching import grades_by_chunk
-from rag_core.store.schema import PAYLOAD, label_current, label_event, label_live
+from rag_core.store.schema import label_current, label_event, label_live
 
 AT_ONCE = 300  # rows per statement; SQLite takes 32,766 values
 
@@ -158,32 +160,32 @@ class LabelStore:
     def eval_sets(self) -> list[str]:
         """The eval sets that hold an event, by name."""
         with self.store.reading() as connection:
-            return sorted(
-                connection.scalars(select(label_event.c.eval_set).distinct())
-            )  # each server sorts its own way
+            names = connection.scalars(select(label_event.c.eval_set).distinct())
+            return sorted(names)  # each server sorts its own way
 
     def stats(self, eval_set: str) -> LabelStats:
         """Counts of one eval set."""
         with self.store.reading() as connection:
             labels = current_events(connection, eval_set)
-            undone = _count(connection, {"eval_set": eval_set, "kind": LABEL}, label_event) - _count(
-                connection, {"eval_set": eval_set}, label_live
-            )
-            events = _count(connection, {"eval_set": eval_set}, label_event)
+            counted = select(label_event.c.kind, func.count()).where(label_event.c.eval_set == eval_set)
+            kinds = Counter({kind: n for kind, n in connection.execute(counted.group_by(label_event.c.kind))})
+            standing = _where(label_live, {"eval_set": eval_set}).with_only_columns(func.count())
+            undone = kinds[LABEL] - int(connection.scalar(standing) or 0)
         return LabelStats(
             eval_set=eval_set,
             labels=len(labels),
             unsure=sum(label.grade is None for label in labels),
             queries=len({label.query_id for label in labels}),
             grades={grade: sum(label.grade == grade for label in labels) for grade in range(4)},
-            annotators=_tally(label.annotator for label in labels),
-            events=events,
+            annotators=dict(sorted(Counter(label.annotator for label in labels).items())),
+            events=kinds.total(),
             undone=undone,
         )
 
 
 def _take_back(connection: Connection, targets: Sequence[Event], session: str, batch: str, by: Signature) -> None:
-    first = next_seq(connection, session)
+    largest = connection.scalar(select(func.max(label_event.c.seq)).where(label_event.c.session == session))
+    first = 0 if largest is None else int(largest) + 1
     insert(connection, [undo_of(target, session, first + n, batch, by) for n, target in enumerate(targets)])
 
 
@@ -194,7 +196,12 @@ def insert(connection: Connection, events: Sequence[Event]) -> None:
         connection.execute(insert_or_keep(connection.dialect.name), rows[start : start + AT_ONCE])
     stored = _stored(connection, [event.key for event in events])
     for row in rows:
-        _refuse_other_payload(stored[row["session"], row["seq"]], row)
+        there = stored[row["session"], row["seq"]]
+        if differing := [name for name in PAYLOAD if there[name] != row[name]]:
+            raise UnfitError(
+                f"event {row['seq']} of session {row['session']!r} is stored with another {', '.join(differing)}, "
+                "expected each (session, seq) to be used once; nothing of this call was stored"
+            )
     _refuse_stray_undo(connection, [row for row in rows if row["kind"] == UNDO])
 
 
@@ -227,15 +234,6 @@ def insert_or_keep(dialect: str) -> Any:
     return add.on_conflict_do_nothing(index_elements=["session", "seq"])
 
 
-def _refuse_other_payload(stored: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
-    differing = [name for name in PAYLOAD if stored[name] != sent[name]]
-    if differing:
-        raise UnfitError(
-            f"event {sent['seq']} of session {sent['session']!r} is stored with another {', '.join(differing)}, "
-            "expected each (session, seq) to be used once; nothing of this call was stored"
-        )
-
-
 def _refuse_stray_undo(connection: Connection, undos: Sequence[Mapping[str, Any]]) -> None:
     """An undo takes back a label, or such an undo: what takes back more is nothing that the views know."""
     targets = _stored(connection, [(row["undoes_session"], row["undoes_seq"]) for row in undos])
@@ -262,12 +260,6 @@ def _stored(connection: Connection, keys: Sequence[tuple[str, int]]) -> dict[tup
     return found
 
 
-def next_seq(connection: Connection, session: str) -> int:
-    """One more than the largest seq of a session, 0 for a new one."""
-    largest = connection.scalar(select(func.max(label_event.c.seq)).where(label_event.c.session == session))
-    return 0 if largest is None else int(largest) + 1
-
-
 def current_events(connection: Connection, eval_set: str, annotator: str | None = None) -> list[Event]:
     """The label events that count now, oldest first, adjudicated ones last."""
     wanted = {"eval_set": eval_set} | ({} if annotator is None else {"annotator": annotator})
@@ -277,19 +269,19 @@ def current_events(connection: Connection, eval_set: str, annotator: str | None 
 
 def counting_events(connection: Connection, eval_set: str, annotator: str | None) -> list[Event]:
     """One annotator's current events, or those of all people: a model's count only where they are asked for."""
-    found = current_events(connection, eval_set, annotator)
-    return [event for event in found if annotator is not None or not is_model(event.annotator)]
+    events = current_events(connection, eval_set, annotator)
+    return [event for event in events if annotator is not None or not is_model(event.annotator)]
 
 
 def recorded_ids(connection: Connection, eval_set: str) -> dict[tuple[str, str], set[str]]:
     """{(query id, chunk key): every chunk id it was labelled under}."""
     columns = (label_event.c.query_id, label_event.c.chunk_key, label_event.c.chunk_id)
-    found: dict[tuple[str, str], set[str]] = {}
+    ids: dict[tuple[str, str], set[str]] = {}
     for query_id, key, chunk_id in connection.execute(
         select(*columns).distinct().where(label_event.c.eval_set == eval_set)
     ):
-        found.setdefault((query_id, key), set()).add(chunk_id)
-    return found
+        ids.setdefault((query_id, key), set()).add(chunk_id)
+    return ids
 
 
 def _where(source: TableClause, wanted: Mapping[str, str]) -> Any:
@@ -298,14 +290,3 @@ def _where(source: TableClause, wanted: Mapping[str, str]) -> Any:
 
 def _events(connection: Connection, query: Any) -> list[Event]:
     return [from_row(dict(row)) for row in connection.execute(query).mappings()]
-
-
-def _count(connection: Connection, wanted: Mapping[str, str], source: TableClause) -> int:
-    return int(connection.scalar(_where(source, wanted).with_only_columns(func.count())) or 0)
-
-
-def _tally(names: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return dict(sorted(found.items()))

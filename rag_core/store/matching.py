@@ -1,15 +1,26 @@
-"""Which chunk a stored label is about today: the one with the same text, else the one with the same id.
+"""Which chunk a stored label is about today: the one with the same text, else the one with the same id; and which
+chunks a text lies in that was cut otherwise.
 
-Pure; works on label events that count now (oldest first), as labels.py reads them.
+Pure; works on label events that count now (oldest first), as labels.py reads them. Texts that are not the same are
+compared as sets of runs of five words, folded: reflowed white space, other case and punctuation change nothing.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from rag_core.store.events import Event
 from rag_core.store.keys import text_hash
+from rag_core.text import words
 from rag_core.types import Chunk
+
+RUN = 5  # words in a row; three or fewer also meet by chance, more lose references of one short sentence
+LEAST = 0.45  # of the shorter text: a reference that a chunk's end cuts in two is about the half with more of it
+FEWEST = 5  # runs that both hold, unless the shorter text is held whole: lines of a list resemble each other
+NEAR_BEST = 0.8  # of the best share: beside the very text, a text that resembles it is another one
+SHARE_OF_WORDS = 0.8  # of a text's runs that must lie in chunks for it to be spread over them
 
 
 class AtHand:
@@ -18,7 +29,10 @@ class AtHand:
     def __init__(self, chunks: Mapping[str, str]) -> None:
         """`chunks`: {chunk id: text hash, '' where its text is not known}."""
         self._chunks = chunks
-        self._by_text = _ids_by_text(chunks)
+        self._by_text: dict[str, list[str]] = {}
+        for chunk_id, hashed in chunks.items():
+            if hashed:
+                self._by_text.setdefault(hashed, []).append(chunk_id)
 
     @classmethod
     def of(cls, chunks: Iterable[Chunk]) -> AtHand:
@@ -76,17 +90,52 @@ def _said(labels: Sequence[Event], ids: Callable[[Event], Iterable[str]]) -> dic
     for place, label in enumerate(labels):
         for chunk_id in ids(label):
             newest[label.annotator, label.query_id, chunk_id] = (place, label)
-    found: dict[str, dict[str, int | None]] = {}
+    grades: dict[str, dict[str, int | None]] = {}
     for (_, query_id, chunk_id), (_, label) in sorted(newest.items(), key=lambda item: item[1][0]):
-        said = found.setdefault(query_id, {})
+        said = grades.setdefault(query_id, {})
         if label.grade is not None or chunk_id not in said:  # "unsure" hides one's own older grade, not another's
             said[chunk_id] = label.grade
-    return found
+    return grades
 
 
-def _ids_by_text(chunks: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for chunk_id, hashed in chunks.items():
-        if hashed:
-            found.setdefault(hashed, []).append(chunk_id)
-    return found
+class FragmentIndex:
+    """The chunks of a corpus by their runs of words."""
+
+    def __init__(self, chunks: Mapping[str, str]) -> None:
+        """`chunks`: {chunk id: text}."""
+        self._runs = {name: _runs(text) for name, text in chunks.items()}
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, ...], list[str]]:
+        places: dict[tuple[str, ...], list[str]] = {}
+        for name, runs in self._runs.items():
+            for run in runs:
+                places.setdefault(run, []).append(name)
+        return places
+
+    def meet(self, fragment: str, least: float = LEAST) -> dict[str, float]:
+        """{chunk id: share of the shorter text that both hold} of the chunks with at least that share, best first."""
+        runs = _runs(fragment)
+        shared = Counter(name for run in runs for name in self._places.get(run, ()))
+        met: dict[str, float] = {}
+        for name, count in shared.items():
+            share = count / min(len(runs), len(self._runs[name]))
+            if share == 1 or (share >= least and count >= FEWEST):
+                met[name] = share
+        enough = NEAR_BEST * max(met.values(), default=0.0)
+        near = ((name, share) for name, share in met.items() if share >= enough)
+        return dict(sorted(near, key=lambda row: (-row[1], row[0])))
+
+    def spread(self, text: str) -> tuple[str, ...]:
+        """The chunks that together hold most of a text, those with the most of it first; none where they do not."""
+        runs = _runs(text)
+        if not runs or sum(run in self._places for run in runs) < SHARE_OF_WORDS * len(runs):
+            return ()
+        held = Counter(name for run in runs for name in self._places.get(run, ()))
+        return tuple(sorted(held, key=lambda name: (-held[name], name)))
+
+
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
+    listed = words(text)
+    width = min(RUN, len(listed))
+    return frozenset(tuple(listed[at : at + width]) for at in range(len(listed) - width + 1)) if listed else frozenset()

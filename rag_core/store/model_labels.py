@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from uuid import uuid4
 
-from rag_core.store.events import BY_JUDGE, MODEL, Event, Signature, is_model
+from rag_core.store.events import BY_JUDGE, MODEL, Event, Signature, graded_by, is_model
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 
@@ -38,11 +38,8 @@ def runs_of(labels: LabelStore, eval_set: str, annotator: str) -> list[dict[Item
     repeats = sorted(
         (name for name in names if name.startswith(f"{annotator}, run ")), key=lambda name: int(name.rpartition(" ")[2])
     )
-    return [_grades(labels.labels(eval_set, name)) for name in (annotator, *repeats)]
-
-
-def _grades(events: Iterable[Event]) -> dict[Item, int]:
-    return {(event.query_id, event.chunk_key): event.grade for event in events if event.grade is not None}
+    graded = graded_by(event for name in (annotator, *repeats) for event in labels.labels(eval_set, name))
+    return [graded.get(name, {}) for name in (annotator, *repeats)]
 
 
 def store_model_labels(
@@ -80,22 +77,10 @@ def peoples_grades(
     `who`: only this annotator's labels, and no file's.
     """
     stored = {(event.query_id, event.chunk_key): event.grade for event in labels.labels(eval_set, who or None)}
-    found: dict[Item, int] = {}
+    grades: dict[Item, int] = {}
     for event in model:
         item = (event.query_id, event.chunk_key)
         grade = stored.get(item) if item in stored or who else files.get(event.query_id, {}).get(event.chunk_id)
         if grade is not None:
-            found[item] = grade
-    return found
-
-
-def after_own_label(labels: LabelStore, eval_set: str, annotator: str) -> dict[Item, list[Event]]:
-    """What models say of the chunks this person has labelled, and of no other."""
-    own = {(event.query_id, event.chunk_key) for event in labels.labels(eval_set, annotator)}
-    found: dict[Item, list[Event]] = {}
-    for model in models(labels, eval_set):
-        for event in labels.labels(eval_set, model):
-            item = (event.query_id, event.chunk_key)
-            if item in own and not is_model(annotator):
-                found.setdefault(item, []).append(event)
-    return found
+            grades[item] = grade
+    return grades

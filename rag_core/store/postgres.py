@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import DBAPIError
 
 from rag_core.errors import StoreError
 
@@ -43,8 +42,13 @@ def engine(url: str, busy_seconds: float) -> Engine:
         ) from None
 
     def begin(connection: Connection) -> None:
+        """One writer at a time: `position` is then the order of commits, and what it read is still so when it writes.
+
+        The lock goes with the transaction: one that dies gives it back. The number names this schema's store.
+        """
         if connection.get_execution_options().get("immediate", False):
-            _alone(connection, busy_seconds)
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(busy_seconds * 1000))}")
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('winnow ' || current_schema()))")
 
     event.listen(made, "connect", _durable)
     event.listen(made, "begin", begin)
@@ -64,37 +68,21 @@ def _durable(connection: Any, _: object) -> None:
     connection.commit()
 
 
-def _alone(connection: Connection, busy_seconds: float) -> None:
-    """One writer at a time: `position` is then the order of commits, and what a writer read is still so when it writes.
-
-    The lock goes with the transaction, so that one that dies gives it back. The number names this schema's store.
-    """
-    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, round(busy_seconds * 1000))}")
-    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('winnow ' || current_schema()))")
-
-
-def why_unwritable(connection: Connection) -> str:
+def why_unwritable(engine: Engine) -> str:
     """'' or why this server only lets read: a standby, or a database set to read only."""
-    if connection.execute(text("SELECT pg_is_in_recovery()")).scalar():
-        return "is a standby"
-    return (
-        "is set to read only" if connection.execute(text("SHOW default_transaction_read_only")).scalar() == "on" else ""
-    )
+    with engine.connect() as connection:
+        if connection.execute(text("SELECT pg_is_in_recovery()")).scalar():
+            return "is a standby"
+        only_reads = connection.execute(text("SHOW default_transaction_read_only")).scalar() == "on"
+    return "is set to read only" if only_reads else ""
 
 
-def told(error: Exception, busy_seconds: float) -> str:
+def told(error: BaseException, busy_seconds: float) -> str:
     """What the database said, in plain words and without a row's values (its DETAIL holds them)."""
-    original = error.orig if isinstance(error, DBAPIError) else error
-    state = getattr(original, "sqlstate", None) or ""
-    if not state:
-        return _unreached(str(original))
+    state = getattr(error, "sqlstate", None) or ""
+    if not state:  # a failed first contact: the server's words tell a refused log-in from a server that is away
+        signs = (("authentication failed", "28"), ("no password supplied", "28"), ("does not exist", "3D000"))
+        return dict(CAUSES).get(next((state for words, state in signs if words in str(error)), ""), GONE)
     known = next((words for sign, words in CAUSES if state.startswith(sign)), None)
-    primary = getattr(getattr(original, "diag", None), "message_primary", None) or "no reason given"
+    primary = getattr(getattr(error, "diag", None), "message_primary", None) or "no reason given"
     return known.format(busy=busy_seconds) if known else f"refused the work ({primary[:200]})"
-
-
-def _unreached(said: str) -> str:
-    """A failed first contact has no SQLSTATE; the server's words tell a refused log-in from a server that is away."""
-    signs = (("authentication failed", "28"), ("no password supplied", "28"), ("does not exist", "3D000"))
-    sign = next((state for words, state in signs if words in said), "")
-    return dict(CAUSES).get(sign, GONE)

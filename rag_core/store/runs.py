@@ -79,8 +79,7 @@ class RunStore:
         """The run file's contents, by id or by a beginning of it that fits one run only."""
         with self.store.reading() as connection:
             text = connection.scalar(select(run.c.snapshot).where(run.c.id == self._id(wanted)))
-        found: dict[str, Any] = parse_json(str(text), f"run {wanted[:80]}")
-        return found
+        return dict(parse_json(str(text), f"run {wanted[:80]}"))
 
     def _id(self, wanted: str) -> str:
         """The one stored id that begins so, or an InputError."""

@@ -27,7 +27,10 @@ NETWORK = re.compile(rf"(?:fuse\.)?(?:{NAMES})")  # not 9p: containers show thei
 
 def refuse_network_folder(folder: Path, mounts: str | None = None) -> None:
     """Raise a StoreError where the folder lies on a network file system that can be told as one."""
-    kind = file_system(folder, _read_mounts() if mounts is None else mounts)
+    if mounts is None:
+        with suppress(OSError):
+            mounts = MOUNTS.read_text("utf-8", "replace")
+    kind = file_system(folder, mounts or "")
     if NETWORK.fullmatch(kind):
         raise StoreError(f"workspace {folder} lies on a network file system ({kind}), expected a local disk")
 
@@ -40,21 +43,11 @@ def file_system(folder: Path, mounts: str) -> str:
     target, best, kind = folder.resolve(), Path(), ""
     for line in mounts.splitlines():
         fields, _, tail = line.partition(" - ")
-        point = Path(_unescape(fields.split()[4])) if len(fields.split()) > 4 else None
-        if point and target.is_relative_to(point) and len(point.parts) >= len(best.parts):
+        written = fields.split()[4] if len(fields.split()) > 4 else ""
+        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), written))
+        if written and target.is_relative_to(point) and len(point.parts) >= len(best.parts):
             best, kind = point, (tail.split() or [""])[0]
     return kind
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
-
-
-def _read_mounts() -> str:
-    try:
-        return MOUNTS.read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 FILE = "winnow.db"
@@ -72,21 +65,26 @@ CAUSES = (  # what SQLite says → what to tell
 )
 
 
-def writable(path: Path) -> bool:
-    """Whether file and folder may be written."""
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+def told(error: BaseException, busy_seconds: float) -> str:
+    """What SQLite said, in plain words."""
+    known = (words for sign, words in CAUSES if sign in str(error).lower())
+    return next(known, f"refused the work ({str(error)[:200]})").format(busy=busy_seconds)
 
 
-def damage(path: Path, busy_seconds: float) -> str:
-    """What PRAGMA quick_check complains about, '' where the file is whole."""
+def why_unwritable(path: Path, busy_seconds: float) -> str:
+    """'' or why a file that is there can only be read: write protection, or what PRAGMA quick_check complains about."""
+    if not path.is_file():
+        return ""
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return "is write-protected"
     opened = engine(path, busy_seconds, "mode=ro")
     try:
         with closing(opened.raw_connection()) as connection:
-            found = [str(row[0]) for row in connection.cursor().execute("PRAGMA quick_check(1)").fetchall()]
-        return "" if found == ["ok"] else "; ".join(found)[:200].replace("\n", " ")
+            complaints = [str(row[0]) for row in connection.cursor().execute("PRAGMA quick_check(1)").fetchall()]
+        return "" if complaints == ["ok"] else f"is damaged ({'; '.join(complaints)[:200]})".replace("\n", " ")
     except Exception as error:  # a page so broken that the check itself stops
         if "malformed" in str(error):
-            return "database disk image is malformed"
+            return "is damaged (database disk image is malformed)"
         raise
     finally:
         opened.dispose()

@@ -8,8 +8,7 @@ tune/search.py.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -51,17 +50,11 @@ def file_storage(file: Path) -> Any:
 
     with plain_errors(f"studies file {file.name}", WAIT_SECONDS):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(file):
+        # while one process makes the tables the others wait: Optuna makes them one by one, each only if it is missing
+        lock = file.with_name(f"{file.name}.lock")
+        with closing(sqlite3.connect(lock, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")  # until the connection is closed
             return RDBStorage(f"sqlite:///{file}", engine_kwargs={"connect_args": {"timeout": WAIT_SECONDS}})
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """While one process makes the tables the others wait: Optuna makes them one by one, each only if it is missing."""
-    lock = file.with_name(f"{file.name}.lock")
-    with closing(sqlite3.connect(lock, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
-        connection.execute("BEGIN EXCLUSIVE")  # until the connection is closed
-        yield
 
 
 def _in_server(engine: Engine) -> Any:

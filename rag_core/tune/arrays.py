@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_core.errors import InputError
-from rag_core.filters.cut import POLICIES
+from rag_core.filters.cut import OF_SPAN, POLICIES
 from rag_core.measure.scores import score
 from rag_core.types import Candidates, Case, Hit, Order, falling
 
@@ -112,9 +111,13 @@ def lists_of(starts: Sequence[Candidates], cases: Sequence[Case], min_grade: int
         distances.append([distance for distance, _, _ in ranked])
         relevant.append([_is_relevant(hit, case, min_grade) for _, _, hit in ranked])
         passing.append([_is_relevant(hit, case, min_grade) for hit in start.hits if hit.key not in judged])
+    return make_lists(distances, relevant, relevant_totals(cases, min_grade), passing)
+
+
+def relevant_totals(cases: Sequence[Case], min_grade: int) -> list[int | None]:
+    """How many relevant chunks each case has; None where it is not scored."""
     blank = [score([], case.grades, case.relevant_total, min_grade, ()) for case in cases]
-    totals = [one.relevant_total if one.scored else None for one in blank]
-    return make_lists(distances, relevant, totals, passing)
+    return [scores.relevant_total if scores.scored else None for scores in blank]
 
 
 def _is_relevant(hit: Hit, case: Case, min_grade: int) -> bool:
@@ -177,13 +180,8 @@ def least_fraction(wanted: Whole, span: Whole) -> Floats:
     return found
 
 
-class Sums(NamedTuple):
-    """Four quantities in arrays of one shape: of every query, or summed over queries, or their means."""
-
-    SetP: Floats
-    SetR: Floats
-    SetF: Floats
-    kept: Floats
+SUMS = ("SetP", "SetR", "SetF", "kept")
+"""Four quantities in arrays of one shape: of every query, or summed over queries, or their means."""
 
 
 def settings_array(name: str, values: Sequence[float]) -> Floats:
@@ -214,7 +212,7 @@ _WORTH: tuple[Callable[[Floats, Floats, Floats], Floats], ...] = (
     _f_measure,
     lambda found, kept, totals: kept,
 )
-"""The quantities of Sums from relevant kept, kept and relevant in all; few temporary arrays, which is what costs."""
+"""The quantities of SUMS from relevant kept, kept and relevant in all; few temporary arrays, which is what costs."""
 
 
 class View:
@@ -229,6 +227,7 @@ class View:
         front: Whole | None = None,
         back: Whole | None = None,
         rows: Whole | None = None,
+        jumps: int = 1,
     ) -> None:
         """Look at the first `max_results` of every list. InputError for settings the plain rule refuses.
 
@@ -242,25 +241,48 @@ class View:
         self.lists, self.policy = lists, policy
         self.min_results, self.max_results = min_results, max_results
         queries = np.arange(len(lists.lengths)) if rows is None else rows
-        lengths, nearest = (
+        lengths, self.nearest = (
             (lists.lengths, lists.nearest) if rows is None else (lists.lengths[rows], lists.nearest[rows])
         )
         reached = lengths if front is None else np.minimum(lengths, front)
         self.looked = np.minimum(reached, max_results)
         self.ceiling = self.looked if back is None else np.minimum(self.looked, back)
         last = lists.distances[queries, np.maximum(self.looked - 1, 0)] if lists.distances.shape[1] else self.looked
-        self.span = np.where(self.looked > 0, last - nearest, 0)
-        self.has_gap = self.looked > 2
+        self.span = np.where(self.looked > 0, last - self.nearest, 0)
+        self.has_gap = (self.looked > 2) & (policy != "ratio")
         self._last_gap = np.where(self.has_gap, self.looked - 3, 0)  # the column of largest_gap that sees them all
         self._queries = queries
         self._known: tuple[Floats, tuple[Whole, Whole]] | None = None
+        self._jumps = jumps
+
+    @cached_property
+    def _ends(self) -> tuple[Whole, Whole]:
+        """The gap that may end each list in units, −1 where there is none, and how many chunks stand before it."""
+        if not self.has_gap.any():
+            return np.full(len(self.looked), -1), np.zeros_like(self.looked)
+        if self.policy not in ("knee", "autocut"):
+            at = self._queries, self._last_gap
+            gaps = np.where(self.has_gap, self.lists.largest_gap[at], -1)
+            return gaps, self.lists.largest_gap_at[at].astype(np.int64)
+        longest, span, last = int(self.looked.max()), self.span[:, None], self.looked[:, None] - 1
+        distances = self.lists.distances[self._queries, :longest]
+        gaps = np.where(np.arange(longest - 1) < last, np.diff(distances, axis=1), 0)
+        above = np.append(gaps * last > span, np.zeros((len(gaps), 1), dtype=bool), axis=1)
+        jumps = above[:, :-1] & ~above[:, 1:]
+        jumps[:, 0] = False
+        if self.policy == "autocut":
+            jumps &= np.cumsum(jumps, axis=1) == self._jumps
+            places = jumps.argmax(axis=1)
+        else:
+            heights = (distances[:, 1:] - self.nearest[:, None]) * last - np.arange(1, longest) * span
+            places = np.where(jumps, heights, -BEYOND).argmax(axis=1)
+        found = jumps[np.arange(len(places)), places]
+        return np.where(found, gaps[np.arange(len(places)), places], -1), places + 1
 
     @property
     def largest(self) -> Whole:
-        """Each list's largest eligible gap in units; −1 where there is none."""
-        if not self.has_gap.any():
-            return np.full(len(self.looked), -1)
-        return np.where(self.has_gap, self.lists.largest_gap[self._queries, self._last_gap], -1)
+        """The gap that ends each list under a threshold it reaches, in units; −1 where there is none."""
+        return self._ends[0]
 
     @property
     def seen(self) -> NDArray[np.bool_]:
@@ -286,25 +308,29 @@ class View:
         if not self.has_gap.any():
             return np.zeros_like(self.looked), self.clamp(np.zeros((len(self.looked), 1), dtype=np.int64))
         if self.policy == "first":
-            return self._first_cuts(whole_units(thresholds))
-        if self.policy == "relative":
+            # the first gap of at least a threshold is where the largest gap so far first reaches it
+            wanted = whole_units(thresholds)
+            places = np.stack([np.searchsorted(row, wanted) for row in self.lists.largest_gap])[self._queries]
+            counts = ((places <= self._last_gap[:, None]) & self.has_gap[:, None]).sum(axis=1)
+            return counts, self.clamp(places + 2)
+        if self.policy in OF_SPAN:
             beyond = least_fraction(self.largest + 1, np.maximum(self.span, 1))  # the least that asks for more
             counts = np.searchsorted(thresholds, beyond) * (self.span > 0)
         else:
             counts = np.searchsorted(whole_units(thresholds), self.largest, side="right")
-        at = self.lists.largest_gap_at[self._queries, self._last_gap].astype(np.int64)
-        return counts, self.clamp(at[:, None])
+        return counts, self.clamp(self._ends[1][:, None])
 
-    def _first_cuts(self, thresholds: Whole) -> tuple[Whole, Whole]:
-        """The first gap of at least a threshold is where the largest gap so far first reaches it."""
-        places = np.stack([np.searchsorted(row, thresholds) for row in self.lists.largest_gap])[self._queries]
-        counts = ((places <= self._last_gap[:, None]) & self.has_gap[:, None]).sum(axis=1)
-        return counts, self.clamp(places + 2)
+    def offset_scale(self, relative_offset: bool) -> Whole | None:
+        """What an offset is a fraction of in each list, in units; None: offsets are distances."""
+        return self.span if relative_offset else np.abs(self.nearest) if self.policy == "ratio" else None
 
-    def relative_within(self, fractions: Floats) -> Whole:
-        """How many of each list lie within each fraction of its span, shape (q, fractions)."""
+    def within(self, offsets: Floats, relative_offset: bool) -> Whole:
+        """How many of each list each offset reaches, shape (q, offsets)."""
+        scale = self.offset_scale(relative_offset)
+        if scale is None:
+            return self.lists.within(whole_units(offsets)[None, :], self._queries)
         with np.errstate(over="ignore"):
-            reach = np.floor(np.minimum(fractions * self.span[:, None] + 0.5, FARTHEST))
+            reach = np.floor(np.minimum(offsets * scale[:, None] + 0.5, FARTHEST))
         return self.lists.within(reach.astype(np.int64), self._queries)
 
     def kept(self, thresholds: Floats, offsets: Floats, *, relative_offset: bool = False) -> Whole:
@@ -313,16 +339,14 @@ class View:
         Either n ascending thresholds and a single offset, n offsets and a single threshold, or one of each.
         """
         counts, lengths = self.gap_cuts(thresholds)
-        within = self.relative_within(offsets) if relative_offset else self.lists.within(whole_units(offsets)[None, :])
-        reached = self.clamp(within if relative_offset else within[self._queries])
+        reached = self.clamp(self.within(offsets, relative_offset))
         return np.where(np.arange(len(thresholds)) < counts[:, None], lengths, reached)
 
-    def worth(self, lengths: Whole, queries: Whole | None = None) -> Sums:
-        """SetP, SetR, SetF (0 where not scored) and the number kept of lists (all, or these) cut to lengths (q, n)."""
-        return Sums(*self.worths(lengths, (0, 1, 2, 3), queries))
-
     def worths(self, lengths: Whole, wanted: Sequence[int], queries: Whole | None = None) -> Iterator[Floats]:
-        """Only some of what `worth` gives, by their places in Sums, one after the other."""
+        """Quantities by their places in SUMS, one after the other, of lists (all, or these) cut to lengths (q, n).
+
+        SetP, SetR and SetF are 0 where a query is not scored.
+        """
         lists, rows = self.lists, self._queries if queries is None else queries
         # one flat look-up is faster than one in two dimensions
         found = np.take(lists.found, lengths + (rows * lists.found.shape[1])[:, None]).astype(np.float64)
@@ -335,7 +359,7 @@ class View:
             yield _WORTH[one](found, kept, totals)
 
     def divisors(self) -> Floats:
-        """What sums over queries are divided by to be means, in the order of Sums. InputError: no query is scored."""
+        """What sums over queries are divided by to be means, in the order of SUMS. InputError: no query is scored."""
         scored = float(self.lists.scored.sum())
         if not scored:
             count = len(self.lists.scored)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -137,7 +137,7 @@ def pipeline_at(pipeline: Pipeline, settings: Sequence[tuple[Axis, Any]]) -> Pip
             raise SpecError(f"the grid names {axis.stage}, which the pipeline does not hold, it has {held}")
         changes.setdefault(axis.stage, {})[axis.setting] = value
     stages = (_changed(stage, changes.get(stage.name, {})) for stage in pipeline.stages)
-    return Pipeline(tuple(stage for stage in stages if stage is not None), label=pipeline.label)
+    return replace(pipeline, stages=tuple(stage for stage in stages if stage is not None))
 
 
 def _changed(stage: Stage, changes: Mapping[str, Any]) -> Stage | None:

@@ -12,7 +12,6 @@ from statistics import fmean
 
 import numpy as np
 
-from rag_core.errors import InputError
 from rag_core.measure.significance import mean_interval
 from rag_core.tune.arrays import Floats, Lists, lists_of
 from rag_core.types import SCORES, Candidates, Case
@@ -83,14 +82,6 @@ def oracle_f(lists: Lists) -> Floats:
     return found
 
 
-def means(found: Sequence[QueryHeadroom]) -> dict[str, float]:
-    """Macro means of the three."""
-    if not found:
-        raise InputError("headroom got no scored query, expected at least one")
-    names = ("best_cut", "perfect_filter", "lost_in_retrieval")
-    return {name: fmean(getattr(one, name) for one in found) for name in names}
-
-
 def gap_signal(
     starts: Sequence[Candidates], cases: Sequence[Case], max_results: int = 15, min_grade: int = 1
 ) -> Signal:
@@ -109,10 +100,7 @@ def gap_signal(
         right = values >= values.max(initial=0.0) - 1e-12
         if 0 < right.sum() < len(right):
             found.append(auc(gaps[right].astype(np.float64), gaps[~right].astype(np.float64)))
-    if not found:
-        return Signal("gap size", 0, None, None, None)
-    low, high, _ = mean_interval(found)
-    return Signal("gap size", len(found), fmean(found), low, high)
+    return _over_queries("gap size", found)
 
 
 def top_distance_signal(
@@ -133,7 +121,13 @@ def top_distance_signal(
     right = np.array([flag for _, flag in pairs], dtype=bool)
     if not 0 < right.sum() < len(right):
         return Signal("top distance", len(pairs), None, None, None)
-    low, high = _resampled(scores, right, seed)
+    dice, drawn = np.random.default_rng(seed), []
+    for _ in range(_RESAMPLES):
+        rows = dice.integers(len(scores), size=len(scores))
+        flags = right[rows]
+        if 0 < flags.sum() < len(flags):  # draws without both kinds are drawn past
+            drawn.append(auc(scores[rows][flags], scores[rows][~flags]))
+    low, high = np.quantile(drawn, [0.025, 0.975]).tolist() if drawn else (None, None)
     return Signal("top distance", len(pairs), auc(scores[right], scores[~right]), low, high)
 
 
@@ -156,9 +150,13 @@ def score_signals(starts: Sequence[Candidates], cases: Sequence[Case], min_grade
             if 0 < right.sum() < len(right):
                 by_query.append(auc(values[right], values[~right]))
         if by_query:
-            low, high, _ = mean_interval(by_query)
-            signals.append(Signal(kind, len(by_query), fmean(by_query), low, high))
+            signals.append(_over_queries(kind, by_query))
     return signals
+
+
+def _over_queries(name: str, by_query: Sequence[float]) -> Signal:
+    low, high, _ = mean_interval(by_query)
+    return Signal(name, len(by_query), fmean(by_query) if by_query else None, low, high)
 
 
 def auc(right: Floats, wrong: Floats) -> float:
@@ -167,17 +165,3 @@ def auc(right: Floats, wrong: Floats) -> float:
     below = np.searchsorted(ordered, right, side="left")
     up_to = np.searchsorted(ordered, right, side="right")
     return float((below + up_to).sum() / (2 * len(right) * len(wrong)))
-
-
-def _resampled(scores: Floats, right: Floats, seed: int) -> tuple[float | None, float | None]:
-    """Percentile interval of the AUC; draws without both kinds are drawn past."""
-    dice, found = np.random.default_rng(seed), []
-    for _ in range(_RESAMPLES):
-        drawn = dice.integers(len(scores), size=len(scores))
-        flags = right[drawn].astype(bool)
-        if 0 < flags.sum() < len(flags):
-            found.append(auc(scores[drawn][flags], scores[drawn][~flags]))
-    if not found:
-        return None, None
-    low, high = np.quantile(found, [0.025, 0.975])
-    return float(low), float(high)

@@ -15,11 +15,12 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.filters.chances import SIGNALS
 from rag_core.filters.learned import FEATURES, LearnedCut, features, query_length
-from rag_core.filters.learned_filter import LearnedFilter, prior, signals_of
+from rag_core.filters.learned_filter import LearnedFilter, ordered_by, prior, signals_of
 from rag_core.measure.experiment import start_of
 from rag_core.stage import Pipeline
 from rag_core.tune.arrays import Floats
-from rag_core.tune.tune import Choice, fixed_k, mean_of, values_of
+from rag_core.tune.plane import fixed_k
+from rag_core.tune.tune import Choice, mean_of, values_of
 from rag_core.types import Case, Metric, falling
 
 FEWEST_LABELS = 100
@@ -114,7 +115,7 @@ def taught(cases: Sequence[Case], front: Pipeline, max_results: int, min_grade: 
     rows: list[list[float]] = []
     flags: list[bool] = []
     for case in cases:
-        looked = [hit for hit in front(start_of(case)).hits if not hit.origin][:max_results]
+        looked = [hit for hit in ordered_by(front(start_of(case))).hits if not hit.origin][:max_results]
         relevant = {id_ for id_, grade in case.grades.items() if grade >= min_grade}
         labelled = [place for place, hit in enumerate(looked, 1) if hit.chunk.id in case.grades]
         deep = max(labelled, default=0) if 3 * len(relevant) <= 2 * len(case.grades) else len(looked)

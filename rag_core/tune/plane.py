@@ -28,10 +28,13 @@ import numpy as np
 
 from rag_core.errors import Cancelled, InputError
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cut import OF_SPAN
+from rag_core.filters.cutoff import TopK
+from rag_core.measure.experiment import start_of
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.tally import measure_all
-from rag_core.stage import Pipeline
-from rag_core.tune.arrays import Floats, Lists, Sums, View, Whole, least_fraction, settings_array, whole_units
+from rag_core.stage import Pipeline, Stage
+from rag_core.tune.arrays import SUMS, Floats, Lists, View, Whole, least_fraction, settings_array
 from rag_core.tune.grid import Axis, pipeline_at
 from rag_core.tune.variants import Captures, Chain
 from rag_core.types import Case
@@ -66,6 +69,7 @@ def plane(
     relative_offset: bool = False,
     front: Whole | None = None,
     back: Whole | None = None,
+    jumps: int = 1,
 ) -> Plane:
     """Means of every threshold × offset, in the order given; exactly what the plain pipeline gives for each.
 
@@ -75,72 +79,35 @@ def plane(
     """
     thresholds = settings_array("gap_threshold", gap_thresholds)
     reaches = settings_array("relative_offset" if relative_offset else "distance_offset", offsets)
-    view = View(lists, min_results, max_results, policy, front, back)
-    within = None if relative_offset else lists.within(whole_units(reaches)[None, :])
-    return plane_of(view, thresholds, reaches, within)
+    view = View(lists, min_results, max_results, policy, front, back, jumps=jumps)
+    return plane_of(view, thresholds, reaches, relative_offset)
 
 
-def plane_of(view: View, thresholds: Floats, offsets: Floats, within: Whole | None) -> Plane:
-    """The plane of checked settings; `within` is what each offset reaches, None for offsets relative to the span."""
-    return _planes_of([view], thresholds, offsets, within)[0]
-
-
-def _planes_of(views: Sequence[View], thresholds: Floats, offsets: Floats, within: Whole | None) -> list[Plane]:
-    """The planes of views that differ in min_results only, from one pass over the lists."""
+def plane_of(view: View, thresholds: Floats, offsets: Floats, relative_offset: bool) -> Plane:
+    """The plane of checked settings."""
     upward = np.argsort(thresholds, kind="stable")
-    means = _means(views, thresholds[upward], offsets, within)
+    means = _means(view, thresholds[upward], offsets, relative_offset)
     if (upward[1:] < upward[:-1]).any():
-        means = means[:, :, np.argsort(upward)]
-    relative = within is None
-    return [
-        Plane(thresholds, offsets, view.min_results, view.max_results, view.policy, relative, *means[:, at])
-        for at, view in enumerate(views)
-    ]
+        means = means[:, np.argsort(upward)]
+    return Plane(thresholds, offsets, view.min_results, view.max_results, view.policy, relative_offset, *means)
 
 
-def planes(
-    lists: Lists,
-    gap_thresholds: Sequence[float],
-    offsets: Sequence[float],
-    min_results: Sequence[int],
-    max_results: Sequence[int],
-    policies: Sequence[str] = ("largest",),
-) -> list[Plane]:
-    """A plane for every policy × min_results × max_results, in that order; pairs with min over max are left out."""
-    thresholds = settings_array("gap_threshold", gap_thresholds)
-    reaches = settings_array("distance_offset", offsets)
-    within = lists.within(whole_units(reaches)[None, :])
-    found: dict[tuple[str, int, int], Plane] = {}
-    for policy, most in product(policies, max_results):
-        views = [View(lists, least, most, policy) for least in min_results if least <= most]
-        for one in _planes_of(views, thresholds, reaches, within) if views else ():
-            found[policy, one.min_results, most] = one
-    return [found[one] for one in product(policies, min_results, max_results) if one in found]
-
-
-def _means(views: Sequence[View], thresholds: Floats, offsets: Floats, within: Whole | None) -> Floats:
-    """Means of shape (4, views, thresholds, offsets) for ascending thresholds.
-
-    The views differ in min_results only, so that a threshold cuts the same lists at a gap in all of them.
-    """
-    counts = views[0].gap_counts(thresholds)
+def _means(view: View, thresholds: Floats, offsets: Floats, relative_offset: bool) -> Floats:
+    """Means of shape (4, thresholds, offsets) for ascending thresholds."""
+    counts = view.gap_counts(thresholds)
     upward = np.argsort(counts, kind="stable")
     own, starts = np.unique(counts[upward], return_index=True)
     groups = np.searchsorted(own, np.arange(len(thresholds)), side="right")  # lists cut at the offset, by threshold
-    gaps = np.stack([view.gap_sums(thresholds) for view in views], axis=1)
-    sums = np.repeat(gaps[..., None], len(offsets), axis=3)
-    block = max(1, _BLOCK_CELLS // (len(counts) * len(views)))
+    sums = np.repeat(view.gap_sums(thresholds)[..., None], len(offsets), axis=2)
+    block = max(1, _BLOCK_CELLS // len(counts))
     for start in range(0, len(offsets), block):
         part = slice(start, start + block)
-        reached = (views[0].relative_within(offsets[part]) if within is None else within[:, part])[upward]
-        lengths = np.concatenate([view.clamp(reached, upward) for view in views], axis=1)
-        for quantity, worth in enumerate(views[0].worths(lengths, (0, 1, 2, 3), upward)):
+        reached = view.within(offsets[part], relative_offset)[upward]
+        for quantity, worth in enumerate(view.worths(view.clamp(reached, upward), (0, 1, 2, 3), upward)):
             running = np.zeros((len(own) + 1, worth.shape[1]))
             np.cumsum(np.add.reduceat(worth, starts, axis=0), axis=0, out=running[1:])
-            by_view = running[groups].reshape(len(thresholds), len(views), -1)
-            sums[quantity, :, :, part] += by_view.swapaxes(0, 1)
-    sums /= views[0].divisors()[:, None, None, None]
-    return sums
+            sums[quantity, :, part] += running[groups]
+    return sums / view.divisors()[:, None, None]
 
 
 _CELLS = 500_000  # stretches × thresholds held at once
@@ -195,6 +162,7 @@ def optimum(
     gap_threshold: float | None = None,
     front: Whole | None = None,
     back: Whole | None = None,
+    jumps: int = 1,
 ) -> Optimum | None:
     """The threshold and offset with the greatest mean of `measure`; of equals the least offset, then threshold.
 
@@ -202,7 +170,7 @@ def optimum(
     SetF. InputError for another measure or settings the plain rule refuses.
     """
     wanted = [_index(measure), *([_index(at_least[0])] if at_least else [])]
-    view = View(lists, min_results, max_results, policy, front, back)
+    view = View(lists, min_results, max_results, policy, front, back, jumps=jumps)
     thresholds = _thresholds(view) if gap_threshold is None else settings_array("gap_threshold", [gap_threshold])
     counts = view.gap_counts(thresholds)
     standing = _unreached(view, counts, thresholds, wanted)
@@ -217,9 +185,9 @@ def optimum(
 
 
 def _index(measure: str) -> int:
-    if measure not in Sums._fields[:3]:
-        raise InputError(f"optimum got the measure {measure!r}, expected one of {', '.join(Sums._fields[:3])}")
-    return Sums._fields.index(measure)
+    if measure not in SUMS[:3]:
+        raise InputError(f"optimum got the measure {measure!r}, expected one of {', '.join(SUMS[:3])}")
+    return SUMS.index(measure)
 
 
 def _cell(points: Floats, at: int) -> tuple[float, float | None]:
@@ -232,8 +200,7 @@ def _describe(
     """The optimum with its means taken from the plane itself."""
     least, most, policy = view.min_results, view.max_results, view.policy
     reaches = settings_array("offset", offset[:1])
-    within = None if relative_offset else view.lists.within(whole_units(reaches)[None, :])
-    one = plane_of(view, settings_array("gap_threshold", threshold[:1]), reaches, within)
+    one = plane_of(view, settings_array("gap_threshold", threshold[:1]), reaches, relative_offset)
     means = [float(quantity[0, 0]) for quantity in (one.SetP, one.SetR, one.SetF, one.kept_mean)]
     return Optimum(*threshold, *offset, least, most, policy, relative_offset, *means)
 
@@ -242,7 +209,7 @@ def _thresholds(view: View) -> Floats:
     """0 and every threshold at which some list's cut changes, ascending: each just above one of the lists' gaps."""
     if not view.has_gap.any():
         return np.zeros(1)
-    if view.policy == "relative":
+    if view.policy in OF_SPAN:
         with_span = (view.span > 0) & view.has_gap
         just_above = least_fraction(view.largest[with_span] + 1, view.span[with_span])
     elif view.policy == "first":
@@ -289,8 +256,13 @@ def _steps(view: View, counts: Whole, thresholds: int, wanted: Sequence[int], re
     lists, longest = view.lists, int(view.looked.max())
     lengths = view.clamp(np.broadcast_to(np.arange(longest + 1), (len(counts), longest + 1)))
     query, chunk = np.nonzero(np.diff(lengths, axis=1))
-    reach = lists.distances[query, chunk] - lists.nearest[query]
-    offsets = least_fraction(reach, np.maximum(view.span[query], 1)) if relative_offset else reach / 1e9
+    reach, scale = lists.distances[query, chunk] - lists.nearest[query], view.offset_scale(relative_offset)
+    if scale is None:
+        offsets = reach / 1e9
+    else:
+        reached = (reach == 0) | (scale[query] > 0)  # no fraction of nothing reaches further
+        query, chunk, reach = query[reached], chunk[reached], reach[reached]
+        offsets = least_fraction(reach, np.maximum(scale[query], 1))
     # offset 0 is a point of the plane though nothing may change there
     upward = np.argsort(np.append(0.0, offsets), kind="stable")
     change = np.zeros((len(wanted), len(upward)))
@@ -370,6 +342,8 @@ class _Seek:
 
 QUANTITIES = ("SetP", "SetR", "SetF", "kept_mean")
 _CUT = AdaptiveGap.__name__
+Floor = tuple[str, float]
+"""(measure, the least mean it must reach)"""
 Progress = Callable[[int, int], None]
 """Called with (done, total) variants; one that raises Cancelled ends the sweep with what is done."""
 
@@ -517,10 +491,10 @@ def _plain(captures: Captures, pipeline: Pipeline, inner: Sequence[Axis]) -> tup
 
 def _lengths(chain: Chain) -> Floats:
     """Means (4,) of lists cut to lengths only."""
-    lists = chain.ordered or chain.captured.ordered
+    lists = chain.captured.ordered
     view = View(lists, 0, max(1, lists.distances.shape[1]), "largest")
-    worth = view.worth(np.minimum(chain.front, lists.lengths)[:, None])
-    return np.array([float(one.sum()) for one in worth]) / view.divisors()
+    worths = view.worths(np.minimum(chain.front, lists.lengths)[:, None], (0, 1, 2, 3))
+    return np.array([float(one.sum()) for one in worths]) / view.divisors()
 
 
 def _plane(chain: Chain, inner: Sequence[Axis]) -> Floats:
@@ -534,9 +508,9 @@ def _plane(chain: Chain, inner: Sequence[Axis]) -> Floats:
     name = "relative_offset" if relative else "distance_offset"
     thresholds = settings_array("gap_threshold", values.get("gap_threshold", (settings["gap_threshold"],)))
     offsets = settings_array(name, values.get(name, (settings[name],)))
-    within = None if relative else lists.within(whole_units(offsets)[None, :])
     limits = (settings["min_results"], settings["max_results"], settings["gap_policy"])
-    found = plane_of(View(lists, *limits, chain.front, chain.back), thresholds, offsets, within)
+    view = View(lists, *limits, chain.front, chain.back, jumps=settings["jumps"])
+    found = plane_of(view, thresholds, offsets, relative)
     means = np.stack([getattr(found, quantity) for quantity in QUANTITIES])
     if [axis.setting for axis in inner][:1] != ["gap_threshold"]:
         means = means.swapaxes(1, 2)
@@ -558,7 +532,8 @@ def best_of_plane(
     varies, with a chain that only runs plainly, or where a floor is reached nowhere.
     """
     inner = _plane_axes(axes)
-    if not {"distance_offset", "relative_offset"} & {axis.setting for axis in inner}:
+    varied = {axis.setting for axis in inner}
+    if not {"distance_offset", "relative_offset"} & varied:
         return None
     outer = [axis for axis in axes if axis not in inner]
     captures, best = Captures(cases, min_grade), None
@@ -567,24 +542,38 @@ def best_of_plane(
         if not _possible(pipeline, chosen):
             continue
         chain = captures.chain(_first_of(pipeline_at(pipeline, chosen), inner))
-        found = None if chain is None or chain.cut is None else _optimum(chain, inner, measure, at_least)
+        if chain is None or chain.cut is None:
+            continue
+        cut = chain.cut.settings()
+        found = optimum(
+            chain.captured.lists,
+            measure,
+            cut["min_results"],
+            cut["max_results"],
+            cut["gap_policy"],
+            relative_offset="relative_offset" in varied,
+            at_least=at_least,
+            gap_threshold=None if "gap_threshold" in varied else cut["gap_threshold"],
+            front=chain.front,
+            back=chain.back,
+            jumps=cut["jumps"],
+        )
         if found is not None and (best is None or getattr(found, measure) > getattr(best[1], measure) + SAME):
             best = ({axis.name: value for axis, value in chosen}, found)
     return best
 
 
-def _optimum(chain: Chain, inner: Sequence[Axis], measure: str, at_least: tuple[str, float] | None) -> Optimum | None:
-    assert chain.cut is not None
-    varied, held = {axis.setting for axis in inner}, chain.cut.settings()
-    return optimum(
-        chain.captured.lists,
-        measure,
-        held["min_results"],
-        held["max_results"],
-        held["gap_policy"],
-        relative_offset="relative_offset" in varied,
-        at_least=at_least,
-        gap_threshold=None if "gap_threshold" in varied else held["gap_threshold"],
-        front=chain.front,
-        back=chain.back,
-    )
+def fixed_k(
+    cases: Sequence[Case], front: Sequence[Stage], objective: str, floor: Floor | None, min_grade: int = 1
+) -> tuple[Pipeline, int, float]:
+    """The best k over these cases behind the stages in front: pipeline, k and mean; the least k of equals.
+
+    Where no k reaches the floor, the best by the floor's own measure.
+    """
+    longest = max([len(start_of(case).hits) for case in cases] + [1])
+    axis = Axis("k", TopK.__name__, "k", tuple(range(1, min(longest, 1000) + 1)))
+    table = sweep(cases, Pipeline((*front, TopK())), (axis,), min_grade=min_grade)
+    best = table.best_at(objective, floor) or (table.best_at(floor[0]) if floor else None) or (1,)
+    k = int(best[0])
+    label = " + ".join([*(stage.name for stage in front), f"fixed k {k}"])
+    return Pipeline((*front, TopK(k=k)), label=label), k, float(table.row_at(best)[objective])

@@ -28,8 +28,10 @@ from rag_core.measure.significance import mean_interval
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.arrays import Floats, whole_units
 from rag_core.tune.variants import Captures
-from rag_core.types import Candidates, Case, Hit, falling
+from rag_core.types import Candidates, Case, falling
 
+NO_GAP = 1_000_000.0
+"""A gap threshold that no list reaches: the offset alone decides."""
 ASSUMPTION = "holds on average over draws, where queries to come are of the same kind as the calibration queries"
 KNOBS = {
     "k": "TopK.k",
@@ -39,16 +41,21 @@ KNOBS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Guarantee:
-    """A knob's setting with its promise."""
+class Promise:
+    """A knob's setting with its promise, as a pipeline; no setting where so few queries or labels can promise nothing.
+
+    Without a setting only keeping whole lists is safe.
+    """
 
     knob: str
-    value: float | None  # None: too few queries or labels for this α, only keeping whole lists is safe
+    value: float | None
     alpha: float
     queries: int  # calibration queries with something relevant in their list
     miss_share: float  # what the setting misses on the calibration queries themselves
-    judged: float = 1.0  # share of the chunks of their lists that has a label
-    assumption: str = ASSUMPTION
+    judged: float  # share of the chunks of their lists that has a label
+    pipeline: Pipeline | None
+    kept_mean: float  # over the calibration queries; whole lists without a pipeline
+    list_mean: float  # mean length of the lists that come to the knob
 
     @property
     def is_judged_enough(self) -> bool:
@@ -58,92 +65,10 @@ class Guarantee:
         """
         return self.judged >= 1 - self.alpha
 
-
-def guarantee(
-    starts: Sequence[Candidates], cases: Sequence[Case], knob: str, alpha: float, min_grade: int = 1
-) -> Guarantee:
-    """The tightest setting of the knob (`k`, `min_relevance`, `distance_offset`) whose expected miss share is ≤ alpha.
-
-    Cases without a relevant chunk in their list take no part. InputError for another knob, an alpha outside 0 to 1, or
-    where no case is left.
-    """
-    if knob not in KNOBS:
-        raise InputError(f"knob is {knob[:80]!r}, expected one of {', '.join(KNOBS)}")
-    found = [needs(start, case, knob, min_grade) for start, case in zip(starts, cases, strict=True)]
-    value, miss = least_loose([one for one in found if len(one)], alpha)
-    held = [(start, case) for start, case, one in zip(starts, cases, found, strict=True) if len(one)]
-    judged = fmean(fmean(hit.chunk.id in case.grades for hit in start.hits) for start, case in held)
-    made = Guarantee(knob, value, alpha, len(held), miss, judged)
-    if value is None or not made.is_judged_enough:
-        return replace(made, value=None)
-    return replace(made, value=-value if knob == "min_relevance" else value)
-
-
-def needs(start: Candidates, case: Case, knob: str, min_grade: int = 1) -> Floats:
-    """How loose the knob must be to keep each relevant chunk of a list; similarities come negated."""
-    relevant = [
-        (place, hit) for place, hit in enumerate(start.hits, 1) if case.grades.get(hit.chunk.id, 0) >= min_grade
-    ]
-    if knob == "k":
-        return np.array([place for place, _ in relevant], dtype=np.float64)
-    if knob == "min_relevance":
-        return np.array([-_similarity(hit, start) for _, hit in relevant], dtype=np.float64)
-    seen = falling(start).hits
-    nearest = min((hit.distance for hit in seen if hit.distance is not None), default=0.0)
-    reached = whole_units([_distance(seen[place - 1]) for place, _ in relevant]) - whole_units([nearest])
-    return np.asarray(reached / 1e9, dtype=np.float64)
-
-
-def _similarity(hit: Hit, start: Candidates) -> float:
-    found = cosine_similarity(hit, start.metric)
-    if found is None:
-        raise InputError(f"query {start.query.id} has a candidate without a cosine similarity, expected one on each")
-    return found
-
-
-def _distance(hit: Hit) -> float:
-    if hit.distance is None:
-        raise InputError(f"the candidate at rank {hit.rank} has no distance, expected one on each")
-    return hit.distance
-
-
-def least_loose(found: Sequence[Floats], alpha: float) -> tuple[float | None, float]:
-    """The least value λ with (n · miss share(λ) + 1) / (n + 1) ≤ alpha, and the miss share there; None and 0: no value.
-
-    `found` has per query what each relevant chunk needs. A loss is at most 1, which is what the added 1 stands for.
-    """
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}, expected more than 0 and less than 1")
-    if not found:
-        raise InputError("conformal calibration got no query with a relevant chunk in its list, expected at least one")
-    count = len(found)
-    needed = np.concatenate(found)
-    weight = np.concatenate([np.full(len(one), 1 / len(one)) for one in found])
-    upward = np.argsort(needed, kind="stable")
-    values, last = np.unique(needed[upward], return_index=True)
-    ends = np.append(last[1:], len(needed)) - 1
-    missed = np.maximum(1 - np.cumsum(weight[upward])[ends] / count, 0.0)
-    good = np.flatnonzero((count * missed + 1) / (count + 1) <= alpha + 1e-12)
-    return (float(values[good[0]]), float(missed[good[0]])) if len(good) else (None, 0.0)
-
-
-NO_GAP = 1_000_000.0
-"""A gap threshold that no list reaches: the offset alone decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """A knob with its promise, as a pipeline; no pipeline where so few queries can promise nothing."""
-
-    guarantee: Guarantee
-    pipeline: Pipeline | None
-    kept_mean: float  # over the calibration queries; whole lists without a pipeline
-    list_mean: float  # mean length of the lists that come to the knob
-
     @property
     def queries_needed(self) -> int:
         """The fewest calibration queries with which this α can be promised at all."""
-        return max(1, ceil(1 / self.guarantee.alpha - 1 - 1e-9))
+        return max(1, ceil(1 / self.alpha - 1 - 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,30 +82,76 @@ class Realised:
     list_mean: float
 
 
-def stage_of(knob: str, value: float) -> Stage:
-    """The stage with its knob at a value. InputError for an unknown knob."""
-    if knob == "k":
-        return TopK(k=int(value))
-    if knob == "min_relevance":
-        return MinSimilarity(min_relevance=value)
-    if knob == "distance_offset":
-        return AdaptiveGap(NO_GAP, value, min_results=0, max_results=1000)
-    raise InputError(f"knob is {knob[:80]!r}, expected one of {', '.join(KNOBS)}")
-
-
 def promise(cases: Sequence[Case], front: Sequence[Stage], knob: str, alpha: float, min_grade: int = 1) -> Promise:
     """The tightest setting of the knob behind the stages in front that misses at most alpha on average over draws.
 
-    InputError for another knob, an alpha outside 0 to 1, lists without what the knob reads, or no labelled query.
+    Cases without a relevant chunk in their list take no part. InputError for another knob, an alpha outside 0 to 1,
+    lists without what the knob reads, or no labelled query.
     """
+    if knob not in KNOBS:
+        raise InputError(f"knob is {knob[:80]!r}, expected one of {', '.join(KNOBS)}")
     starts = Captures(cases, min_grade).after(tuple(front)).starts
-    found = guarantee(starts, cases, knob, alpha, min_grade)
-    lengths = fmean(len(start.hits) for start in starts)
-    if found.value is None:
-        return Promise(found, None, lengths, lengths)
-    stage = stage_of(knob, found.value)
-    kept = fmean(len(kept_ids(stage(start))) for start in starts)
-    return Promise(found, Pipeline((*front, stage), label=f"promised recall {1 - alpha:.0%}"), kept, lengths)
+    needed = [needs(start, case, knob, min_grade) for start, case in zip(starts, cases, strict=True)]
+    value, miss = least_loose([row for row in needed if len(row)], alpha)
+    shares = [
+        fmean(hit.chunk.id in case.grades for hit in start.hits)
+        for start, case, row in zip(starts, cases, needed, strict=True)
+        if len(row)
+    ]
+    whole = fmean(len(start.hits) for start in starts)
+    made = Promise(knob, None, alpha, len(shares), miss, fmean(shares), None, whole, whole)
+    if value is None or not made.is_judged_enough:
+        return made
+    stage: Stage
+    if knob == "k":
+        stage = TopK(k=int(value))
+    elif knob == "min_relevance":
+        value = -value
+        stage = MinSimilarity(min_relevance=value)
+    else:
+        stage = AdaptiveGap(NO_GAP, value, min_results=0, max_results=1000)
+    pipeline = Pipeline((*front, stage), label=f"promised recall {1 - alpha:.0%}")
+    return replace(made, value=value, pipeline=pipeline, kept_mean=fmean(len(kept_ids(stage(one))) for one in starts))
+
+
+def needs(start: Candidates, case: Case, knob: str, min_grade: int = 1) -> Floats:
+    """How loose the knob must be to keep each relevant chunk of a list; similarities come negated."""
+    relevant = [
+        (place, hit) for place, hit in enumerate(start.hits, 1) if case.grades.get(hit.chunk.id, 0) >= min_grade
+    ]
+    if knob == "k":
+        return np.array([place for place, _ in relevant], dtype=np.float64)
+    if knob == "min_relevance":
+        similarities = [cosine_similarity(hit, start.metric) for _, hit in relevant]
+        if None in similarities:
+            raise InputError(f"query {start.query.id} has a chunk without a cosine similarity, expected one on each")
+        return -np.array(similarities, dtype=np.float64)
+    distances = [hit.distance for hit in falling(start).hits]
+    reaching = [distances[place - 1] for place, _ in relevant]
+    if None in reaching:
+        raise InputError(f"query {start.query.id} has a chunk without a distance, expected one on each")
+    nearest = min((distance for distance in distances if distance is not None), default=0.0)
+    reached = whole_units(np.array(reaching, dtype=np.float64)) - whole_units([nearest])
+    return np.asarray(reached / 1e9, dtype=np.float64)
+
+
+def least_loose(needed: Sequence[Floats], alpha: float) -> tuple[float | None, float]:
+    """The least value λ with (n · miss share(λ) + 1) / (n + 1) ≤ alpha, and the miss share there; None and 0: no value.
+
+    `needed` has per query what each relevant chunk needs. A loss is at most 1, which is what the added 1 stands for.
+    """
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}, expected more than 0 and less than 1")
+    if not needed:
+        raise InputError("conformal calibration got no query with a relevant chunk in its list, expected at least one")
+    count, together = len(needed), np.concatenate(needed)
+    weight = np.concatenate([np.full(len(row), 1 / len(row)) for row in needed])
+    upward = np.argsort(together, kind="stable")
+    values, last = np.unique(together[upward], return_index=True)
+    ends = np.append(last[1:], len(together)) - 1
+    missed = np.maximum(1 - np.cumsum(weight[upward])[ends] / count, 0.0)
+    good = np.flatnonzero((count * missed + 1) / (count + 1) <= alpha + 1e-12)
+    return (float(values[good[0]]), float(missed[good[0]])) if len(good) else (None, 0.0)
 
 
 def promises(
@@ -205,7 +176,11 @@ def realised(cases: Sequence[Case], front: Sequence[Stage], made: Promise, min_g
         raise InputError(f"there is no setting to judge, {too_few(made)}")
     starts = Captures(cases, min_grade).after(tuple(front)).starts
     ends = [made.pipeline.stages[-1](start) for start in starts]
-    shares = [one for trio in zip(starts, ends, cases, strict=True) if (one := _missed(*trio, min_grade)) is not None]
+    shares = []
+    for start, end, case in zip(starts, ends, cases, strict=True):
+        relevant = {hit.chunk.id for hit in start.hits if case.grades.get(hit.chunk.id, 0) >= min_grade}
+        if relevant:
+            shares.append(len(relevant - set(kept_ids(end))) / len(relevant))
     if not shares:
         raise InputError(f"none of {len(cases)} held-out lists holds a relevant chunk, expected at least one")
     low, high, _ = mean_interval(shares)
@@ -214,35 +189,28 @@ def realised(cases: Sequence[Case], front: Sequence[Stage], made: Promise, min_g
     return Realised(len(shares), fmean(shares), interval, kept, whole)
 
 
-def _missed(start: Candidates, end: Candidates, case: Case, min_grade: int) -> float | None:
-    """The share of one list's relevant chunks that the knob dropped; None where it held none."""
-    relevant = {hit.chunk.id for hit in start.hits if case.grades.get(hit.chunk.id, 0) >= min_grade}
-    return len(relevant - set(kept_ids(end))) / len(relevant) if relevant else None
-
-
 def too_few(made: Promise) -> str:
     """Why there is no setting, in words."""
-    found = made.guarantee
-    if not found.is_judged_enough:
+    if not made.is_judged_enough:
         return (
-            f"{found.judged:.0%} of the lists' chunks have a label, expected {1 - found.alpha:.0%} or more: what "
+            f"{made.judged:.0%} of the lists' chunks have a label, expected {1 - made.alpha:.0%} or more: what "
             "nobody judged may be relevant and is missed unseen"
         )
     return (
-        f"{found.queries} calibration queries cannot promise a missed share of {found.alpha:g}, "
+        f"{made.queries} calibration queries cannot promise a missed share of {made.alpha:g}, "
         f"expected at least {made.queries_needed} and lists that hold what they miss"
     )
 
 
 def sentence(made: Promise, held_out: Realised | None = None, looks: int = 0) -> str:
     """The promise in plain words, with its assumption; what became of it where it was looked at."""
-    found = made.guarantee
     if made.pipeline is None:
-        return f"No setting of {KNOBS[found.knob]} can be promised: {too_few(made)}. Only keeping whole lists is safe."
+        return f"No setting of {KNOBS[made.knob]} can be promised: {too_few(made)}. Only keeping whole lists is safe."
+    value = f"{made.value:.0f}" if made.knob == "k" else f"{made.value:.4f}"
     text = (
-        f"{KNOBS[found.knob]} at {_shown(found)} misses on average at most {found.alpha:.1%} of the labelled relevant "
-        f"chunks in the list, {found.judged:.0%} of which is judged. This {ASSUMPTION}. "
-        f"Calibrated on {found.queries} queries, where it misses {found.miss_share:.1%} "
+        f"{KNOBS[made.knob]} at {value} misses on average at most {made.alpha:.1%} of the labelled relevant "
+        f"chunks in the list, {made.judged:.0%} of which is judged. This {ASSUMPTION}. "
+        f"Calibrated on {made.queries} queries, where it misses {made.miss_share:.1%} "
         f"and keeps {made.kept_mean:.1f} of {made.list_mean:.1f} chunks."
     )
     if held_out is None:
@@ -255,25 +223,19 @@ def sentence(made: Promise, held_out: Realised | None = None, looks: int = 0) ->
     )
 
 
-def _shown(found: Guarantee) -> str:
-    value = found.value or 0.0
-    return f"{value:.0f}" if found.knob == "k" else f"{value:.4f}"
-
-
 def promise_json(made: Promise) -> dict[str, Any]:
     """The calibrated side as plain JSON values."""
-    found = made.guarantee
     return {
-        "knob": found.knob,
-        "setting": KNOBS[found.knob],
-        "alpha": found.alpha,
-        "value": found.value,
+        "knob": made.knob,
+        "setting": KNOBS[made.knob],
+        "alpha": made.alpha,
+        "value": made.value,
         "queries_needed": made.queries_needed,
         "assumption": ASSUMPTION,
         "calibration": {
-            "queries": found.queries,
-            "judged": found.judged,
-            "miss_share": found.miss_share,
+            "queries": made.queries,
+            "judged": made.judged,
+            "miss_share": made.miss_share,
             "kept_mean": made.kept_mean,
             "list_mean": made.list_mean,
         },

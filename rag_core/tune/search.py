@@ -14,7 +14,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import prod
 from statistics import fmean
 from typing import Any
 
@@ -25,8 +24,8 @@ from rag_core.measure.measures import SET_MEASURES
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.plane import QUANTITIES, means_of
-from rag_core.tune.tune import Choice, Floor, fixed_k, stages_in_front
+from rag_core.tune.plane import QUANTITIES, Floor, fixed_k, means_of
+from rag_core.tune.tune import Choice, stages_in_front
 from rag_core.tune.variants import Captures
 from rag_core.types import Case, Step
 
@@ -115,7 +114,6 @@ def best_row(rows: Sequence[SearchedSetting], objective: str) -> SearchedSetting
     return max(able, key=lambda row: sign * row.values[objective], default=None)
 
 
-MOST_CELLS = 100_000  # sampler grid lists them all
 Progress = Callable[[int, int], None]
 
 
@@ -172,7 +170,6 @@ def search(
     *,
     objectives: Sequence[str] = ("SetF",),
     floor: Floor | None = None,
-    sampler: str = "tpe",
     trials: int = 200,
     storage: Any = None,
     name: str = "search",
@@ -182,46 +179,42 @@ def search(
 ) -> Search:
     """Seek settings until the study holds `trials` finished trials, those of other processes and earlier runs included.
 
-    Numbers of a range are sought between its ends, choices among themselves; sampler `grid` takes the grid's own
-    values. With `storage`, one of Optuna's, the study is kept there under its name; one of another task is
-    refused. InputError for an unknown objective or sampler, StoreError where the storage fails. A `progress` that
-    raises ends this process' part, finished trials stay; after Cancelled they are given.
+    Numbers of a range are sought between its ends, choices among themselves, by TPE, which learns from the trials
+    before. With `storage`, one of Optuna's, the study is kept there under its name; one of another task is refused.
+    InputError for an unknown objective, StoreError where the storage fails. A `progress` that raises ends this process'
+    part, finished trials stay; after Cancelled they are given.
     """
-    _check(objectives, sampler, trials, axes)
+    unknown = [name for name in objectives if name not in OBJECTIVES]
+    if unknown or not objectives:
+        raise InputError(f"objectives are {list(objectives)}, expected some of {', '.join(OBJECTIVES)}")
+    if trials < 1:
+        raise InputError(f"trials is {trials}, expected at least 1")
     task = _Task(Captures(cases, min_grade), pipeline, tuple(axes), tuple(objectives), floor)
     with answering():
-        study = _study(task, sampler, storage, name, seed)
+        study = _study(task, storage, name, seed)
         with suppress(Cancelled):
-            _run(study, task, sampler, trials, progress)
+            _run(study, task, trials, progress)
         rows = tuple(_row(trial, task) for trial in finished(study))
-    baseline, fixed = _baseline(task, cases, min_grade)
+    front = stages_in_front(pipeline, task.axes)
+    fixed, k, _ = fixed_k(cases, front, measure_of(task.objectives), floor, min_grade)
+    values, short = task.judge(fixed)
+    baseline = SearchedSetting(fixed.label, {"k": k}, values, not short)
     return Search(task.objectives, baseline, rows, pareto_front(rows), fixed)
 
 
-def _check(objectives: Sequence[str], sampler: str, trials: int, axes: Sequence[Axis]) -> None:
-    unknown = [one for one in objectives if one not in OBJECTIVES]
-    if unknown or not objectives:
-        raise InputError(f"objectives are {list(objectives)}, expected some of {', '.join(OBJECTIVES)}")
-    if sampler not in SAMPLERS:
-        raise InputError(f"sampler is {sampler[:80]!r}, expected one of {', '.join(SAMPLERS)}")
-    if trials < 1:
-        raise InputError(f"trials is {trials}, expected at least 1")
-    cells = prod(len(axis.values) for axis in axes)
-    if sampler == "grid" and cells > MOST_CELLS:
-        raise InputError(f"the grid has {cells:,} settings, expected at most {MOST_CELLS:,} for sampler grid")
-
-
-def _study(task: _Task, sampler: str, storage: Any, name: str, seed: int) -> Any:
+def _study(task: _Task, storage: Any, name: str, seed: int) -> Any:
     """The study, made or found; one of another task under this name is refused."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     directions: Any = [OBJECTIVES[one] for one in task.objectives]
+    # shared studies get no seed, or every process would propose the same
+    sampler = optuna.samplers.TPESampler(seed=None if storage is not None else seed)
     study = optuna.create_study(
         storage=storage,
         study_name=name,
         directions=directions,
-        sampler=sampler_of(task.axes, sampler, None if storage is not None else seed),
+        sampler=sampler,
         load_if_exists=True,
     )
     held = study.user_attrs.get("task")
@@ -233,13 +226,13 @@ def _study(task: _Task, sampler: str, storage: Any, name: str, seed: int) -> Any
     return study
 
 
-def _run(study: Any, task: _Task, sampler: str, trials: int, progress: Progress | None) -> None:
+def _run(study: Any, task: _Task, trials: int, progress: Progress | None) -> None:
     """Trials until the study has enough; possible settings only, an impossible one counts as pruned."""
     from optuna import TrialPruned
     from optuna.trial import TrialState
 
     def objective(trial: Any) -> tuple[float, ...]:
-        settings = {axis.name: suggested(trial, axis, sampler == "grid") for axis in task.axes}
+        settings = {axis.name: suggested(trial, axis) for axis in task.axes}
         try:
             pipeline = pipeline_at(task.pipeline, [(axis, settings[axis.name]) for axis in task.axes])
         except InputError as error:
@@ -273,14 +266,6 @@ def measure_of(objectives: Sequence[str]) -> str:
     return next((name for name in objectives if name.startswith("Set")), "SetF")
 
 
-def _baseline(task: _Task, cases: Sequence[Case], min_grade: int) -> tuple[SearchedSetting, Pipeline]:
-    """The best fixed k by the first of the objectives that is a measure, else by SetF."""
-    front = stages_in_front(task.pipeline, task.axes)
-    baseline, k, _ = fixed_k(cases, front, measure_of(task.objectives), task.floor, min_grade)
-    values, short = task.judge(baseline)
-    return SearchedSetting(baseline.label, {"k": k}, values, not short), baseline
-
-
 def choice_of(
     found: Search,
     row: SearchedSetting,
@@ -298,33 +283,18 @@ def choice_of(
 
 # Studies of Optuna
 
-SAMPLERS = ("tpe", "random", "grid", "nsga2")
 
-
-def sampler_of(axes: Sequence[Axis], sampler: str, seed: int | None) -> Any:
-    """The sampler; shared studies get no seed, or every process would propose the same."""
-    from optuna import samplers
-
-    if sampler == "grid":
-        return samplers.GridSampler({axis.name: list(labels(axis) or axis.values) for axis in axes}, seed=seed)
-    if sampler == "random":
-        return samplers.RandomSampler(seed=seed)
-    if sampler == "nsga2":
-        return samplers.NSGAIISampler(seed=seed, population_size=20)
-    return samplers.TPESampler(seed=seed)
-
-
-def suggested(trial: Any, axis: Axis, listed: bool) -> Any:
+def suggested(trial: Any, axis: Axis) -> Any:
     """A value of one axis: between the ends of a range of numbers, among the values of a choice."""
     values = axis.values
-    if not listed and len(values) > 2 and all(isinstance(value, float) for value in values):
+    if len(values) > 2 and all(isinstance(value, float) for value in values):
         return trial.suggest_float(axis.name, min(values), max(values))
     whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
-    if not listed and whole and len(values) > 2 and list(values) == list(range(values[0], values[0] + len(values))):
+    if whole and len(values) > 2 and list(values) == list(range(values[0], values[0] + len(values))):
         return trial.suggest_int(axis.name, values[0], values[-1])
     words = labels(axis)
-    told = trial.suggest_categorical(axis.name, list(words or values))
-    return words.get(told, told)
+    value = trial.suggest_categorical(axis.name, list(words or values))
+    return words.get(value, value)
 
 
 def labels(axis: Axis) -> dict[str, Any]:

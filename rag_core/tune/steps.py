@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.errors import InputError, SpecError
-from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_THRESHOLD
+from rag_core.filters.adaptive import AdaptiveGap, as_distance
+from rag_core.filters.cut import DEFAULT_OFFSET, DEFAULT_THRESHOLD, OF_SPAN
 from rag_core.filters.cutoff import MinSimilarity, TopK
 from rag_core.measure.experiment import kept_ids, unique_names
 from rag_core.measure.measures import SET_MEASURES, Measure
@@ -32,7 +33,7 @@ from rag_core.retrieve.requery import Requery
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Setting, Source, Stage
 from rag_core.tune.arrays import Floats, Lists, View, Whole
-from rag_core.tune.variants import Captured, Captures, fused_lists
+from rag_core.tune.variants import Captured, Captures
 from rag_core.types import RANKS, Candidates, Hit, Metric, falling
 
 Bools = NDArray[np.bool_]
@@ -112,14 +113,20 @@ def _is_idle(stages: Sequence[Stage], setting: str) -> bool:
     """Whether the number plays no part as things are: an offset beside a relative one, a depth in front of a refill."""
     if isinstance(stages[0], Source):
         return setting == "depth" and len(stages) > 1 and stages[1].reach > 0
-    return setting == "distance_offset" and getattr(stages[0], "relative_offset", None) is not None
+    if isinstance(cut := stages[0], AdaptiveGap):
+        return {
+            "distance_offset": cut.relative_offset is not None,
+            "gap_threshold": cut.gap_policy == "ratio",
+            "jumps": cut.gap_policy != "autocut",
+        }.get(setting, False)
+    return False
 
 
 def _knob(
     captures: Captures, pipeline: Pipeline, place: int, setting: Setting, name: str, value: float, searched: bool
 ) -> Knob:
     stage, reaching, points, limits = pipeline.stages[place], captures.after(()), np.zeros(0), None
-    dear = _in_arrays(captures, pipeline, _as_it_is(stage, name), place, name) is None
+    dear = _in_arrays(_turn(captures, pipeline, place, name, [value])) is None
     if isinstance(stage, AdaptiveGap | MinSimilarity | TopK):
         with contextlib.suppress(InputError):  # a stage refuses these lists as it is set: its step function says why
             reaching, front = captures.front(pipeline.stages[:place])
@@ -163,28 +170,29 @@ def _lengths_of(stage: Stage, setting: Setting, longest: int, searched: bool) ->
 
 def _scaled(stage: Stage, setting: str, reaching: Captured) -> Floats:
     """The values of a threshold between which something changes on these lists; empty where they say nothing."""
-    key = (type(stage), setting, getattr(stage, "max_results", 0), getattr(stage, "gap_policy", ""))
-    if key not in reaching.scales:
-        reaching.scales[key] = _scale(stage, setting, reaching)
-    return reaching.scales[key]
-
-
-def _scale(stage: Stage, setting: str, reaching: Captured) -> Floats:
-    nothing = np.zeros(0)
     if isinstance(stage, MinSimilarity):
         table = reaching.similarities
-        return nothing if table is None else np.unique(table[np.isfinite(table)])
+        return np.zeros(0) if table is None else np.unique(table[np.isfinite(table)])
     if not isinstance(stage, AdaptiveGap):
-        return nothing
-    lists = reaching.lists
-    view = View(lists, 0, stage.max_results, stage.gap_policy)
-    span = np.maximum(view.span, 1)[:, None].astype(np.float64)
-    if setting == "gap_threshold":
-        by = span if stage.gap_policy == "relative" else 1e9
-        return np.unique(np.append((lists.largest_gap / by)[view.seen], 0.0))
-    places = np.arange(lists.distances.shape[1]) < view.looked[:, None]
-    by = span if setting == "relative_offset" else 1e9
-    return np.unique(((lists.distances - lists.nearest[:, None]) / by)[places])
+        return np.zeros(0)
+    key = (setting, stage.max_results, stage.gap_policy)
+    if key not in reaching.scales:
+        lists, view = reaching.lists, View(reaching.lists, 0, stage.max_results, stage.gap_policy)
+        span = np.maximum(view.span, 1)[:, None].astype(np.float64)
+        if setting == "gap_threshold":
+            by = span if stage.gap_policy in OF_SPAN else 1e9
+            points = np.append((lists.largest_gap / by)[view.seen], 0.0)
+        else:
+            inside = np.arange(lists.distances.shape[1]) < view.looked[:, None]
+            if setting in BOUNDS:
+                sign = as_distance(1.0, reaching.fallen[0].metric)
+                points = (sign * lists.distances / 1e9)[inside]
+            else:
+                scale = view.offset_scale(setting == "relative_offset")
+                by = 1e9 if scale is None else np.maximum(scale, 1)[:, None].astype(np.float64)
+                points = ((lists.distances - lists.nearest[:, None]) / by)[inside]
+        reaching.scales[key] = np.unique(points)
+    return reaching.scales[key]
 
 
 def with_setting(pipeline: Pipeline, stage: int, setting: str, value: float) -> Pipeline:
@@ -229,47 +237,37 @@ def step_function(
     asking = next((one for one in pipeline.stages[stage + 1 :] if asks(one)), None)
     if asking is not None:
         raise InputError(f"{asking.name} stands behind {setting}: it would ask its model anew at every position")
-    sight = _place_of(captures, question)
-    variants = _Variants(pipeline.stages[stage], setting, values)
-    if variants.refusal is not None and not variants.taken:
-        raise variants.refusal
+    sight = next((at for at, case in enumerate(captures.cases) if case.query.id == question), None)
+    if sight is None and question is not None:
+        raise InputError(f"question {question!r:.80} is not among the {len(captures.cases)} captured ones")
+    turn = _turn(captures, pipeline, stage, setting, values)
+    if not turn.taken and turn.refusal is not None:
+        raise turn.refusal
     # What a number gives at its positions is the same wherever it stands: after a drag its own function is known.
-    others = fingerprint(Pipeline(_put(pipeline.stages, stage, variants[variants.taken[0]])))
+    others = fingerprint(Pipeline(_put(pipeline.stages, stage, turn.variants[turn.taken[0]])))
     key = (others, stage, setting, values.tobytes(), question)
-    function: StepFunction | None = captures.functions.get(key)
-    if function is None:
-        function = _step_function(captures, pipeline, variants, stage, setting, sight, progress)
+    if key not in captures.functions:
         while len(captures.functions) >= _KEPT_FUNCTIONS:
             captures.functions.pop(next(iter(captures.functions)))
-        captures.functions[key] = function
+        captures.functions[key] = _computed(turn, sight, progress)
+    function: StepFunction = captures.functions[key]
     return function
 
 
-def _step_function(
-    captures: Captures,
-    pipeline: Pipeline,
-    variants: _Variants,
-    stage: int,
-    setting: str,
-    sight: int | None,
-    progress: Progress | None,
-) -> StepFunction:
-    values, result = variants.values, None
-    if (lengths := _in_arrays(captures, pipeline, variants, stage, setting)) is not None:
-        result = _measured(captures, lengths, sight)
-    elif isinstance(pipeline.stages[stage], Hybrid):
-        result = _fused(captures, pipeline, variants, stage, setting, sight, progress)
-    if result is None:
-        result = _plainly(captures, pipeline, stage, setting, values, variants, sight, progress)
-    figures, rows, kept = result
+def _computed(turn: _Turn, sight: int | None, progress: Progress | None) -> StepFunction:
+    lengths = _in_arrays(turn)
+    if lengths is None:
+        figures, rows, kept = _plainly(turn, sight, progress)
+    else:
+        figures, rows, kept = _measured(turn.captures, lengths, sight)
     scored = np.isfinite(figures[2]).any(axis=1)
-    means = np.full((4, len(values)), np.nan)
+    means = np.full((4, len(turn.values)), np.nan)
     means[3] = figures[3].sum(axis=0) / len(scored)  # whole numbers: no sum of them rounds
     if scored.any():
         shares = figures[:3] if scored.all() else figures[:3, scored]
         means[:3] = exact_sum(shares) / scored.sum()
     one = np.zeros((4, 0)) if sight is None else figures[:, sight]
-    return StepFunction(stage, setting, values, means, figures[2], rows, kept, one, _moved(figures))
+    return StepFunction(turn.place, turn.setting, turn.values, means, figures[2], rows, kept, one, _moved(figures))
 
 
 def _moved(figures: Floats) -> int:
@@ -303,61 +301,44 @@ def asks(stage: Stage) -> bool:
     return stage.costly and stage.kind != "expand" and bool(getattr(stage, "enabled", True))
 
 
-def _place_of(captures: Captures, question: str | None) -> int | None:
-    if question is None:
-        return None
-    place = next((place for place, case in enumerate(captures.cases) if case.query.id == question), None)
-    if place is None:
-        raise InputError(f"question {question!r:.80} is not among the {len(captures.cases)} captured ones")
-    return place
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """A number of one stage turned through positions over captured lists; a variant is None where it is refused."""
 
+    captures: Captures
+    pipeline: Pipeline
+    place: int
+    setting: str
+    values: Floats
+    variants: tuple[Any, ...]
+    refusal: SpecError | None
 
-class _Variants:
-    """A stage with one of its numbers at every position; `open` says which of them it takes, and `refusal` why not.
-
-    What a stage takes of a number is an interval (of a whole one, its whole numbers), so where it takes both ends it
-    takes all between; those are made when they are asked for. Making all of them was half the time of a step function
-    (160 positions, 5 ms).
-    """
-
-    def __init__(self, stage: Stage, setting: str, values: Floats) -> None:
-        self.stage, self.setting, self.values = stage, setting, values
-        self.open = np.ones(len(values), dtype=bool)
-        self.refusal: SpecError | None = None
-        self._made: dict[int, Stage] = {}
-        counts = any(row.kind == "int" for row in stage.declared() if row.name == setting)
-        broken = counts and bool((values != np.floor(values)).any())
-        if broken or not all(self._try(at) for at in (0, len(values) - 1)):
-            for at in range(len(values)):
-                self.open[at] = self._try(at)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def _try(self, at: int) -> bool:
-        try:
-            self._made[at] = _changed(self.stage, self.setting, float(self.values[at]))
-        except SpecError as error:
-            self.refusal = error
-            return False
-        return True
-
-    def __getitem__(self, at: int) -> Stage:
-        if at not in self._made:
-            self._made[at] = _changed(self.stage, self.setting, float(self.values[at]))
-        return self._made[at]
+    @property
+    def stage(self) -> Stage:
+        """The stage as it stands."""
+        return self.pipeline.stages[self.place]
 
     @property
     def taken(self) -> list[int]:
         """The positions that are not refused."""
-        return np.flatnonzero(self.open).tolist()
+        return [at for at, variant in enumerate(self.variants) if variant is not None]
+
+    @property
+    def open(self) -> Bools:
+        """Which positions these are."""
+        return np.array([variant is not None for variant in self.variants], dtype=bool)
 
 
-def _as_it_is(stage: Stage, setting: str) -> _Variants:
-    """The stage with the one value that its number has."""
-    name, _, at = setting.partition(".")
-    value = getattr(stage, name)
-    return _Variants(stage, setting, np.array([value[int(at)] if at else value], dtype=np.float64))
+def _turn(captures: Captures, pipeline: Pipeline, place: int, setting: str, values: Sequence[float] | Floats) -> _Turn:
+    variants: list[Stage | None] = []
+    refusal = None
+    for value in np.asarray(values, dtype=np.float64).tolist():
+        try:
+            variants.append(_changed(pipeline.stages[place], setting, value))
+        except SpecError as error:
+            variants.append(None)
+            refusal = error
+    return _Turn(captures, pipeline, place, setting, np.asarray(values, dtype=np.float64), tuple(variants), refusal)
 
 
 # In arrays: lists, and how much of each is kept at every position
@@ -371,7 +352,7 @@ class _Lengths:
     kept: Whole
     open: Bools  # (n,) the positions that the pipeline does not refuse
     starts: tuple[Candidates, ...]  # what the lengths are of, before anything is cut
-    arrange: Stage | None  # the cut or the fusion that puts them in order
+    cut: AdaptiveGap | None  # puts them in order
 
 
 def figures_of(captures: Captures, pipeline: Pipeline) -> Floats | None:
@@ -398,7 +379,7 @@ def measure_kept(
             tallies.append(replace(plain, name=name))
             continue
         rows = [
-            tally_kept(case, start, _kept_hits(start, lengths.arrange, kept), captures.min_grade, measures)
+            tally_kept(case, start, _kept_hits(start, lengths.cut, kept), captures.min_grade, measures)
             for case, start, kept in zip(captures.cases, lengths.starts, lengths.kept[:, 0].tolist(), strict=True)
         ]
         tallies.append(PipelineTally(name, pipeline, tuple(rows), captures.min_grade))
@@ -414,39 +395,42 @@ def _as_it_stands(captures: Captures, pipeline: Pipeline) -> _Lengths | None:
         setting = next((name for name in names if getattr(stage, name) is not None), None)
         if setting is None:
             continue
-        lengths = _in_arrays(captures, pipeline, _as_it_is(stage, setting), place, setting)
+        lengths = _in_arrays(_turn(captures, pipeline, place, setting, [getattr(stage, setting)]))
         if lengths is not None and lengths.open.all():
             return lengths
     return None
 
 
-def _in_arrays(
-    captures: Captures, pipeline: Pipeline, variants: _Variants, stage: int, setting: str
-) -> _Lengths | None:
+def _in_arrays(turn: _Turn) -> _Lengths | None:
     """The lengths at every position that is not refused; None where only the plain stages are exact."""
-    moved = pipeline.stages[stage]
     try:
-        if isinstance(moved, AdaptiveGap):
-            return _cut_moved(captures, pipeline, variants, stage, setting)
-        if isinstance(moved, TopK | MinSimilarity | Requery) or (
-            setting == "depth" and isinstance(moved, Dense | Lexical)
-        ):
-            return _cutoff_moved(captures, pipeline, variants, stage)
+        if isinstance(turn.stage, AdaptiveGap):
+            return _cut_moved(turn)
+        depth = turn.setting == "depth" and isinstance(turn.stage, Dense | Lexical)
+        if depth or isinstance(turn.stage, TopK | MinSimilarity | Requery):
+            return _cutoff_moved(turn)
     except InputError:  # a stage refuses some list, maybe not at every position: the plain stages tell
         pass
     return None
 
 
-def _cut_moved(
-    captures: Captures, pipeline: Pipeline, variants: _Variants, stage: int, setting: str
-) -> _Lengths | None:
+BOUNDS = ("worst_score", "weak_top")
+"""Numbers of a cut that bound how much of a list it looks at."""
+
+
+def _cut_moved(turn: _Turn) -> _Lengths | None:
     """The lengths at every value of a cut's number where lists, the cut and plain cutoffs are all there is."""
-    values = {at: float(variants.values[at]) for at in variants.taken}
+    if turn.setting == "jumps":
+        return None  # each is another place in every list: run plainly
+    values = {at: float(turn.values[at]) for at in turn.taken}
     # a cut refuses its default thresholds where the metric is not cosine: the chain is built around another value
     usual = next((at for at, value in values.items() if value not in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)), min(values))
-    cut = variants[usual]
-    assert isinstance(cut, AdaptiveGap)
-    chain = captures.chain(Pipeline(_put(pipeline.stages, stage, replace(cut, query_specific=False))))
+    cut: AdaptiveGap = turn.variants[usual]
+    bound = turn.setting in BOUNDS
+    if bound:
+        cut = cut.changed(**{turn.setting: None})
+    stages = _put(turn.pipeline.stages, turn.place, replace(cut, query_specific=False))
+    chain = turn.captures.chain(Pipeline(stages))
     if chain is None:
         return None
     if any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in chain.captured.metrics):
@@ -454,46 +438,46 @@ def _cut_moved(
             return None  # a question's own threshold may be a default
         for at in [at for at, value in values.items() if value in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)]:
             try:
-                chain.captured.refuse(_changed(cut, setting, values[at]))
+                chain.captured.refuse(_changed(cut, turn.setting, values[at]))
             except SpecError:
                 del values[at]
-    open_ = np.isin(np.arange(len(variants)), list(values))
-    kept = _cut_lengths(chain.captured, cut, chain.front[:, None], setting, np.array(list(values.values())))
+    open_ = np.isin(np.arange(len(turn.values)), list(values))
+    moved, front = np.array(list(values.values())), chain.front[:, None]
+    if bound:
+        none = [None] * len(moved)
+        front = np.minimum(
+            front, chain.captured.reached(*((moved, none) if turn.setting == BOUNDS[0] else (none, moved)))
+        )
+    kept = _cut_lengths(chain.captured, cut, front, turn.setting, moved)
     kept = np.minimum(kept, chain.back[:, None])
     return _Lengths(chain.captured.lists, kept, open_, chain.captured.starts, cut)
 
 
-def _cutoff_moved(captures: Captures, pipeline: Pipeline, variants: _Variants, stage: int) -> _Lengths | None:
+def _cutoff_moved(turn: _Turn) -> _Lengths | None:
     """The same for a number of a plain cutoff, of a refill, or for how deep a source is read: a cutoff behind it."""
-    open_ = variants.open
-    moved, stages = pipeline.stages[stage], list(pipeline.stages)
-    slot = stage + 1
+    moved, stages = turn.stage, list(turn.pipeline.stages)
+    slot = turn.place + 1
     if isinstance(moved, Requery):
-        slot, stages[stage] = stage, replace(moved, k=1000, max_iterations=100)  # as far as one may read
+        slot, stages[turn.place] = turn.place, replace(moved, k=1000, max_iterations=100)  # as far as one may read
     elif not isinstance(moved, Source):
-        slot = stage
-        del stages[stage]
+        slot = turn.place
+        del stages[turn.place]
     end = next((at for at, one in enumerate(stages) if isinstance(one, AdaptiveGap)), len(stages))
     cut = stages[end] if end < len(stages) else None
     if isinstance(cut, AdaptiveGap):
         stages[end] = replace(cut, query_specific=False)
-    reaching, first = captures.front(stages[:end])
+    reaching, first = turn.captures.front(stages[:end])
     if isinstance(moved, Requery) and slot != first:
         return None  # another refill is the one whose rules the lists passed
     if first < len(stages) and isinstance(stages[first], Requery) and not isinstance(moved, Requery):
         first += 1  # a cutoff in front of a refill is none of its run
-    chain = captures.chain(Pipeline(tuple(stages))) if slot >= first else None
-    if chain is None:
+    chain = turn.captures.chain(Pipeline(tuple(stages))) if slot >= first else None
+    if chain is None or (limits := _limits(chain.captured, turn)) is None:
         return None
-    captured = chain.captured
-    limits = _limits(captured, variants)
-    if limits is None or (chain.ordered is not None and isinstance(moved, MinSimilarity)):
-        return None
-    front, back = chain.front[:, None], chain.back[:, None]
+    captured, front, back = chain.captured, chain.front[:, None], chain.back[:, None]
     if not isinstance(cut, AdaptiveGap):
-        lists = chain.ordered or captured.ordered
-        kept = np.minimum(np.minimum(front, limits), lists.lengths[:, None])
-        return _Lengths(lists, kept, open_, captured.starts, stages[first - 1] if chain.ordered else None)
+        kept = np.minimum(np.minimum(front, limits), captured.ordered.lengths[:, None])
+        return _Lengths(captured.ordered, kept, turn.open, captured.starts, None)
     if not (captured.distinct and captured.by_distance and captured is reaching):
         return None  # the cutoffs are then no beginning of what the cut sees
     if cut.query_specific and any(start.metric not in (Metric.COSINE, Metric.UNKNOWN) for start in captured.metrics):
@@ -502,16 +486,16 @@ def _cutoff_moved(captures: Captures, pipeline: Pipeline, variants: _Variants, s
         kept = np.minimum(_cut_lengths(captured, cut, front), np.minimum(back, limits))
     else:
         kept = np.minimum(_cut_lengths(captured, cut, np.minimum(front, limits)), back)
-    return _Lengths(captured.lists, kept, open_, captured.starts, cut)
+    return _Lengths(captured.lists, kept, turn.open, captured.starts, cut)
 
 
-def _limits(captured: Captured, variants: _Variants) -> Whole | None:
+def _limits(captured: Captured, turn: _Turn) -> Whole | None:
     """How many of each list each of these cutoffs, sources or refills would leave (q, n); None: no beginning of it."""
-    if isinstance(variants.stage, Requery):
-        refills = [one for one in map(variants.__getitem__, variants.taken) if isinstance(one, Requery)]
+    if isinstance(turn.stage, Requery):
+        refills = [turn.variants[at] for at in turn.taken]
         return None if captured.read_at is None else np.stack([captured.refilled(one) for one in refills], axis=1)
-    lengths, values = captured.lengths[:, None], variants.values[variants.open]
-    if not isinstance(variants.stage, MinSimilarity):
+    lengths, values = captured.lengths[:, None], turn.values[turn.open]
+    if not isinstance(turn.stage, MinSimilarity):
         return np.minimum(lengths, values.astype(np.int64))
     if captured.similarities is None:
         return None
@@ -542,7 +526,9 @@ def _cut_lengths(
     for factor in np.unique(factors):
         rows = np.flatnonzero(factors == factor)
         fronts = front[rows]
-        view = View(lists, least, most, cut.gap_policy, fronts.ravel(), rows=np.repeat(rows, fronts.shape[1]))
+        view = View(
+            lists, least, most, cut.gap_policy, fronts.ravel(), rows=np.repeat(rows, fronts.shape[1]), jumps=cut.jumps
+        )
         lengths = view.kept(thresholds * factor, offsets, relative_offset=relative).reshape(len(rows), -1)
         kept[rows] = np.minimum(np.maximum(lengths, floors), view.looked.reshape(fronts.shape))
     return kept
@@ -552,12 +538,15 @@ def _measured(captures: Captures, lengths: _Lengths, sight: int | None) -> _Resu
     """The figures of how much of each list is kept."""
     lists, open_ = lengths.lists, lengths.open
     figures = np.full((4, len(lists.lengths), len(open_)), np.nan)
-    for row, values in zip(figures, _worths(lists, lengths.kept), strict=True):
+    view = View(lists, 0, max(1, lists.distances.shape[1]), "largest")
+    for row, values in zip(figures, view.worths(lengths.kept, (0, 1, 2, 3)), strict=True):
         row[:, open_] = values
     figures[:3, ~lists.scored] = np.nan
     if sight is None:
         return figures, (), np.zeros((0, len(open_)), dtype=bool)
-    place_of, rows = _places(lengths, sight), _rows(captures, sight)
+    hits, judged = _judged(lengths.starts[sight], lengths.cut)
+    place_of = {hit.chunk.id: -1 for hit in hits} | {hit.chunk.id: place for place, hit in enumerate(judged)}
+    rows = _rows(captures, sight)
     rows += tuple(sorted(place_of.keys() - set(rows)))  # what stages in front added to the list
     places = np.array([place_of.get(row, _ALL) for row in rows], dtype=np.int64)
     kept = np.zeros((len(rows), len(open_)), dtype=bool)
@@ -565,107 +554,49 @@ def _measured(captures: Captures, lengths: _Lengths, sight: int | None) -> _Resu
     return figures, rows, kept
 
 
-def _worths(lists: Lists, lengths: Whole) -> Iterator[Floats]:
-    """SetP, SetR, SetF and the number kept of lists cut to lengths (q, n)."""
-    return View(lists, 0, max(1, lists.distances.shape[1]), "largest").worths(lengths, (0, 1, 2, 3))
-
-
 def _rows(captures: Captures, sight: int) -> tuple[str, ...]:
     return tuple(hit.chunk.id for hit in captures.after(()).starts[sight].hits)
 
 
-def _kept_hits(start: Candidates, arrange: Stage | None, kept: int) -> Sequence[Hit]:
-    """The first so many of a list in its stage's order, and what a cut lets pass unjudged."""
-    if not isinstance(arrange, AdaptiveGap):
-        return (start if arrange is None else arrange(start)).hits[:kept]
-    hits = arrange.arrange(start.hits, start)
-    judged = _judged(hits, start)
+def _kept_hits(start: Candidates, cut: AdaptiveGap | None, kept: int) -> Sequence[Hit]:
+    """The first so many of a list in its cut's order, and what the cut lets pass unjudged."""
+    hits, judged = _judged(start, cut)
     if len(judged) == len(hits):
         return judged[:kept]
     gone = {hit.key for hit in judged[kept:]}
     return [hit for hit in hits if hit.key not in gone]
 
 
-def _judged(hits: Sequence[Hit], start: Candidates) -> list[Hit]:
-    """The hits of a list that a cut judges: from the source, with a distance or what stands for one."""
+def _judged(start: Candidates, cut: AdaptiveGap | None) -> tuple[Sequence[Hit], Sequence[Hit]]:
+    """A list in its cut's order, and of it what the cut judges: from the source, with a distance or score."""
+    if cut is None:
+        return start.hits, start.hits
+    hits = cut.arrange(start.hits, start)
     seen = {hit.key for hit in falling(start).hits if not hit.origin and hit.distance is not None}
-    return [hit for hit in hits if hit.key in seen]
-
-
-def _places(lengths: _Lengths, sight: int) -> dict[str, int]:
-    """Where each chunk of the question in sight stands in the list that is cut; −1 for those that pass unjudged."""
-    start, stage = lengths.starts[sight], lengths.arrange
-    if not isinstance(stage, AdaptiveGap):
-        ordered = start if stage is None else stage(start)
-        return {hit.chunk.id: place for place, hit in enumerate(ordered.hits)}
-    arranged = stage.arrange(start.hits, start)
-    judged = _judged(arranged, start)
-    return {hit.chunk.id: -1 for hit in arranged} | {hit.chunk.id: place for place, hit in enumerate(judged)}
-
-
-def _fused(
-    captures: Captures,
-    pipeline: Pipeline,
-    variants: _Variants,
-    stage: int,
-    setting: str,
-    sight: int | None,
-    progress: Progress | None,
-) -> _Result | None:
-    """A fusion's numbers where nothing but TopK follows: an order and lengths for each position."""
-    ranks, captured = captures.ranks(), captures.after(())
-    if ranks is None or any(one.kind != "rewrite" for one in pipeline.stages[:stage]):
-        return None
-    limits = captured.limits(pipeline.stages[stage + 1 :])
-    if limits is None or not all(isinstance(one, TopK) for one in pipeline.stages[stage + 1 :]):
-        return None
-    rows = () if sight is None else _rows(captures, sight)
-    figures = np.full((4, len(captured.starts), len(variants)), np.nan)
-    kept = np.zeros((len(rows), len(variants)), dtype=bool)
-    for at in range(len(variants)):
-        variant = variants[at] if variants.open[at] else None
-        if isinstance(variant, Hybrid):
-            read = ranks.within(variant.depth) if setting == "depth" else ranks
-            order, lengths = read.order(variant), np.minimum(read.inside.sum(axis=1), limits)
-            lists = fused_lists(captured.ordered, order)
-            figures[:, :, at] = [values[:, 0] for values in _worths(lists, lengths[:, None])]
-            if sight is not None:
-                kept[order[sight, : lengths[sight]], at] = True
-        if progress is not None:
-            progress(at + 1, len(variants))
-    figures[:3, ~captured.ordered.scored] = np.nan
-    return figures, rows, kept
+    return hits, [hit for hit in hits if hit.key in seen]
 
 
 # Plainly: the stages from the knob on, position by position
 
 
-def _plainly(
-    captures: Captures,
-    pipeline: Pipeline,
-    stage: int,
-    setting: str,
-    positions: Floats,
-    variants: _Variants,
-    sight: int | None,
-    progress: Progress | None,
-) -> _Result:
+def _plainly(turn: _Turn, sight: int | None, progress: Progress | None) -> _Result:
     """The twin: the stages from the knob on, run at every position on lists that the stages in front gave once."""
-    starts = captures.after(pipeline.stages[:stage]).starts
-    reach = max(one.reach for one in pipeline.stages)  # live, a refill reads on where the source stopped
+    captures, stages, positions = turn.captures, turn.pipeline.stages, turn.values
+    starts = captures.after(stages[: turn.place]).starts
+    reach = max(stage.reach for stage in stages)  # live, a refill reads on where the source stopped
     figures = np.full((4, len(starts), len(positions)), np.nan)
-    kept: list[frozenset[str]] = [frozenset()] * len(variants)
-    refused = ~variants.open
+    kept: list[frozenset[str]] = [frozenset()] * len(positions)
+    refused = ~turn.open
     refusal: InputError | None = None
     # all positions of a question in a row: what stages remember of its texts serves them all
     for place, (start, case) in enumerate(zip(starts, captures.cases, strict=True)):
-        ready = pipeline.stages[stage].settled(start)
+        ready = turn.stage.settled(start)
         for at in np.flatnonzero(~refused).tolist():
-            less = setting == "depth" and isinstance(ready, Source)
-            variant = _changed(ready, setting, float(positions[at]))
+            less = turn.setting == "depth" and isinstance(ready, Source)
+            variant = _changed(ready, turn.setting, float(positions[at]))
             try:
                 before = _shallower(start, ready, int(positions[at]), reach) if less else start
-                result = Pipeline((variant, *pipeline.stages[stage + 1 :]))(before)
+                result = Pipeline((variant, *stages[turn.place + 1 :]))(before)
             except InputError as error:
                 refused[at], refusal = True, error
                 continue

@@ -17,8 +17,6 @@ import numpy as np
 
 from rag_core.errors import InputError
 from rag_core.eval_sets.split import fold_queries, split_queries
-from rag_core.filters.cutoff import TopK
-from rag_core.measure.experiment import start_of
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.measure.scores import score
 from rag_core.measure.sequential import Ruling, decide
@@ -28,7 +26,7 @@ from rag_core.measure.significance import (
     SAME,
     WORSE,
     Comparison,
-    against_first,
+    compare_each,
     mean_interval,
     paired_differences,
     shown_p,
@@ -36,10 +34,9 @@ from rag_core.measure.significance import (
 from rag_core.measure.tally import measure_all
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.plane import best_of_plane, sweep
+from rag_core.tune.plane import Floor, best_of_plane, fixed_k, sweep
 from rag_core.types import Case
 
-Floor = tuple[str, float]
 Values = list[float | None]
 
 
@@ -67,6 +64,7 @@ class CrossValidated:
     folds: int
     value: float
     baseline_value: float
+    error: float  # standard error of the gain
 
     @property
     def gain(self) -> float:
@@ -112,22 +110,6 @@ def scored(cases: Sequence[Case], min_grade: int = 1) -> list[Case]:
     if len(usable) < 2:
         raise InputError(f"tuning got {len(usable)} queries with a relevant label, expected at least two")
     return usable
-
-
-def fixed_k(
-    cases: Sequence[Case], front: Sequence[Stage], objective: str, floor: Floor | None, min_grade: int = 1
-) -> tuple[Pipeline, int, float]:
-    """The best k over these cases behind the stages in front: pipeline, k and mean; the least k of equals.
-
-    Where no k reaches the floor, the best by the floor's own measure.
-    """
-    longest = max([len(start_of(case).hits) for case in cases] + [1])
-    axis = Axis("k", TopK.__name__, "k", tuple(range(1, min(longest, 1000) + 1)))
-    table = sweep(cases, Pipeline((*front, TopK())), (axis,), min_grade=min_grade)
-    best = table.best_at(objective, floor) or (table.best_at(floor[0]) if floor else None) or (1,)
-    k = int(best[0])
-    label = " + ".join([*(stage.name for stage in front), f"fixed k {k}"])
-    return Pipeline((*front, TopK(k=k)), label=label), k, float(table.row_at(best)[objective])
 
 
 def choose(
@@ -194,7 +176,9 @@ def cross_validate(
         held = [by_id[id_] for id_ in split.test]
         chosen += values_of(held, choice.pipeline, objective, min_grade)
         fixed += values_of(held, choice.baseline, objective, min_grade)
-    return CrossValidated(folds, mean_of(chosen), mean_of(fixed))
+    gains = [one - other for one, other in zip(chosen, fixed, strict=True) if one is not None and other is not None]
+    error = float(np.std(gains, ddof=1)) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
+    return CrossValidated(folds, mean_of(chosen), mean_of(fixed), error)
 
 
 def values_of(cases: Sequence[Case], pipeline: Pipeline, objective: str, min_grade: int = 1) -> Values:
@@ -255,7 +239,7 @@ def judge(
         pipelines["given"] = given
     values = {name: values_of(cases, pipeline, objective, min_grade) for name, pipeline in pipelines.items()}
     families = [case.query.family for case in cases]
-    compared = against_first(values, objective, families)
+    compared = compare_each(values, objective, families)
     scored = [value for value in values["tuned"] if value is not None]
     named = [family for family, value in zip(families, values["tuned"], strict=True) if value is not None]
     low, high, _ = mean_interval(scored, named)

@@ -4,7 +4,7 @@ TopK and MinSimilarity cut a list that is in order of similarity to a beginning 
 row is one length per query, and a refill in front of them is its rules and one more length. Whatever else stands in
 front of the cut runs plainly, once per variant, and its output is kept. Where a list is not of that kind (repeated
 chunks, similarities out of order, hits the cut does not judge) nothing is assumed and the caller runs the plain
-pipeline instead. A fusion of recorded ranks is an order of the list: only the order is computed, no candidates.
+pipeline instead.
 """
 
 from __future__ import annotations
@@ -15,73 +15,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rag_core.errors import InputError
-from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.adaptive import AdaptiveGap, as_distance
 from rag_core.filters.cutoff import MinSimilarity, TopK, cosine_similarity
 from rag_core.filters.query_form import threshold_factor
 from rag_core.measure.experiment import start_of
-from rag_core.measure.scores import score
-from rag_core.retrieve.fuse import ranks_of
-from rag_core.retrieve.hybrid import SIDES, Hybrid
 from rag_core.retrieve.requery import Requery
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline, Stage
-from rag_core.tune.arrays import Floats, Lists, Whole, lists_of, make_lists
+from rag_core.tune.arrays import Floats, Lists, Whole, lists_of, make_lists, relevant_totals, whole_units
 from rag_core.types import Candidates, Case, Order, falling
 
 _FAR = 10**9  # behind every list
 _KEPT_VARIANTS = 10  # captured variants held at once; product order comes back to the same few
-NEVER = np.iinfo(np.int64).max  # the rank on a side that does not hold the chunk
-
-
-@dataclass(frozen=True, eq=False)
-class Ranks:
-    """Every list's ranks on both sides, its chunks in the order of their ids. Shapes: q lists, k the longest."""
-
-    places: Whole  # (q, k) where a chunk stands in the recorded list
-    sides: Whole  # (2, q, k), NEVER where a side lacks the chunk
-    inside: NDArray[np.bool_]  # (q, k)
-
-    def order(self, stage: Hybrid) -> Whole:
-        """Places in the recorded lists (q, k) in the order of the stage's fusion; what is behind a list comes last."""
-        score = np.zeros(self.places.shape)
-        for ranks, weight in zip(self.sides, stage.weights, strict=True):
-            score += np.where(ranks == NEVER, 0.0, weight / (stage.rrf_k + ranks))
-        by = np.argsort(np.where(self.inside, -score, np.inf), axis=1, kind="stable")  # ties stay in the order of ids
-        return np.take_along_axis(self.places, by, axis=1)
-
-    def within(self, depth: int) -> Ranks:
-        """The ranks of the first `depth` of both sides, as if no more had been read."""
-        sides = np.where(self.sides <= depth, self.sides, NEVER)
-        return Ranks(self.places, sides, (sides != NEVER).any(axis=0))
-
-
-def ranks_in(starts: Sequence[Candidates]) -> Ranks | None:
-    """The ranks of recorded hybrid lists; None where a list holds a chunk twice or a hit without its ranks."""
-    longest = max((len(start.hits) for start in starts), default=0)
-    places = np.broadcast_to(np.arange(longest), (len(starts), longest)).copy()
-    sides = np.full((len(SIDES), len(starts), longest), NEVER)
-    inside = np.zeros((len(starts), longest), dtype=bool)
-    for at, start in enumerate(starts):
-        ids = [hit.chunk.id for hit in start.hits]
-        found = [ranks_of(hit) for hit in start.hits]
-        if not start.recorded or not ids or not all(found) or len(set(ids)) < len(ids):
-            return None
-        by_id = sorted(range(len(ids)), key=ids.__getitem__)
-        places[at, : len(ids)], inside[at, : len(ids)] = by_id, True
-        for number, side in enumerate(SIDES):
-            sides[number, at, : len(ids)] = [found[place].get(side, NEVER) for place in by_id]
-    return Ranks(places, sides, inside)
-
-
-def fused_lists(ordered: Lists, order: Whole) -> Lists:
-    """Lists in their own order (no distances), put into another order: how many of the first n are relevant then."""
-    flags = np.diff(ordered.found, axis=1)
-    found = np.zeros_like(ordered.found)
-    np.cumsum(np.take_along_axis(flags, order, axis=1), axis=1, out=found[:, 1:])
-    return replace(ordered, found=found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +57,7 @@ class Captured:
             [case.grades.get(hit.chunk.id, 0) >= self.min_grade for hit in start.hits]
             for start, case in zip(self.starts, self.cases, strict=True)
         ]
-        blank = [score([], case.grades, case.relevant_total, self.min_grade, ()) for case in self.cases]
-        totals = [one.relevant_total if one.scored else None for one in blank]
+        totals = relevant_totals(self.cases, self.min_grade)
         return make_lists([[0.0] * len(flags) for flags in relevant], relevant, totals)
 
     @cached_property
@@ -185,6 +131,17 @@ class Captured:
         first = {start.metric: start for start in reversed(self.fallen)}
         return tuple(replace(start, hits=()) for start in self.fallen if first[start.metric] is start)
 
+    def reached(self, worst: Sequence[float | None], weak: Sequence[float | None]) -> Whole:
+        """How many of each list lie within each worst_score, of a top within each weak_top (q, n); all without."""
+        signs = np.array([as_distance(1.0, start.metric) for start in self.fallen])[:, None]
+        lists, columns = self.lists, []
+        for far, top in zip(worst, weak, strict=True):
+            counts = lists.lengths
+            if far is not None:
+                counts = np.minimum(counts, (lists.distances <= whole_units(signs * far)).sum(axis=1))
+            columns.append(counts if top is None else counts * (lists.nearest <= whole_units(signs * top)[:, 0]))
+        return np.stack(columns, axis=1)
+
     def refuse(self, cut: Stage) -> None:
         """Raise what the plain stage raises on these lists: hits without a distance, defaults for another metric."""
         for start in (*self.metrics, *self.bare):
@@ -227,7 +184,6 @@ class Chain:
     front: Whole
     cut: AdaptiveGap | None
     back: Whole
-    ordered: Lists | None = None  # the lists in another order than the captured one, for a chain without a cut
 
 
 class Captures:
@@ -240,7 +196,6 @@ class Captures:
         self.cases, self.min_grade = tuple(cases), min_grade
         self._known: dict[str, Captured] = {}
         self.functions: dict[tuple[Any, ...], Any] = {}  # step functions of the last knobs (tune/steps.py)
-        self._ranks: list[Ranks | None] = []
 
     def after(self, stages: Sequence[Stage]) -> Captured:
         """What these stages give of every case's list; the longest beginning that is known is not run again."""
@@ -286,8 +241,6 @@ class Captures:
         cuts = [at for at, stage in enumerate(pipeline.stages) if isinstance(stage, AdaptiveGap)]
         if len(cuts) > 1:
             return None
-        if not cuts and (fused := self._fused(pipeline.stages)) is not None:
-            return fused
         at = cuts[0] if cuts else len(pipeline.stages)
         head, tail = pipeline.stages[:at], pipeline.stages[at + 1 :]
         (captured, first), front = self.front(head), None
@@ -300,28 +253,13 @@ class Captures:
             return None if front is None or not captured.distinct else Chain(captured, front, None, front)
         return self._with_cut(captured, front, pipeline.stages[at], tail)
 
-    def ranks(self) -> Ranks | None:
-        """The ranks of the recorded lists, where all are fused ones."""
-        self._ranks = self._ranks or [ranks_in(self.after(()).starts)]
-        return self._ranks[0]
-
-    def _fused(self, stages: Sequence[Stage]) -> Chain | None:
-        """Hybrid and then TopK over recorded ranks as arrays; None where that is not what the stages are."""
-        source = next((at for at, one in enumerate(stages) if one.kind != "rewrite"), 0)  # none asks on a recorded list
-        fusion, cutoffs = stages[source : source + 1], stages[source + 1 :]
-        if not fusion or not isinstance(fusion[0], Hybrid) or not all(isinstance(one, TopK) for one in cutoffs):
-            return None
-        captured = self.after(())
-        ranks, front = self.ranks(), captured.limits(cutoffs)
-        if ranks is None or front is None:
-            return None
-        return Chain(captured, front, None, front, fused_lists(captured.ordered, ranks.order(fusion[0])))
-
     def _with_cut(self, captured: Captured, front: Whole, cut: Stage, tail: Sequence[Stage]) -> Chain | None:
         """The chain around a cut, once it is known that the cut refuses none of the lists."""
         if not isinstance(cut, AdaptiveGap) or cut.query_specific:
             return None
         captured.refuse(cut)
+        if cut.worst_score is not None or cut.weak_top is not None:
+            front = np.minimum(front, captured.reached([cut.worst_score], [cut.weak_top])[:, 0])
         if not tail:
             return Chain(captured, front, cut, front)
         # a refill behind the cut reads on from there: the one whose rules the lists passed is another

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+import uuid
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from rag_core.eval_sets.reading import SHIPPED
 from tests.conftest import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,18 +142,35 @@ def serve(browser):
 
 
 @pytest.fixture(scope="session")
-def app(browser, tmp_path_factory):
+def app_workspace(tmp_path_factory):
+    """The workspace of the running app: what a test changes there is a project of its own."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="session")
+def app(browser, app_workspace):
     """The address of the running app."""
-    workspace = tmp_path_factory.mktemp("workspace")
-    with served(workspace) as url:
+    with served(app_workspace) as url:
         yield url
+
+
+@pytest.fixture
+def own_lists(app_workspace):
+    """The name of a project of the app that holds the shipped recorded lists and that a test may label."""
+    name = f"combat-{uuid.uuid4().hex[:8]}"
+    shipped, own = SHIPPED / "recorded-combat", app_workspace / "eval_sets" / name
+    own.mkdir(parents=True)
+    shutil.copy(shipped / "lists.jsonl", own)
+    (own / "meta.yaml").write_text(
+        (shipped / "meta.yaml").read_text().replace("name: recorded-combat", f"name: {name}")
+    )
+    return name
 
 
 @pytest.fixture
 def own_app(browser, tmp_path):
     """The address of an app with an empty workspace: the shared one may hold what other tests left."""
-    with open(tmp_path / "app.log", "wb") as log:
-        process, url = start_app(tmp_path / "workspace", log)
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    with served(workspace) as url:
         yield url
-        process.terminate()
-        process.wait(timeout=60)

@@ -61,7 +61,7 @@ def line(values):
     return [*map(written, values[:3]), counted(values[3])]
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_figures_and_rows_while_dragging_are_those_of_the_plain_pipeline(bench, place):
     if place:
         bench.keyboard.press("Escape")
@@ -257,14 +257,14 @@ def test_script_and_style_are_files_and_a_change_is_small(page, bench_url):
     assert sum(sizes) < 60_000
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_axe_finds_nothing(page, bench_url, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     page.emulate_media(color_scheme=scheme)
     page.goto(bench_url)
     page.locator(".bench .row").first.wait_for()
-    for press in ("Differences", "Losses", "All", "Threshold", "Differences"):
+    for press in ("Differences", "Losses", "All", "Threshold"):
         settle(page)
         problems = (
             Axe().run(page, context={"include": [["[data-testid=stBidiComponentIsolated]"]]}).response["violations"]

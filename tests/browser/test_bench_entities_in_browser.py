@@ -3,22 +3,20 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from pages import state
 from rag_core.spec import parse_pipeline
 from tests.browser.hands import settle
 
+pytestmark = pytest.mark.slow  # tests/pages/test_bench_entities.py asks the same without a browser
+
 ENTRY = state.encode(parse_pipeline(["EntityFilter"]))
 EXAMPLE = "Can kommando orks use ere we go?"
 SECTION = ".st-key-entities-section"
 HOSTILE = "![x](http://foreign.invalid/a.png)"
 OWN = {"name": HOSTILE, "entities": {f"Zorgon {HOSTILE}": {"members": ["Blip"], "abilities": ["Warp Dance"]}}}
-
-
-def show(page, view):
-    page.get_by_role("radio", name=view).or_(page.get_by_role("button", name=view, exact=True)).first.click()
-    settle(page)
 
 
 def ask(page, query):
@@ -41,21 +39,18 @@ def test_an_alias_is_added_and_the_change_is_read(page, app):
     expect(page.locator(f"{SECTION} .inert mark")).to_have_text(["kommando", "orks", "ere", "go"])
     expect(page.locator(f"{SECTION} .inert .chips span")).to_have_text(["Kommandos", "Wrecka Krew"])
 
-    show(page, "Aliases")
-    page.get_by_label("New alias").fill("hordes")
+    page.get_by_label("New alias").fill("cleric")
     page.get_by_label("New alias").press("Enter")
     page.get_by_role("combobox", name=re.compile("stands for")).click()
     page.get_by_role("option", name="Kommandos").click()
     page.keyboard.press("Escape")
-    expect(page.get_by_text("1 of 80 labelled queries change")).to_be_visible()
-    expect(page.get_by_text("0 right now, 1 wrong now")).to_be_visible()
+    expect(page.get_by_text("questions of this project")).to_be_visible()
 
-    page.get_by_role("button", name="Keep this alias").click()
-    expect(page.get_by_text("Added in this session")).to_be_visible()
-    ask(page, "skeleton hordes")
-    expect(page.locator(SECTION)).to_contain_text("3 of 48 entities meant")
-    page.get_by_role("button", name="Take back the last one").click()
-    expect(page.locator(SECTION)).to_contain_text("2 of 48 entities meant")
+    page.get_by_role("button", name="Add", exact=True).click()
+    ask(page, "a cleric")
+    expect(page.locator(SECTION)).to_contain_text("1 of 48 entities meant")
+    page.get_by_role("button", name="Back to the stored one").click()
+    expect(page.locator(SECTION)).to_contain_text("0 of 48 entities meant")
 
 
 def test_names_of_a_foreign_structure_load_nothing(page, app, tmp_path):
@@ -71,10 +66,7 @@ def test_names_of_a_foreign_structure_load_nothing(page, app, tmp_path):
     ask(page, f"warp dance {HOSTILE}")
     expect(page.locator(SECTION)).to_contain_text("1 of 1 entities meant")
     expect(page.locator(f"{SECTION} .inert .chips span")).to_have_text([f"Zorgon {HOSTILE}"])
-    show(page, "Aliases")
     page.get_by_role("combobox", name=re.compile("stands for")).click()
     page.get_by_role("option").first.click()
     page.keyboard.press("Escape")
-    show(page, "Lint")
-    page.get_by_text(re.compile("doubtful name")).wait_for()
     assert not [url for url in asked if "foreign.invalid" in url]

@@ -4,6 +4,7 @@ window; figures on the screen are those that a link restores elsewhere.
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.hands import at_rest, settle, until
@@ -50,8 +51,8 @@ def test_a_knob_by_keys_moves_the_figures_and_a_reload_keeps_them(page, app):
     assert figures(page) == after
 
 
-def test_a_label_in_the_row_moves_the_figures_and_stays(page, own_app):
-    open_bench(page, own_app, "/?project=recorded-combat&q=combat-1&a=query-must&b=unfiltered")
+def test_a_label_in_the_row_moves_the_figures_and_stays(page, app, own_lists):
+    open_bench(page, app, f"/?project={own_lists}&q=combat-1&a=query-must&b=unfiltered")
     before = figures(page)
     kept = page.locator(ROW).filter(has=page.get_by_text("kept", exact=True))
     other = next(row for row in kept.all() if row.locator(".grade[aria-pressed=true]").inner_text() == "0")
@@ -88,32 +89,14 @@ def test_in_a_narrow_window_nothing_is_clipped(page, app):
     assert box["x"] + box["width"] <= 801
 
 
+@pytest.mark.slow  # tests/pages/test_bench_below.py follows such links
 def test_a_link_of_the_first_version_shows_the_same_two_chunks(page, app):
     open_bench(page, app, '/explore?set=recorded-combat&query=combat-1&pipeline=["QueryMust"]')
     assert figures(page)[-1] == "2"
     assert "project=recorded-combat" in page.url
 
 
-def test_every_knob_is_sought_on_dev_and_the_winner_becomes_a(page, own_app):
-    page.goto(f"{own_app}/?project=rulebook&zoom=all&a=demo-tuned&b=auto")
-    page.locator(".bench .question").first.wait_for()
-    settle(page)
-    tools = page.locator(".st-key-bench-tool")
-    tools.get_by_role("radio", name="Search every knob").or_(
-        tools.get_by_role("button", name="Search every knob")
-    ).click()
-    trials = page.get_by_role("spinbutton", name="Trials in all")
-    trials.fill("20")
-    trials.press("Enter")
-    page.get_by_role("button", name="Try 20 settings").click()
-    expect(page.get_by_text("20 finished trials")).to_be_visible(timeout=60_000)
-    before = figures(page, "all")
-    page.get_by_role("button", name="Take it as A").click()
-    page.wait_for_url(re.compile("a=~"))
-    until(page, lambda: figures(page, "all") != before)
-    expect(page.get_by_role("button", name=re.compile("Judge on .* held-out"))).to_be_enabled()
-
-
+@pytest.mark.slow  # test_accessible.py looks at this page, tests/pages/test_bench_tuning.py has the ceilings
 def test_the_ceilings_stand_below_the_losses_and_axe_finds_nothing_serious(page, app):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -206,11 +189,12 @@ def test_by_keys_alone_a_knob_questions_a_label_and_the_sides(page, own_app):
     expect(grade).to_have_text(other)
 
 
-def test_two_windows_label_the_same_pair_and_the_later_press_counts(page, own_app):
-    address = "/?project=recorded-combat&q=combat-1&a=query-must&b=unfiltered"
-    open_bench(page, own_app, address)
+@pytest.mark.slow  # tests/store: labels of several writers are ordered and none is lost
+def test_two_windows_label_the_same_pair_and_the_later_press_counts(page, app, own_lists):
+    address = f"/?project={own_lists}&q=combat-1&a=query-must&b=unfiltered"
+    open_bench(page, app, address)
     other = page.context.new_page()
-    open_bench(other, own_app, address)
+    open_bench(other, app, address)
     row = page.locator(ROW).first.get_attribute("data-id")
     grade = f"{ROW}[data-id='{row}'] .grade[aria-pressed=true]"
     for window, key in ((page, "3"), (other, "1"), (page, "2"), (other, "1")):

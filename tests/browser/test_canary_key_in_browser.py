@@ -17,10 +17,6 @@ from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_
 
 EVERY = [*FAULTS, *KEY_SENT_BACK]
 SOME = [fault for fault in EVERY if fault.startswith(("22", "28"))]  # an error and an answer that hand the key back
-BOTH = [
-    pytest.param(SOME, id="some"),
-    pytest.param(EVERY, id="every", marks=[pytest.mark.slow, pytest.mark.timeout(1500)]),
-]
 KEPT = "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
 FILTER = '[{"LLMFilter":{"variant":"reasons"}}]'
 
@@ -93,7 +89,7 @@ def everything_was_looked_at(seen):
     return {"requests", "web socket", "page", "address", "kept"} <= set(seen.texts)
 
 
-PLACES = ("data", "questions", "labels", "bench", "ship", "settings")
+PLACES = ("data", "labels", "settings")  # the Bench follows; the others name no endpoint
 
 
 def test_no_place_holds_the_key_of_the_environment(page, world):
@@ -117,24 +113,20 @@ def test_no_place_holds_the_key_of_the_environment(page, world):
     assert seen.places(workspace) == set()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1500)
-@pytest.mark.parametrize("faults", [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every")])
-def test_the_judge_of_the_bench_never_holds_the_key(page, world, faults):
+@pytest.mark.slow  # every other fault: tests/pages/test_canary_key_in_pages.py
+@pytest.mark.timeout(600)
+def test_the_judge_of_the_bench_never_holds_the_key(page, world):
     endpoint, url, workspace = world
     seen = Seen(page)
     page.goto(f"{url}/?project=own&pipeline={quote(FILTER)}")
     page.locator(".bench .stage .drawer").last.click()
     page.get_by_text("Judges on trial", exact=True).click()
-    for _ in during(endpoint, workspace, faults):
-        for view in ("Decisions", "Prompts and judges"):
-            show(page, view)
-            seen.look()
+    for _ in during(endpoint, workspace, SOME):
+        seen.look()
         asking(page, endpoint, page.get_by_role("button", name=re.compile("^Make 1 call")).first)
         expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
         seen.look()
         page.get_by_role("button", name="Test connection").click()
-        show(page, "Decisions")
         seen.look()
     assert everything_was_looked_at(seen)
     assert seen.places(workspace) == set()

@@ -1,6 +1,7 @@
 """Data in Chromium: a new project from a folder of two files, its chunks read, its source deleted; foreign text stays text."""
 
 import re
+import uuid
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +13,7 @@ HOSTILE = "![x](http://foreign.invalid/a.png) <img src=http://foreign.invalid/b.
 
 @pytest.fixture
 def folder(tmp_path):
-    place = tmp_path / "documents"
+    place = tmp_path / f"documents-{uuid.uuid4().hex[:8]}"
     place.mkdir()
     (place / "one.md").write_text(
         f"## Climbing {HOSTILE}\n\nA climb costs two moves. {HOSTILE}\n\n## Falling\n\nA fall hurts.\n"
@@ -41,15 +42,15 @@ def begin(page, address):
     page.get_by_text("A new project: where do its chunks come from?").wait_for()
 
 
-def test_a_project_is_made_of_a_folder_and_its_chunks_are_read(page, own_app, folder):
+def test_a_project_is_made_of_a_folder_and_its_chunks_are_read(page, app, folder):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    begin(page, own_app)
+    begin(page, app)
     fill(page, "or a folder or file on this machine", str(folder))
     page.get_by_role("button", name="Ingest").click()
     expect(page.get_by_text("Chunks in the collection: 3")).to_be_visible()
     expect(page.get_by_role("link", name="Add questions").first).to_be_visible()
-    expect(page).to_have_url(re.compile("project=documents"))
+    expect(page).to_have_url(re.compile(f"project={folder.name}"))
 
     expect(page.get_by_text(re.compile("1–3 of 3 chunks"))).to_be_visible()
     click_row(page, re.compile("chunks with title"), 0)
@@ -61,19 +62,21 @@ def test_a_project_is_made_of_a_folder_and_its_chunks_are_read(page, own_app, fo
     assert not [url for url in asked if "foreign.invalid" in url]
 
 
-def test_a_project_that_is_not_made_after_all_leaves_the_one_before(page, own_app):
-    begin(page, own_app)
+@pytest.mark.slow
+def test_a_project_that_is_not_made_after_all_leaves_the_one_before(page, app):
+    begin(page, app)
     page.get_by_role("combobox", name="Project").click()
     page.get_by_role("option", name="The demo rulebook").click()
     expect(page.get_by_test_id("stMetric").filter(has_text="694")).to_be_visible()
-    begin(page, own_app)
+    begin(page, app)
     page.get_by_role("link", name="Label").click()
     expect(page.get_by_role("combobox", name="Project")).to_have_value("The demo rulebook")
 
 
-def test_a_source_is_deleted_after_its_name_was_typed(page, own_app, folder):
-    begin(page, own_app)
-    fill(page, "or a folder or file on this machine", str(folder / "two.md"))
+def test_a_source_is_deleted_after_its_name_was_typed(page, app, folder):
+    begin(page, app)
+    (folder / "one.md").unlink()
+    fill(page, "or a folder or file on this machine", str(folder))
     page.get_by_role("button", name="Ingest").click()
     expect(page.get_by_text("Chunks in the collection: 1")).to_be_visible()
     settle(page)  # the page is drawn anew once more when the job ends, and a click meanwhile goes nowhere
@@ -82,6 +85,6 @@ def test_a_source_is_deleted_after_its_name_was_typed(page, own_app, folder):
     ).first.click()
     page.get_by_role("button", name="Delete these chunks").click()
     expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
-    fill(page, "Type two to confirm", "two")
+    fill(page, f"Type {folder.name} to confirm", folder.name)
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("This project has no source yet.")).to_be_visible()

@@ -19,19 +19,16 @@ SOURCES = [name for name, kind in KINDS.items() if kind == "source"]
 
 
 @pytest.fixture(scope="module")
-def own(serve, tmp_path_factory):
-    """The address of an app with one project of its own: thirty sections, twelve questions, no label."""
+def own(app, app_workspace, tmp_path_factory):
+    """The address of the app, which has a project of thirty sections, twelve questions and no label."""
     folder = tmp_path_factory.mktemp("every")
-    workspace = folder / "workspace"
-    workspace.mkdir()
     write_data(folder / "espresso")
-    project = intake.begin_project(workspace, "espresso")
+    project = intake.begin_project(app_workspace, "espresso")
     documents = intake.Documents((str(folder / "espresso" / "manual.md"),))
     intake.take_in(project, documents, lambda done, total: None)
     asked = [Query(f"c{at}", text) for at, text in enumerate(QUESTIONS)]
-    add_questions(open_project("espresso", workspace), asked)
-    with serve(workspace) as url:
-        yield url
+    add_questions(open_project("espresso", app_workspace), asked)
+    return app
 
 
 def made(name):
@@ -46,6 +43,7 @@ def loads():
         yield [*(rewrites if at == 0 else ()), source, *others[at :: len(SOURCES)]]
 
 
+@pytest.mark.slow  # tests/pages: test_bench_page.py draws every stage, test_forms.py its form
 @pytest.mark.parametrize("names", loads(), ids=lambda names: next(name for name in names if name in SOURCES))
 def test_a_stage_has_its_row_its_form_and_its_line_in_the_trace(page, own, names):
     entry = state.encode(parse_pipeline([made(name) for name in names]))

@@ -15,16 +15,15 @@ import small_rules
 
 
 @pytest.fixture(scope="module")
-def small_app(serve, tmp_path_factory):
-    """(address, workspace) of an app whose workspace holds the small collection and no demo."""
-    workspace = tmp_path_factory.mktemp("rules")
+def small_app(app, app_workspace):
+    """(address, workspace) of the app, whose workspace holds the small collection."""
+    workspace = app_workspace
     small_rules.build(workspace)
     path = workspace / "eval_sets" / small_rules.NAME / "queries.jsonl"
     rows = [{**json.loads(line), "split": "dev"} for line in path.read_text().splitlines()]
     path.write_text("\n".join(map(json.dumps, rows)))
     (path.parent / "project.yaml").write_text("version: 1\nsplit: {from: declared}\n")
-    with serve(workspace) as url:
-        yield url, workspace
+    return app, workspace
 
 
 def figure(page, label):
@@ -35,6 +34,7 @@ def view(page, name):
     page.get_by_test_id("stButtonGroup").get_by_text(name, exact=True).click()
 
 
+@pytest.mark.slow  # tests/pages/test_data_families.py applies, edits and takes back without a browser
 def test_rules_from_slots_are_applied_edited_and_taken_back(page, small_app):
     address, workspace = small_app
     page.goto(address)  # a fresh server knows its places once its first page was drawn

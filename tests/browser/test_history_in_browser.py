@@ -27,7 +27,8 @@ def asked(own_app, tmp_path):
     return own_app
 
 
-def test_foreign_words_stay_text_and_a_question_opens_again(page, asked):
+@pytest.mark.slow  # tests/pages/test_settings_history.py lists, opens and deletes without a browser
+def test_foreign_words_stay_text_a_question_opens_again_and_deleted_ones_are_gone(page, asked, tmp_path):
     requests = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(asked + "/history")
@@ -42,11 +43,7 @@ def test_foreign_words_stay_text_and_a_question_opens_again(page, asked):
     expect(page.get_by_text("a soft cap").first).to_be_attached()  # a cell of the table, drawn on a canvas
     page.wait_for_url(re.compile(re.escape(asked) + r"/\?.*project=wear"))
     assert not [url for url in requests if "foreign.invalid" in url]
-
-
-def test_deleted_questions_are_gone_from_page_and_file(page, asked, tmp_path):
     page.goto(asked + "/settings?view=history")
-    expect(page.get_by_text("Questions: 2.")).to_be_visible()
     page.get_by_role("button", name="Delete the whole history").click()
     page.get_by_role("button", name="Delete everything").click()
     expect(page.get_by_text("No question is kept yet.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Labels in Chromium: no press is lost whatever happens to server and page; keys, undo, back, note; text stays text."""
+"""Labels in Chromium: no press is lost whatever happens to server and page; keys, undo, back, note."""
 
 import json
 import os
@@ -8,15 +8,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import uuid
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, ROOT, free_port, wait_until_healthy
-from tests.browser.hands import IN_QUEUE, shown, tick_row
+from tests.browser.hands import IN_QUEUE, shown
 
 CARD = ".label-queue .card .title"
-BEACON = "http://beacon.invalid/x"
 
 
 def write_set(workspace, name, lists):
@@ -67,17 +67,23 @@ class Server:
         wait_until_healthy(self.url, self.process)
 
 
-@pytest.fixture
-def server(tmp_path, browser):
-    workspace = tmp_path / "workspace"
-    write_set(workspace, "many", many_pairs(150, 15))
-    running = Server(workspace)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, browser):
+    running = Server(tmp_path_factory.mktemp("labels"))
     running.ready()
     yield running
     running.kill()
 
 
-def open_queue(page, server, annotator, eval_set="many"):
+@pytest.fixture
+def many(server):
+    """The name of recorded lists that one test labels."""
+    name = f"many-{uuid.uuid4().hex[:8]}"
+    write_set(server.workspace, name, many_pairs(150, 15))
+    return name
+
+
+def open_queue(page, server, annotator, eval_set):
     page.goto(f"{server.url}/labels?project={eval_set}&annotator={annotator}")
     page.locator(CARD).wait_for()
 
@@ -106,11 +112,12 @@ def press_many(page, count, most_pause, seed, disturb):
     return pressed
 
 
-def stored(workspace, annotator):
+def stored(workspace, eval_set, annotator):
     with sqlite3.connect(workspace / "winnow.db") as connection:
         rows = connection.execute(
-            "SELECT chunk_id, grade FROM label_event WHERE annotator = ? AND kind = 'label' ORDER BY position",
-            [annotator],
+            "SELECT chunk_id, grade FROM label_event "
+            "WHERE eval_set = ? AND annotator = ? AND kind = 'label' ORDER BY position",
+            [eval_set, annotator],
         ).fetchall()
     return [("Entry " + chunk.replace("q", "").replace("-c", "."), grade) for chunk, grade in rows]
 
@@ -119,13 +126,13 @@ def all_saved(page):
     expect(page.locator(".label-queue .unsaved")).to_have_text("0 unsaved", timeout=PATIENCE)
 
 
-def label_through(browser, server, presses, kills, reloads):
+def label_through(browser, server, many, presses, kills, reloads):
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     pages = [context.new_page(), context.new_page()]
     names = ["ann", "bob"]
     for page, name in zip(pages, names, strict=True):
         page.set_default_timeout(PATIENCE)
-        open_queue(page, server, name)
+        open_queue(page, server, name, many)
     pressed = {name: [] for name in names}
     disturbances = ["kill"] * kills + ["reload"] * reloads
     random.Random("order").shuffle(disturbances)
@@ -154,17 +161,17 @@ def label_through(browser, server, presses, kills, reloads):
     for page in pages:
         page.bring_to_front()
         all_saved(page)
-    found = {name: stored(server.workspace, name) for name in names}
+    found = {name: stored(server.workspace, many, name) for name in names}
     context.close()
     return pressed, found
 
 
 @pytest.mark.parametrize(
-    ("presses", "kills", "reloads"), [(100, 2, 2), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
+    ("presses", "kills", "reloads"), [(60, 1, 1), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
 )
 @pytest.mark.timeout(1500)
-def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, presses, kills, reloads):
-    pressed, found = label_through(browser, server, presses, kills, reloads)
+def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, many, presses, kills, reloads):
+    pressed, found = label_through(browser, server, many, presses, kills, reloads)
     assert sum(map(len, pressed.values())) >= presses * 0.9
     for name in pressed:
         assert found[name] == pressed[name]
@@ -173,22 +180,16 @@ def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, p
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def queue_page(browser, server, annotator, scheme="light"):
-    page = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
-    page.set_default_timeout(PATIENCE)
-    open_queue(page, server, annotator)
-    return page
-
-
-def events(workspace, annotator):
+def events(workspace, eval_set, annotator):
     with sqlite3.connect(workspace / "winnow.db") as connection:
         return connection.execute(
-            "SELECT kind, chunk_id, grade, note FROM label_event WHERE annotator = ? ORDER BY position", [annotator]
+            "SELECT kind, chunk_id, grade, note FROM label_event WHERE eval_set = ? AND annotator = ? ORDER BY position",
+            [eval_set, annotator],
         ).fetchall()
 
 
-def test_a_person_labels_with_the_keyboard_alone(browser, server):
-    page = queue_page(browser, server, "keys")
+def test_a_person_labels_with_the_keyboard_alone(page, server, many):
+    open_queue(page, server, "keys", many)
     first = page.locator(CARD).inner_text()
     page.keyboard.press("n")
     page.keyboard.type("2 words, u and z")
@@ -206,7 +207,7 @@ def test_a_person_labels_with_the_keyboard_alone(browser, server):
     page.keyboard.press("?")
     expect(page.locator(".label-queue .sheet")).to_be_visible()
     all_saved(page)
-    assert [(kind, grade, note) for kind, _, grade, note in events(server.workspace, "keys")] == [
+    assert [(kind, grade, note) for kind, _, grade, note in events(server.workspace, many, "keys")] == [
         ("label", 2, "2 words, u and z"), ("label", 3, "2 words, u and z"), ("undo", None, ""),
     ]  # fmt: skip
 
@@ -216,77 +217,15 @@ def test_a_person_labels_with_the_keyboard_alone(browser, server):
     page.get_by_role("button", name=re.compile("answers it")).focus()
     page.keyboard.press("Enter")
     all_saved(page)
-    assert [grade for _, _, grade, _ in events(server.workspace, "keys")][3:] == [3]
-    page.context.close()
+    assert [grade for _, _, grade, _ in events(server.workspace, many, "keys")][3:] == [3]
 
 
-HOSTILE = (
-    f"![x]({BEACON}.png) <img src={BEACON}> <script>alert(1)</script> [l]({BEACON}) {BEACON}",
-    f"<svg onload=alert(1)><image href='{BEACON}'/></svg> <b>bold</b>",
-    f"| ![x]({BEACON}) | <img src=x onerror=alert(1)> |\n| --- | --- |\n| [a](javascript:alert(1)) | {BEACON} |",
-    f"# ![x]({BEACON})\n\n- <iframe src={BEACON}></iframe>\n- **<img src={BEACON}>**",
-    f"```\n<script src={BEACON}></script>\n```\n`<img src={BEACON}>`",
-    f"<style>@import url({BEACON})</style><link rel=stylesheet href={BEACON}>",
-    f"<object data={BEACON}></object><embed src={BEACON}><video src={BEACON} autoplay>",
-    f"<form action={BEACON}><input autofocus onfocus=alert(1)></form>",
-    f"[ref]: {BEACON}\n![x][ref] :material/home: :red[x] $\\href{{{BEACON}}}{{x}}$",
-    f"<meta http-equiv=refresh content='0;url={BEACON}'><base href={BEACON}>",
-    f"__<a href={BEACON} ping={BEACON}>x</a>__ \u202e \u2028 javascript:alert(1)",
-    "</div></template><script>alert(document.domain)</script>{{7*7}}",
-)
-
-
-def watched(page, url):
-    foreign, dialogs = [], []
-    page.on("request", lambda one: foreign.append(one.url) if not one.url.startswith((url, "data:", "blob:")) else None)
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    return foreign, dialogs
-
-
-@pytest.mark.slow  # test_hostile_text_in_browser.py shows the same texts there
-def test_twelve_hostile_texts_stay_text_in_every_view_of_label(browser, server):
-    hits = [
-        {"id": f"{i} {text}", "title": text, "text": f"{text} {i}", "distance": 0.1 * i}
-        for i, text in enumerate(HOSTILE)
-    ]
-    write_set(server.workspace, "hostile", [{"id": f"q {HOSTILE[0]}", "query": HOSTILE[1], "candidates": hits}])
-    (server.workspace / "eval_sets" / "hostile" / "guidelines.md").write_text("\n\n".join(HOSTILE))
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    foreign, dialogs = watched(page, server.url)
-    for name, grade in (("ann", "2"), ("bob", "0")):
-        page.goto(f"{server.url}/labels?project=hostile&annotator={name}")
-        if name == "bob":
-            page.get_by_role("button", name="Label them as a second opinion").click()
-        page.locator(CARD).wait_for()
-        page.get_by_text("Guidelines", exact=True).click()
-        for number in range(len(HOSTILE)):
-            wait_for_chunk(page)
-            page.get_by_label("text as it stands").set_checked(number % 2 == 1)
-            page.locator(".label-queue .query").click()
-            page.keyboard.press(grade)
-        all_saved(page)
-    for view, sign, opened in (
-        ("Agreement", "12 chunks are labelled differently", "3 answers it"),
-        ("Audit", "Select a row", "again in the queue"),
-        ("Import", "Bring labels in", ""),
-    ):
-        page.get_by_role("radio", name=view).click()
-        expect(page.get_by_text(sign).first).to_be_visible()
-        if opened:
-            tick_row(page.get_by_test_id("stDataFrame").last)
-            expect(page.get_by_role("button", name=opened)).to_be_visible()
-    assert len(events(server.workspace, "ann")) == len(events(server.workspace, "bob")) == len(HOSTILE)
-    assert foreign == []
-    assert dialogs == []
-    page.context.close()
-
-
-def test_a_label_that_can_never_be_stored_holds_no_other_up(browser, server):
-    page = queue_page(browser, server, "ann")
+def test_a_label_that_can_never_be_stored_holds_no_other_up(page, server, many):
+    open_queue(page, server, "ann", many)
     page.keyboard.press("2")
     all_saved(page)
     left = {"session": "left", "seq": 0, "started": 1, "pair": "x", "kind": "label", "grade": 2, "note": "a\x00b",
-            "undoes": None, "others": [], "eval_set": "many", "query_id": "q0", "query_hash": "", "chunk_id": "q0-c9",
+            "undoes": None, "others": [], "eval_set": many, "query_id": "q0", "query_hash": "", "chunk_id": "q0-c9",
             "text_hash": "", "annotator": "ann"}  # fmt: skip
     whole = {**left, "seq": 1, "note": "", "chunk_id": "q0-c8"}
     keep = "([key, entry]) => localStorage.setItem('winnow.label.' + key, JSON.stringify(entry))"
@@ -298,8 +237,8 @@ def test_a_label_that_can_never_be_stored_holds_no_other_up(browser, server):
     wait_for_chunk(page)
     page.keyboard.press("3")
     all_saved(page)
-    assert {chunk for _, chunk, _, _ in events(server.workspace, "ann")} >= {"q0-c8"}
-    assert len(events(server.workspace, "ann")) == 3
+    assert {chunk for _, chunk, _, _ in events(server.workspace, many, "ann")} >= {"q0-c8"}
+    assert len(events(server.workspace, many, "ann")) == 3
     page.reload()
     with page.expect_download() as download:
         tray.get_by_role("button", name="Save as file").click()

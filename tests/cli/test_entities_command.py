@@ -3,7 +3,10 @@ import json
 import pytest
 
 from rag_core.cli.entities import entities
+from rag_core.cli.options import Common
 from rag_core.errors import InputError
+
+JSON, TEXT = Common(None, True), Common(None, False)
 
 
 @pytest.fixture
@@ -15,10 +18,9 @@ def answered(capsysbinary):
             "threshold": 80.0,
             "lint": False,
             "labelled": None,
-            "json": True,
             **options,
         }
-        entities(query, **settings)
+        entities(JSON, query, **settings)
         return json.loads(capsysbinary.readouterr().out)
 
     return run
@@ -57,7 +59,7 @@ def test_lint_lists_findings(answered):
 
 
 def test_text_names_teams_words_and_the_saving(capsys):
-    entities("orkz", structure=None, budget=None, threshold=80.0, lint=False, labelled=None, json=False)
+    entities(TEXT, "orkz", structure=None, budget=None, threshold=80.0, lint=False, labelled=None)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Kommandos, Wrecka Krew"
     assert lines[1].startswith("  Kommandos: alias 'orks' by 'orkz', close to 'orks'")
@@ -66,14 +68,12 @@ def test_text_names_teams_words_and_the_saving(capsys):
 
 def test_no_query_and_no_lint_is_wrong_usage():
     with pytest.raises(InputError, match="no query was given"):
-        entities(None, structure=None, budget=None, threshold=80.0, lint=False, labelled=None, json=True)
+        entities(JSON, None, structure=None, budget=None, threshold=80.0, lint=False, labelled=None)
 
 
 def test_a_missing_structure_file_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="not there"):
-        entities(
-            "x", structure=tmp_path / "none.yaml", budget=None, threshold=80.0, lint=False, labelled=None, json=True
-        )
+        entities(JSON, "x", structure=tmp_path / "none.yaml", budget=None, threshold=80.0, lint=False, labelled=None)
 
 
 def test_labelled_queries_measure_the_structure_at_several_thresholds_and_suggest_aliases(answered, tmp_path):
@@ -87,4 +87,4 @@ def test_labelled_queries_measure_the_structure_at_several_thresholds_and_sugges
     assert [(one["alias"], one["teams"], one["count"]) for one in document["aliases"]] == [
         ("zorblings", ["Kommandos"], 2)
     ]
-    entities(None, None, None, 80.0, False, tmp_path / "q.jsonl", False)
+    entities(TEXT, None, None, None, 80.0, False, tmp_path / "q.jsonl")

@@ -42,3 +42,18 @@ def test_a_blind_sample_tells_no_grade(audited):
     rows = audited("--sample", "4")["rows"]
     assert len(rows) == 4
     assert set(rows[0]) == {"query_id", "chunk_id"}
+
+
+def test_a_sample_given_again_says_how_often_labels_changed_sides(audited, tmp_path, capfdbinary):
+    drawn = audited("--sample", "4")
+    assert drawn["given_again"]["again"] == 0
+    grades = {(row["query_id"], row["chunk_id"]): row["grade"] for row in audited("--top", "100")["rows"]}
+    told = [(row["query_id"], row["chunk_id"]) for row in drawn["rows"]]
+    lines = [f"{q} 0 {c} {(0 if grades[q, c] else 1) if at == 0 else grades[q, c]}" for at, (q, c) in enumerate(told)]
+    (tmp_path / "again.qrels").write_text("\n".join(lines))
+    usual = ["--eval-set", "recorded-combat", "--workspace", str(tmp_path / "workspace")]
+    assert main(["labels", "import", str(tmp_path / "again.qrels"), *usual]) == 0
+    capfdbinary.readouterr()
+    again = audited("--sample", "4")["given_again"]
+    assert (again["again"], again["changed"]) == (4, 1)
+    assert again["error_rate"][0] == pytest.approx((1 - 0.5**0.5) / 2)

@@ -9,7 +9,7 @@ from werkzeug import Response
 from rag_core.cli import main
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import load_set
-from rag_core.project.judge_labels import with_judge_labels
+from rag_core.project.labels import with_judge_labels
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 

@@ -126,8 +126,8 @@ def test_a_run_and_qrels_of_the_command_line_give_our_figures_in_other_tools(cap
     usual = ["--eval-set", "recorded-combat", "--workspace", str(workspace)]
     assert main(["labels", "run-file", *usual, "-p", "fixed-15", "--out", str(run_file)]) == 0
     from rag_core.eval_sets.reading import load_set
+    from rag_core.store.exchange.formats import write_trec
     from rag_core.store.exchange.line import LabelLine
-    from rag_core.store.exchange.trec import write_trec
 
     cases = load_set("recorded-combat").cases
     qrels.write_text(

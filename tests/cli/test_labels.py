@@ -169,10 +169,9 @@ def test_a_decision_between_people_is_no_further_annotator(run, imported, tmp_pa
 
 
 def test_agreement_of_one_annotator_is_undefined_not_an_error(run, imported):
-    assert (
-        run("agreement", "--eval-set", "recorded-combat")[1]
-        == "Fleiss –, Krippendorff –\n0 chunks labelled differently\n"
-    )
+    said = run("agreement", "--eval-set", "recorded-combat")[1]
+    assert said.startswith("Krippendorff too few")
+    assert said.endswith("0 chunks labelled differently\n")
 
 
 @pytest.mark.parametrize(

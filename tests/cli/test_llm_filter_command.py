@@ -172,7 +172,7 @@ def test_simulated_judges_show_where_they_stop_being_better(asked, lists):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("variants",), "neither --eval-set and --lists"),
+        (("variants",), "nothing to work on is named"),
         (("variants", "--lists", "nowhere.jsonl", "--simulated", "0.1"), "not there"),
         (("variants", "--lists", "LISTS", "--simulated", "2"), "error rate is 2"),
         (("variants", "--lists", "LISTS", "--simulated", "0", "--variant", "nope"), "expected one of lines"),

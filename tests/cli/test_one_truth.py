@@ -10,7 +10,7 @@ from rag_core.index.rules import apply_rules
 from rag_core.project import session as session_module
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
-from rag_core.rules.parsing import read_rule
+from rag_core.rules.rule import read_rule
 
 
 @pytest.fixture(scope="module")

@@ -162,7 +162,7 @@ def test_method_learned_is_the_trained_stage(answered, lists):
 def test_a_search_holds_the_baseline_and_its_best_is_judged(answered, lists, tmp_path):
     out = tmp_path / "found.yaml"
     asked = ["tune", lists, "--method", "search", "--objective", "SetP,kept_tokens", "--constraint", "SetR>=0.6"]
-    found = answered(*asked, "--sampler", "nsga2", "--trials", "25", "--out", str(out))
+    found = answered(*asked, "--trials", "25", "--out", str(out))
     table = found["search"]["table"]
     assert table[0]["name"] == found["baseline"]["name"]
     assert found["search"]["trials"] == 25
@@ -172,7 +172,7 @@ def test_a_search_holds_the_baseline_and_its_best_is_judged(answered, lists, tmp
 
 
 def test_a_named_study_goes_on_where_it_stopped(answered, lists, tmp_path):
-    asked = ["tune", lists, "--method", "search", "--study", "mine", "--sampler", "random", "--trials"]
+    asked = ["tune", lists, "--method", "search", "--study", "mine", "--trials"]
     assert answered(*asked, "5")["search"]["trials"] == 5
     assert answered(*asked, "8")["search"]["trials"] == 8
     assert (tmp_path / "workspace" / "studies.db").exists()

@@ -1,4 +1,4 @@
-"""`collections words`: lists are shown, set, tried on a question and measured on an eval set, by one code path."""
+"""`collections words`: lists are shown, set and tried on a question."""
 
 import json
 
@@ -93,8 +93,6 @@ def test_a_list_broken_by_hand_is_shown_with_its_problem(run, own):
         (["show"], "../x", "the collection's name is"),
         (["set", "stop-words", "/dev/null"], NAME, "expected keywords or synonyms"),
         (["try", " "], NAME, "question"),
-        (["measure", "--eval-set", "rulebook"], NAME, "expected a set made for it"),
-        (["measure", "--search", "psychic"], NAME, "expected hybrid or lexical"),
     ],
 )
 def test_bad_input_is_one_sentence(run, arguments, collection, said):
@@ -102,32 +100,3 @@ def test_bad_input_is_one_sentence(run, arguments, collection, said):
     answer = run(*arguments, code=code, collection=collection)
     assert said in answer
     assert answer.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("search", "stage", "sides"),
-    [("lexical", "Lexical", ["ExpandSynonyms"]), ("hybrid", "Hybrid", ["NormaliseKeywords", "ExpandSynonyms"])],
-)
-def test_the_measured_means_are_those_of_evaluate(run, home, capsysbinary, search, stage, sides):
-    plain, rewritten = run("measure", "--search", search)["table"]
-    specs = [json.dumps({"stages": stages}) for stages in ([stage], [*sides, stage])]
-    arguments = ["evaluate", "--eval-set", NAME, "-p", specs[0], "-p", specs[1], "-m", "nDCG@10"]
-    assert main([*arguments, "--workspace", str(home), "--json"]) == 0
-    expected = [one["means"]["nDCG@10"] for one in json.loads(capsysbinary.readouterr().out)["pipelines"]]
-    assert [row["measures"]["nDCG@10"]["mean"] for row in (plain, rewritten)] == pytest.approx(expected)
-    against = rewritten["measures"]["nDCG@10"]["against"]
-    assert against["delta"] == pytest.approx(expected[1] - expected[0])
-    assert against["ci"][0] < against["delta"] < against["ci"][1]
-    assert rewritten["queries_scored"] == 52
-
-
-def test_measuring_counts_labels_given_in_the_workspace(run, home, tmp_path, capsysbinary):
-    before = run("measure")["table"][0]
-    case = next(case for case in load_set(NAME).cases if any(case.grades.values()))
-    (tmp_path / "a.qrels").write_text("".join(f"{case.query.id} 0 {chunk} 0\n" for chunk in case.grades))
-    arguments = [str(tmp_path / "a.qrels"), "--eval-set", NAME, "--workspace", str(home)]
-    assert main(["labels", "import", *arguments, "--json"]) == 0
-    batch = json.loads(capsysbinary.readouterr().out)["batch"]
-    assert run("measure")["table"][0]["queries_scored"] == before["queries_scored"] - 1
-    assert main(["labels", "undo", batch, "--workspace", str(home)]) == 0
-    capsysbinary.readouterr()

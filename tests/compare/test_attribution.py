@@ -76,35 +76,8 @@ def test_stages_that_do_the_same_have_no_contribution_of_their_own():
     assert [stage.stage for stage in found.stages] == ["MinSimilarity", "MinSimilarity#2"]
 
 
-def test_order_matters_where_a_cut_counts_places():
-    found = attribute([WORKED], PIPELINE)
-    rules_and_top = found.swaps[0]
-    # TopK first keeps c1 c2 c3, the rules leave c1: SetF 2·1/(1+3) = 0.5.
-    assert (rules_and_top.first, rules_and_top.second, rules_and_top.queries_changed) == ("QueryMust", "TopK", 1)
-    assert rules_and_top.gain == pytest.approx(0.3)
-    assert found.swaps[1].queries_changed == 0
-
-
-def test_filter_limited_and_retrieval_limited():
-    # Perfect filter of the worked list: c1 c4, SetF 0.8: everything that is left to gain lies in retrieval.
-    found = attribute([WORKED], PIPELINE)
-    assert (found.perfect_filter, found.limited_by) == (pytest.approx(0.8), "retrieval")
-    assert found.verdict() == (
-        "Retrieval-limited: a perfect filter of these lists would reach SetF 0.800: retrieval costs 0.200, "
-        "the filters 0.000."
-    )
-    assert attribute([WORKED], Pipeline((TopK(1),))).limited_by == "filters"
-
-
-def test_nothing_lost_is_said():
-    case = case_of((0.1, 0.2), {"c1": 1, "c2": 0})
-    found = attribute([case], Pipeline((TopK(1),)))
-    assert found.limited_by == "nothing"
-    assert found.verdict() == "Nothing is lost: exactly the relevant chunks are kept."
-
-
 def test_no_scored_query_says_so():
-    assert attribute([case_of((0.1,), {})], Pipeline((TopK(1),))).verdict().startswith("No query is scored")
+    assert "over 0 scored queries" in attribute([case_of((0.1,), {})], Pipeline((TopK(1),))).to_text()
 
 
 def test_a_waterfall_adds_up_on_random_lists():

@@ -11,10 +11,8 @@ from rag_core.compare.compare import (
     detectable_words,
     differences,
     estimate,
-    matrix,
     slices,
     table,
-    to_decide,
     unjudged_words,
     verdict_words,
 )
@@ -141,19 +139,6 @@ def test_slices_are_corrected_together():
     found = [cell.against for one in slices(tallies) for cell in one.cells.values() if cell.against]
     known = [one for one in found if one.p is not None]
     assert [one.p_corrected for one in known] == holm([one.p for one in known])
-
-
-def test_the_matrix_is_query_by_pipeline():
-    found = matrix([ONE, TWO])
-    assert found.queries == ("q0", "q1", "q2", "q3", "q4")
-    assert found.values[1] == (0.0, pytest.approx(2 / 3))
-    assert found.values[4] == (None, None)
-
-
-def test_what_to_label_next_is_open_and_kept_by_one():
-    cases = [case_of(0, [1, None, 0]), case_of(1, [1, 1])]
-    tallies = measure_all(cases, [Pipeline((TopK(1),)), Pipeline((TopK(2),))])
-    assert [one[1:] for one in to_decide(*tallies).ranked()] == [("q0", "c1")]
 
 
 def test_unjudged_share_of_what_was_kept():

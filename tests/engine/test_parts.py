@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_core.engine.cluster import Here, opened, scheduler_address
+from rag_core.engine.cluster import opened, scheduler_address
 from rag_core.engine.jobs import FOLDER, in_parts, pieces
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.tune.grid import parse_grid
@@ -22,6 +22,15 @@ def test_pieces_hold_everything_once_and_are_large_enough(count, threads, least)
 
 def doubled(text):
     return json.dumps(json.loads(text) * 2)
+
+
+class Here:
+    """The plain twin: this process, one part after the other."""
+
+    threads = 1
+
+    def each(self, work, parts):
+        return ((number, work(part)) for number, part in enumerate(parts))
 
 
 class Failing(Here):

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from rag_core.entities import parse_structure
-from rag_core.entities.reading import ordinary_words, read
+from rag_core.entities.structure import ordinary_words, read
 
 SHARED = Path(os.environ.get("WINNOW_SHARED", Path(__file__).parents[3] / "shared"))
 SRD = SHARED / "data" / "dnd5e-srd-2014"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.cli.entities import entities
+from rag_core.cli.options import Common
 from rag_core.entities.agreement import agreement, read_labelled
 from rag_core.entities.structure import structure_from_text
 
@@ -20,13 +21,13 @@ def block(language):
 
 def test_the_shown_command_prints_what_is_shown(capsys):
     entities(
+        Common(workspace=None, json=False),
         "Can kommando orks use ere we go?",
         structure=None,
         budget=None,
         threshold=80.0,
         lint=False,
         labelled=None,
-        json=False,
     )
     assert capsys.readouterr().out == block("").split("\n", 1)[1]
 

@@ -4,7 +4,7 @@ import logging
 from statistics import median
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.entities import TeamFilter, filter_teams_for_query, load_structure
@@ -107,7 +107,6 @@ def test_a_name_is_found_between_hostile_characters(demo_filter):
     assert demo_filter.extract_relevant_teams("ＫＯＭＭＡＮＤＯＳ") == ["Kommandos"]
 
 
-@settings(max_examples=200, deadline=None)
 @given(query=st.text(max_size=200))
 def test_no_text_makes_a_query_fail(demo_filter, query):
     assert set(demo_filter.extract_relevant_teams(query)) <= set(demo_filter.teams)

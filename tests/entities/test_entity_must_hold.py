@@ -3,7 +3,7 @@
 import pytest
 from rapidfuzz import fuzz
 
-from rag_core.entities.reading import ordinary_words
+from rag_core.entities.structure import ordinary_words
 
 ORKS = ["Kommandos", "Wrecka Krew"]
 MARINES = [

@@ -3,7 +3,7 @@
 import pytest
 
 from rag_core.entities import EntityMatch, EntitySettings, TeamFilter
-from rag_core.entities.phrases import one_letter_off
+from rag_core.entities.strategies import one_letter_off
 from rag_core.errors import InputError
 
 

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.entities import load_structure, parse_structure
@@ -200,7 +200,6 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(value=json_values)
 def test_any_data_is_a_structure_or_an_input_error(value):
     try:

@@ -5,11 +5,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from rapidfuzz import fuzz
 
 from benchmarks.parts.plain_scan import PlainMatch, PlainScan
 from rag_core.entities import EntitySettings, TeamFilter, load_structure
-from rag_core.entities.near import NearStrings
 
 _spec = importlib.util.spec_from_file_location("random_structures", Path(__file__).with_name("random_structures.py"))
 made = importlib.util.module_from_spec(_spec)
@@ -66,14 +64,3 @@ def test_a_filter_with_a_moved_threshold_equals_one_built_with_it(demo, demo_fil
     for _ in range(200):
         query = made.random_query(rng, demo)
         assert moved.explain(query) == built.explain(query)
-
-
-@pytest.mark.parametrize("threshold", [0, 50, 66.6, 80, 100])
-def test_near_strings_give_what_comparing_every_pair_gives(threshold):
-    rng = made.rng(6)
-    names = ["".join(rng.choices("abcde ", k=rng.randint(1, 14))) for _ in range(400)]
-    near = NearStrings(list(enumerate(names)))
-    for _ in range(200):
-        word = made.slip(rng, rng.choice(names)) or "x"
-        pairs = [(number, fuzz.ratio(word, name)) for number, name in enumerate(names)]
-        assert near.close(word, threshold) == [(number, score) for number, score in pairs if score >= threshold]

@@ -10,7 +10,7 @@ import pytest
 
 from rag_core.eval_sets.reading import read_set
 from rag_core.rules.match import decide
-from rag_core.rules.parsing import parse_rule
+from rag_core.rules.rule import parse_rule
 
 FOLDER = Path(__file__).parents[2] / "eval_sets" / "rulebook"
 CHUNKS = {c["id"]: c for c in map(json.loads, (FOLDER / "corpus.jsonl").read_text(encoding="utf-8").splitlines())}

@@ -12,7 +12,8 @@ from rag_core.index.store import embedded_text
 from rag_core.measure.experiment import run
 from rag_core.records import dump_lists, load_lists
 from rag_core.retrieve.capture import captured
-from rag_core.rules import decide, read_rule
+from rag_core.rules.match import decide
+from rag_core.rules.rule import read_rule
 from rag_core.spec import read_pipeline, shipped_names
 from rag_core.types import Candidates, Query
 

@@ -11,9 +11,10 @@ from rag_core.filters.query_must import QueryMust
 from rag_core.measure.scores import score
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.requery import Requery
-from rag_core.rules import Rule, decide, read_rule
-from rag_core.rules.lint import lint_rules
-from rag_core.rules.suggest import suggest
+from rag_core.rules.check import lint_rules
+from rag_core.rules.match import decide
+from rag_core.rules.rule import Rule, read_rule
+from rag_core.rules.siblings import suggest
 from rag_core.stage import Pipeline
 from rag_core.types import Candidates, Query
 

@@ -34,6 +34,12 @@ SPECS = [
     [{"QueryMust": {"plurals": False}}],
     [{"AdaptiveGap": {"gap_policy": "first", "min_results": 0, "max_results": 12, "gap_threshold": 0.03}}],
     [{"AdaptiveGap": {"gap_policy": "relative", "relative_offset": 0.3}}],
+    [{"AdaptiveGap": {"gap_policy": "knee", "weak_top": 0.5}}],
+    [
+        {"AdaptiveGap": {"gap_policy": "autocut", "jumps": 2, "min_results": 1}},
+        {"AdaptiveGap": {"gap_policy": "ratio"}},
+    ],
+    [{"AdaptiveGap": {"worst_score": 0.45, "min_results": 0}}],
     [{"AdaptiveGap": {"query_specific": True, "distance_offset": 0.11}}, {"MinSimilarity": {"min_relevance": 0.3}}],
     [{"MinSimilarity": {"min_relevance": 0.55}}, {"TopK": {"k": 3}}, "QueryMust"],
     [{"TopK": {"k": 20}}, "AdaptiveGap", {"AdaptiveGap": {"min_results": 0, "gap_threshold": 0.01}}],
@@ -195,6 +201,27 @@ def test_a_list_of_another_metric_or_kind_is_refused():
             names["filter_chunks"]("q", chunks, metric)
 
 
+def test_a_service_brings_the_score_or_hands_its_reranker_over_and_other_lists_are_refused():
+    cut = {"AdaptiveGap": {"gap_threshold": 0.5, "distance_offset": 0.3, "min_results": 1, "score_kind": "rerank"}}
+    pipeline = parse_pipeline([{"Rerank": {"endpoint": "cohere", "depth": 3}}, cut])
+    names = loaded(pipeline)
+    assert "cohere" not in str(names["STAGES"])
+    bare = [{"id": name, "distance": at / 10, "text": name * 3} for at, name in enumerate("abcd")]
+    scored = [{**chunk, "rerank": score} for chunk, score in zip(bare, (0.1, 0.9, 0.8, 1.0), strict=True)]
+    assert [chunk["id"] for chunk in names["filter_chunks"]("q", scored, "cosine")] == ["b", "c"]
+    with pytest.raises(ValueError, match="carry no score 'rerank', expected it on each"):
+        names["filter_chunks"]("q", bare, "cosine")
+    names["hand_over"](reranker=lambda question, texts: [float(text == "ccc") for text in texts])
+    assert [chunk["id"] for chunk in names["filter_chunks"]("q", bare, "cosine")] == ["c"]
+    names["hand_over"](reranker=lambda question, texts: 1 / 0)  # is down: the service goes on
+    assert [chunk["id"] for chunk in names["filter_chunks"]("q", bare, "cosine")] == ["a", "b", "c"]
+    alone = loaded(parse_pipeline([cut]))
+    with pytest.raises(ValueError, match="thresholds for rerank on a list by distance"):
+        alone["filter_chunks"]("q", bare, "cosine")
+    best_first = sorted(scored, key=lambda chunk: -chunk["rerank"])
+    assert [chunk["id"] for chunk in alone["filter_chunks"]("q", best_first, "rerank")] == ["d", "b", "c"]
+
+
 def test_a_source_is_left_to_the_service_and_named_in_the_file():
     text = export_filter(parse_pipeline([{"Dense": {"depth": 50}}, "TopK"]))
     assert "{'Dense': {'depth': 50" in text
@@ -312,30 +339,31 @@ def records(draw):
     return {"query": draw(texts.filter(str.strip)), "candidates": candidates, "metric": metric, "order": order}
 
 
-@pytest.mark.parametrize("examples", [50, pytest.param(1000, marks=pytest.mark.slow)])
-def test_kept_ids_equal_the_workbench_on_random_lists(exported, examples):
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(records())
-    @example({"query": "x", "candidates": [{"id": "a", "rrf": 1.0}], "metric": "unknown", "order": "distance"})
-    def law(record):
-        case = read_case(record, "the list", "q")
-        for pipeline, names in exported:
-            try:
-                ours = [hit.chunk.id for hit in pipeline(case.candidates).hits]
-            except InputError:
-                with pytest.raises(ValueError):
-                    kept_by_file(names, record)
-                continue
-            assert kept_by_file(names, record) == ours
-
-    law()
+@settings(suppress_health_check=list(HealthCheck))
+@given(record=records())
+@example(record={"query": "x", "candidates": [{"id": "a", "rrf": 1.0}], "metric": "unknown", "order": "distance"})
+def test_kept_ids_equal_the_workbench_on_random_lists(exported, record):
+    case = read_case(record, "the list", "q")
+    for pipeline, names in exported:
+        try:
+            ours = [hit.chunk.id for hit in pipeline(case.candidates).hits]
+        except InputError:
+            with pytest.raises(ValueError):
+                kept_by_file(names, record)
+            continue
+        assert kept_by_file(names, record) == ours
 
 
 def random_record(dice, number):
     """A list as services have them: ties, rules, repeated texts, references."""
     distance, candidates = dice.random(), []
     for at in range(dice.randint(0, 25)):
-        entry = {"id": f"c{at}", "distance": distance, "text": " ".join(dice.choices(VOCABULARY, k=dice.randint(1, 9)))}
+        entry = {
+            "id": f"c{at}",
+            "distance": distance,
+            "rerank": dice.random(),
+            "text": " ".join(dice.choices(VOCABULARY, k=dice.randint(1, 9))),
+        }
         if dice.random() < 0.4:
             words = dice.sample(VOCABULARY, 2)
             entry["query_must"] = dice.choice(
@@ -351,12 +379,19 @@ def random_record(dice, number):
     return {"id": f"q{number}", "query": query, "candidates": candidates}
 
 
+RERANKED = {"AdaptiveGap": {"gap_threshold": 0.2, "distance_offset": 0.3, "min_results": 1, "score_kind": "rerank"}}
+"""What a stage behind a reranker's score needs other than its defaults."""
+
+
 @pytest.mark.parametrize("lists", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("front", ["QueryMust", "Rerank"])
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)
-def test_every_stage_alone_on_bare_python_keeps_what_the_workbench_keeps(name, lists, run_alone):
+def test_every_stage_alone_on_bare_python_keeps_what_the_workbench_keeps(name, front, lists, run_alone):
     dice = random.Random(name)
     settings = {"parameters": PARAMETERS} if name == "LearnedCut" else {}  # which has no prior
-    pipeline = parse_pipeline(["QueryMust", {name: settings}])
+    if front == "Rerank":
+        settings |= RERANKED.get(name, {})
+    pipeline = parse_pipeline([front, {name: settings}])
     records = [random_record(dice, number) for number in range(lists)]
     done = run_alone(export_filter(pipeline), given="".join(json.dumps(record) + "\n" for record in records))
     assert done.stderr == ""

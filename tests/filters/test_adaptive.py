@@ -1,11 +1,12 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError, SpecError
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import MinSimilarity, TopK, is_weak
 from rag_core.stage import counterfactuals
 from rag_core.types import Candidates, Chunk, Hit, Metric, Order, Query
@@ -43,15 +44,16 @@ def test_counterfactuals_of_a_gap_cut_hold_when_tried():
     assert len(AdaptiveGap(gap_threshold=by_name["gap_threshold"])(before).hits) >= 3
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.integers(0, 300).map(lambda n: n / 100), min_size=1, max_size=12).map(sorted),
     st.integers(0, 100).map(lambda n: n / 100),
     st.integers(0, 100).map(lambda n: n / 100),
-    st.sampled_from(["largest", "first", "relative"]),
+    st.sampled_from(POLICIES),
+    st.none() | st.integers(0, 300).map(lambda n: n / 100),
+    st.none() | st.integers(0, 300).map(lambda n: n / 100),
 )
-def test_every_counterfactual_value_really_keeps_the_chunk(distances, threshold, offset, policy):
-    stage = AdaptiveGap(gap_threshold=threshold, distance_offset=offset, gap_policy=policy, max_results=10)
+def test_every_counterfactual_value_really_keeps_the_chunk(distances, threshold, offset, policy, worst, weak):
+    stage = AdaptiveGap(threshold, offset, gap_policy=policy, max_results=10, worst_score=worst, weak_top=weak, jumps=2)
     before = listed(distances)
     for (chunk, _), found in counterfactuals(stage, before).items():
         for one in found:
@@ -60,12 +62,12 @@ def test_every_counterfactual_value_really_keeps_the_chunk(distances, threshold,
                 assert chunk in [hit.chunk.id for hit in changed(before).hits], one
 
 
-@settings(max_examples=100, deadline=None)
+@example([0.0, 0.0, 0.0, 0.52, 0.7], 0.3, 0.0, "knee", 0)
 @given(
     st.lists(st.integers(0, 40).map(lambda n: n / 50), min_size=1, max_size=9).map(sorted),
     st.sampled_from([0.0, 0.04, 0.1, 0.3]),
     st.sampled_from([0.0, 0.1, 0.4]),
-    st.sampled_from(["largest", "first", "relative"]),
+    st.sampled_from(POLICIES),
     st.integers(0, 3),
 )
 def test_no_value_nearer_than_the_counterfactual_keeps_the_chunk(distances, threshold, offset, policy, least):
@@ -150,3 +152,21 @@ def test_min_similarity_is_skipped_and_said_where_the_metric_is_unknown():
 def test_a_match_is_weak_below_a_cosine_similarity_of_0_3(distance, metric, weak):
     (hit,) = listed([distance], metric=metric).hits
     assert is_weak(hit, metric) is weak
+
+
+def test_a_minimum_score_counts_in_the_lists_own_score():
+    hits = tuple(Hit(Chunk(f"c{rank}"), rank, {"bm25": score}) for rank, score in enumerate([9.0, 7.5, 2.0], 1))
+    before = Candidates(Query("q", "x"), hits, recorded=True)
+    stage = AdaptiveGap(gap_policy="ratio", distance_offset=1, worst_score=7.5)
+    after = stage(before)
+    assert [hit.chunk.id for hit in after.hits] == ["c1", "c2"]
+    assert after.drops[0].reason.text == "score 2.0000 is worse than worst_score 7.5000"
+    assert {one.parameter: one.value for one in counterfactuals(stage, before)["c3", ""]}["worst_score"] == 2.0
+
+
+def test_a_weak_top_drops_all_and_says_which_top_would_do():
+    before, stage = listed([0.5, 0.55]), AdaptiveGap(weak_top=0.45)
+    after = stage(before)
+    assert [drop.reason.text for drop in after.drops] == ["best distance 0.5000 is worse than weak_top 0.4500"] * 2
+    assert {one.parameter: one.value for one in counterfactuals(stage, before)["c2", ""]}["weak_top"] == 0.5
+    assert AdaptiveGap.said(after.steps[-1]) == "even the best is worse than weak_top: 0 of 2 left"

@@ -1,12 +1,12 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import load_set
-from rag_core.filters.cut import cut
+from rag_core.filters.cut import OF_SPAN, POLICIES, cut
 
 
 def distances_of(query_id):
@@ -134,28 +134,41 @@ def test_bad_input_is_a_value_error_that_names_argument_and_value(distances, arg
     assert isinstance(caught.value, InputError)
 
 
-def reimplemented(distances, threshold, offset, least, most, policy):
-    """The rule once more, from the specification, on decimal integers; shares nothing with the code under test."""
+def reimplemented(distances, threshold, offset, least, most, policy, jumps=1, worst=None, weak=None):
+    """The rule once more, from the specification, on exact fractions; shares nothing with the code under test."""
     from decimal import ROUND_FLOOR, Decimal
+    from fractions import Fraction
 
     def whole(x):
         return int((Decimal(x * 1e9) + Decimal("0.5")).to_integral_value(ROUND_FLOOR))
 
+    def share(x, of):
+        return int((Decimal(x * of) + Decimal("0.5")).to_integral_value(ROUND_FLOOR))
+
     seen = [whole(d) for d in distances][:most]
+    if weak is not None and seen and seen[0] > whole(weak):
+        return 0
+    seen = [d for d in seen if worst is None or d <= whole(worst)]
     if not seen:
         return 0
-    bar = whole(threshold)
-    if policy == "relative":
-        bar = int((Decimal(threshold * (seen[-1] - seen[0])) + Decimal("0.5")).to_integral_value(ROUND_FLOOR))
+    span, end = seen[-1] - seen[0], len(seen) - 1
+    bar = share(threshold, span) if policy in OF_SPAN else whole(threshold)
+    eligible = [i for i in range(1, end) if seen[i + 1] - seen[i] >= bar and not (policy in OF_SPAN and span == 0)]
     best = None
-    for i in range(len(seen) - 1):
-        gap = seen[i + 1] - seen[i]
-        if i == 0 or gap < bar or (policy == "relative" and seen[-1] == seen[0]):
-            continue
-        if best is None or (policy != "first" and gap > seen[best + 1] - seen[best]):
-            best = i
-    near = len([d for d in seen if d - seen[0] <= whole(offset)])
-    keep = near if best is None else best + 1
+    if policy in ("knee", "autocut") and span:
+        height = [Fraction(d - seen[0], span) - Fraction(i, end) for i, d in enumerate(seen)]
+        rises = [i for i in range(2, end + 1) if height[i] > height[i - 1] and (i == end or height[i] >= height[i + 1])]
+        if policy == "knee" and rises:
+            best = max(rises, key=lambda i: (height[i], -i)) - 1
+        elif len(rises) >= jumps:
+            best = rises[jumps - 1] - 1
+        best = best if best in eligible else None
+    elif policy == "first" and eligible:
+        best = eligible[0]
+    elif policy in ("largest", "relative") and eligible:
+        best = max(eligible, key=lambda i: (seen[i + 1] - seen[i], -i))
+    reach = share(offset, abs(seen[0])) if policy == "ratio" else whole(offset)
+    keep = len([d for d in seen if d - seen[0] <= reach]) if best is None else best + 1
     return min(len(seen), max(keep, least))
 
 
@@ -165,15 +178,41 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=1000, deadline=None)
 @given(
     st.lists(values, max_size=25).map(sorted),
     values,
     values,
     st.integers(0, 5),
     st.integers(5, 20),
-    st.sampled_from(["largest", "first", "relative"]),
+    st.sampled_from(POLICIES),
+    st.integers(1, 3),
+    st.none() | values,
+    st.none() | values,
 )
-def test_a_thousand_random_lists_agree_with_a_plain_reimplementation(distances, threshold, offset, least, most, policy):
-    made = cut(distances, threshold, offset, least, most, policy)
-    assert made.keep == reimplemented(distances, threshold, offset, least, most, policy)
+def test_random_lists_agree_with_a_plain_reimplementation(
+    distances, threshold, offset, least, most, policy, jumps, worst, weak
+):
+    made = cut(distances, threshold, offset, least, most, policy, None, jumps, worst, weak)
+    assert made.keep == reimplemented(distances, threshold, offset, least, most, policy, jumps, worst, weak)
+
+
+def test_a_knee_is_where_the_list_turns_flat():
+    steep_then_flat = [0.1, 0.2, 0.3, 0.4, 0.41, 0.42, 0.43, 0.44]
+    assert cut(steep_then_flat, gap_policy="knee").keep == 3  # the end of the last steep step is the knee
+
+
+def test_autocut_ends_the_list_at_its_nth_jump():
+    groups = [0.10, 0.11, 0.12, 0.30, 0.31, 0.32, 0.60, 0.61]
+    assert [cut(groups, gap_policy="autocut", jumps=n, distance_offset=9).keep for n in (1, 2, 3)] == [3, 6, 8]
+
+
+def test_ratio_keeps_what_is_within_a_share_of_the_top():
+    assert cut([0.2, 0.25, 0.3, 0.31], gap_policy="ratio", distance_offset=0.5).keep == 3
+
+
+def test_nothing_worse_than_the_worst_score_is_kept_even_where_min_results_asks_for_it():
+    assert cut([0.2, 0.25, 0.3], worst_score=0.2, min_results=2).keep == 1
+
+
+def test_a_weak_top_keeps_nothing():
+    assert [cut([0.5, 0.6], weak_top=top).keep for top in (0.49, 0.5)] == [0, 2]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_core.errors import SpecError
 from rag_core.filters.query_must import QueryMust
-from rag_core.rules import RuleVerdict
+from rag_core.rules.match import RuleVerdict
 from rag_core.rules.templates import propose
 from rag_core.stage import counterfactuals
 from rag_core.types import Candidates, Chunk, Hit, Query

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fakes import HashEmbedder
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.filters.query_must import QueryMust
@@ -33,7 +33,6 @@ def admitted_by_walking(index, mode="token", where=None):
     return QueryMust(mode)(Candidates(Query("q", QUERY), hits)).hits
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 150), st.integers(1, 40), st.integers(0, 10**6), st.sampled_from([None, {"half": 1}]), st.booleans()
 )
@@ -63,7 +62,6 @@ def by_strategy(index, depth, **settings):
     return {name: Requery(strategy=name, **settings)(before) for name in ("deepen", "exclude", "prefilter")}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 120), st.integers(1, 12), st.integers(1, 60), st.integers(0, 10**6))
 def test_the_three_strategies_return_the_same_list_where_rounds_are_enough(rows, k, depth, seed):
     found = by_strategy(make_index(rows, seed), depth, k=k, max_iterations=100)

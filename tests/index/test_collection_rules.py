@@ -8,7 +8,7 @@ from rag_core.index.collection import open_collection
 from rag_core.index.ingest import ingest_chunks
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
 from rag_core.index.search import CollectionIndex
-from rag_core.rules import parse_rule
+from rag_core.rules.rule import parse_rule
 from rag_core.types import Chunk
 
 CLERIC = parse_rule({"contain_one_of": [["cleric"], ["ac 6"]]}, "test")

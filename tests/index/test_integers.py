@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.index.scan import MOST_LEFT, MOST_RIGHT, product
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 400), st.integers(1, 300), st.integers(0, 10**6))
 def test_the_product_is_exact(length, columns, seed):
     rng = np.random.default_rng(seed)

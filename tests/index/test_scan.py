@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.index import scan
@@ -29,7 +29,6 @@ def made(kind, rows, dimension, rng):
     return normalise(spread)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["random", "clustered", "repeated", "flat"]),
     st.integers(1, 500),
@@ -50,7 +49,6 @@ def test_the_byte_scan_is_the_full_scan(kind, rows, dimension, count, share, see
     assert np.array_equal(found[1], expected[1])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["random", "clustered", "repeated", "flat", "zero", "one dimension"]),
     st.integers(1, 200),

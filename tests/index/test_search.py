@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fakes import HashEmbedder
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
@@ -46,7 +46,6 @@ def test_the_whole_ranking_is_that_of_brute_force_with_ties_by_id(seed):
     assert [hit.distance for hit in hits] == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(1, 120), st.integers(1, 130), st.integers(1, 4), st.integers(0, 10**6))
 def test_any_depth_is_the_beginning_of_the_full_ranking(rows, count, repeated, seed):
     index = make_index(rows * repeated, seed, repeated)
@@ -63,7 +62,6 @@ def test_reading_on_continues_the_ranking_in_one_pass():
     assert reader.store_queries == 1
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 5))
 def test_excluding_what_was_read_equals_reading_further_down(seed, step, rounds):
     index = make_index(seed=seed)
@@ -105,7 +103,6 @@ def test_the_margin_keeps_float32_rounding_from_choosing():
     assert np.array_equal(rows, nearest(vectors, query, similarities(vectors, query), 400)[0][:20])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 9000), st.integers(1, 9000), st.sampled_from([3, 50, 10**6]), st.integers(0, 10**6))
 def test_the_greatest_scores_are_found_without_ordering_all(rows, count, different, seed):
     """Few different values are ties; a half of minus infinity is what conditions leave out."""

@@ -7,7 +7,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from rag_core.judged.bench import Bench
+from rag_core.judged.entrants import Bench
 from rag_core.llm import accepted
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 

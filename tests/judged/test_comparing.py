@@ -1,5 +1,7 @@
 """Entrants beside no model and cheap filters; asking within limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from rag_core.judged import entrants
@@ -23,6 +25,21 @@ def test_a_perfect_simulated_judge_keeps_all_relevant_of_the_list(bench):
     assert row["kappa"] == 1.0
     assert found.baseline["SetP"] == pytest.approx(2 / 4)
     assert found.baseline["SetR"] == pytest.approx(2 / 3)
+
+
+def test_kappa_is_over_labelled_chunks_alone_and_too_few_of_them_say_so(bench):
+    """Fully labelled: of 4 a query the judge keeps what is relevant. Without b and d only kept ones are labelled."""
+    only_relevant = [
+        replace(case, grades={name: grade for name, grade in case.grades.items() if grade}) for case in bench.cases
+    ]
+    part = replace(bench, cases=tuple(only_relevant))
+    rivals = rivals_of(part, entrants.simulated_judge(part, 0.0, 1))
+    answer_simulated(part, rivals)
+    (row,) = compare(part, rivals).variants
+    assert row["decided"] > row["decided_labelled"]
+    assert row["kappa"] is None  # one grade alone: over unlabelled chunks too it was 1
+    assert (row["kappa_low"], row["kappa_high"]) == (None, None)
+    assert "too few" in compare(part, rivals).to_text()
 
 
 def test_what_was_not_asked_is_a_fallback_and_not_a_decision(bench):

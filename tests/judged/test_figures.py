@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_core.judged.figures import SimulatedRow, break_even, makespan, percentile
+from rag_core.judged.trials import SimulatedRow, break_even, makespan, percentile
 
 
 def row(rate, f1, seed=0):

@@ -6,7 +6,18 @@ from statistics import fmean
 
 import pytest
 
-from rag_core.labelling.audit import CLOSE, FAR, LIKE, SAME, TWINS, UNLIKE, LabelledPair, audit, blind_sample
+from rag_core.labelling.audit import (
+    CLOSE,
+    FAR,
+    LIKE,
+    SAME,
+    TWINS,
+    UNLIKE,
+    LabelledPair,
+    audit,
+    blind_sample,
+    label_errors,
+)
 
 LONG = "the knight of the northern keep rides out at dawn with two squires and returns before the feast begins"
 
@@ -99,17 +110,16 @@ def check(seed, reading):
     assert found >= 2 * alone
 
 
-@pytest.mark.parametrize("reading", ["true", "stored"])
-def test_the_top_of_the_list_holds_twice_the_errors_that_listing_by_label_alone_finds(reading):
+def test_the_top_of_the_list_holds_twice_the_errors_that_listing_by_label_alone_finds():
     """By label alone: as many labels of each grade as the audit takes, at random within the grade."""
-    check(0, reading)
+    check(0, "stored")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", ["true", "stored"])
-@pytest.mark.parametrize("seed", range(1, 20))
-def test_it_does_so_whatever_is_flipped(seed, reading):
-    check(seed, reading)
+def test_it_does_so_whatever_is_flipped(reading):
+    for seed in range(20):
+        check(seed, reading)
 
 
 def test_without_texts_distance_alone_is_learned_and_nothing_breaks():
@@ -120,14 +130,22 @@ def test_without_texts_distance_alone_is_learned_and_nothing_breaks():
     assert len(first & {labels[at].chunk_id for at in wrong}) >= 0.4 * len(wrong)
 
 
-def test_wrong_labels_are_far_more_suspect_than_right_ones():
+def test_wrong_labels_are_far_more_suspect_than_right_ones_and_what_the_like_of_a_chunk_says_is_named():
     labels, wrong = flipped(planted_collection(5, queries=60), 5, "true")
-    suspicion = {one.label.chunk_id: one.suspicion for one in audit(labels)}
+    suspects = audit(labels)
+    assert {FAR, CLOSE, UNLIKE, LIKE} <= {one.kind for one in suspects}
+    suspicion = {one.label.chunk_id: one.suspicion for one in suspects}
     right = fmean(suspicion[one.chunk_id] for at, one in enumerate(labels) if at not in wrong)
     planted = fmean(suspicion[labels[at].chunk_id] for at in wrong)
     assert planted > 2 * right
 
 
-def test_what_the_like_of_a_chunk_says_is_named():
-    labels, _ = flipped(planted_collection(7, queries=60), 7, "true")
-    assert {FAR, CLOSE, UNLIKE, LIKE} <= {one.kind for one in audit(labels)}
+def test_label_errors_by_hand():
+    """Three of thirty changed sides; a change within a side is none. 2e(1 − e) = .1 at e = (1 − √.8) / 2."""
+    found = label_errors([(2, 0), (0, 1), (1, 0), (1, 3), *[(0, 0)] * 26])
+    assert (found.again, found.changed) == (30, 3)
+    assert found.error_rate[0] == pytest.approx((1 - 0.8**0.5) / 2)
+    assert (found.low, found.high) == pytest.approx((0.0211, 0.2653), abs=1e-4)  # Clopper and Pearson, 3 of 30
+    nothing = label_errors([(0, 0)] * 30)
+    assert (nothing.low, nothing.high) == (0.0, pytest.approx(1 - 0.025 ** (1 / 30)))
+    assert "none of the sample" in label_errors([]).to_text()

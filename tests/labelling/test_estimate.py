@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.labelling.estimate import (
+    Question,
     any_relevant,
     estimates,
     f_of,
     in_order_of_asking,
     key_of,
+    pool_bounds,
     precision_of,
     questions_of,
     sample_of,
@@ -39,6 +41,15 @@ def set_p(kept, labels):
 
 def set_f(kept, labels):
     return 2 * labels[kept].sum() / max(1, kept.sum() + labels.sum())
+
+
+@given(chances, st.integers(1, 4))
+def test_relevant_labels_outside_of_the_pool_count_as_relevant_and_as_never_kept(rows, beyond):
+    kept, odds = np.array([one for one, _ in rows]), np.array([odd for _, odd in rows])
+    wider_kept, wider = np.append(kept, [False] * beyond), np.append(odds, [1.0] * beyond)
+    for measure in (f_of, precision_of):
+        assert measure(kept, odds, beyond).value == pytest.approx(measure(wider_kept, wider).value, abs=1e-9)
+    assert any_relevant(odds, beyond).value == any_relevant(wider).value == 1
 
 
 @given(chances)
@@ -126,3 +137,43 @@ def test_half_of_the_labels_come_near_and_say_how_near():
         ):
             assert abs(one.value - exact.value) <= 2 * one.half
     assert "20 more labels" in found.to_text(["A", "the search"])
+
+
+@st.composite
+def small_pools(draw):
+    """One to three questions of one to four chunks: labelled relevant or not, or open; kept or not."""
+    questions = []
+    for at in range(draw(st.integers(1, 3))):
+        rows = draw(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 1.0, np.nan])), min_size=1, max_size=4))
+        kept, labels = np.array([[one for one, _ in rows]]), np.array([label for _, label in rows])
+        chunks = tuple(f"{at}-{place}" for place in range(len(rows)))
+        questions.append(Question(f"q{at}", chunks, kept, np.arange(1.0, len(rows) + 1)[:, None], labels))
+    return questions
+
+
+@given(small_pools())
+def test_bounds_are_the_least_and_greatest_mean_over_every_way_the_open_labels_may_fall(questions):
+    unjudged = [(at, place) for at, one in enumerate(questions) for place in np.flatnonzero(np.isnan(one.labels))]
+    seen = {"SetP": [], "SetR": [], "SetF": []}
+    for way in product([0.0, 1.0], repeat=len(unjudged)):
+        labels = [one.labels.copy() for one in questions]
+        for (at, place), label in zip(unjudged, way, strict=True):
+            labels[at][place] = label
+        rows = [(one.kept[0], row) for one, row in zip(questions, labels, strict=True) if row.any()]
+        if rows:
+            seen["SetP"].append(np.mean([set_p(*row) for row in rows]))
+            seen["SetF"].append(np.mean([set_f(*row) for row in rows]))
+            seen["SetR"].append(np.mean([row[kept].sum() / row.sum() for kept, row in rows]))
+    for name, pair in pool_bounds(questions, 0).items():
+        assert pair == (pytest.approx((min(seen[name]), max(seen[name]))) if seen[name] else None)
+
+
+def test_one_label_a_question_leaves_recall_nearly_open():
+    """Ten questions of four chunks, two kept; the first is relevant and all else is open."""
+    chunks, kept = tuple("abcd"), np.array([[True, True, False, False]])
+    labels = np.array([1.0, np.nan, np.nan, np.nan])
+    questions = [Question(f"q{at}", chunks, kept, np.arange(1.0, 5)[:, None], labels) for at in range(10)]
+    found = pool_bounds(questions, 0)
+    assert found["SetR"] == pytest.approx((1 / 3, 1.0))  # both dropped ones relevant; none of them
+    assert found["SetP"] == pytest.approx((1 / 2, 1.0))
+    assert found["SetF"] == pytest.approx((2 / (2 + 3), 1.0))

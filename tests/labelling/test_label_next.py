@@ -5,7 +5,7 @@ from random import Random
 from statistics import median
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.labelling.label_next import OpenComparison, open_query, with_chances
@@ -27,7 +27,6 @@ def true_difference(kept, grades, total=None):
 
 
 @given(CHUNKS, CHUNKS, st.dictionaries(st.sampled_from(IDS), st.integers(0, 1), max_size=6), st.integers(-1, 3))
-@settings(max_examples=150, deadline=None)
 def test_bounds_are_the_extremes_over_every_way_the_open_labels_may_fall(first, second, grades, spare):
     known = sum(grades.values())
     total = None if spare < 0 else known + spare

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
@@ -120,7 +120,6 @@ def test_calls_that_turn_out_cheaper_leave_budget_for_more():
     concurrency=st.integers(1, 6),
     every=st.integers(2, 9),
 )
-@settings(max_examples=40, deadline=None)
 def test_the_budget_is_never_exceeded_not_even_by_calls_that_ended_unclear(costs, budget, concurrency, every):
     """Whatever calls cost below their largest price, and though a failed one may have been paid for in full."""
 

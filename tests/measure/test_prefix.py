@@ -3,7 +3,7 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import SpecError
@@ -68,7 +68,11 @@ def test_another_depth_is_another_source():
 
 def test_the_tree_holds_every_shared_step_once():
     pipelines = [Pipeline((QueryMust(), TopK(k))) for k in range(1, 11)] + [Pipeline((QueryMust(),)), Pipeline(())]
-    assert tree_of(pipelines).steps == 11
+
+    def steps(node):
+        return sum(1 + steps(child) for child in node.next)
+
+    assert steps(tree_of(pipelines).root) == 11
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,6 @@ def facts(outcome):
     return result.hits, result.drops, result.notices, result.fallbacks, steps, scores
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_together_gives_what_separate_runs_give(seed):
     dice = random.Random(seed)

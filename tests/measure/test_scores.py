@@ -60,10 +60,10 @@ def trec_name(measure):
 
 
 @pytest.mark.parametrize("min_grade", [1, 2, 3])
-def test_every_measure_equals_pytrec_eval_on_1000_random_lists(min_grade):
+def test_every_measure_equals_pytrec_eval_on_random_lists(min_grade):
     import pytrec_eval
 
-    cases = list(random_cases(1000, seed=min_grade))
+    cases = list(random_cases(150, seed=min_grade))
     qrels, runs = as_trec(cases, min_grade)
     measures = [measure for measure in ALL if measure.name != "RR@3"]
     asked = {trec_name(measure).replace("_", ".") if measure.cutoff else trec_name(measure) for measure in measures}
@@ -79,14 +79,14 @@ def test_every_measure_equals_pytrec_eval_on_1000_random_lists(min_grade):
                 assert ours.values[measure.name] == pytest.approx(theirs_value, abs=1e-9), (measure, number)
             else:
                 assert ours.values[measure.name] is None
-    assert 300 < scored < 950
+    assert 45 < scored < 143
 
 
 @pytest.mark.parametrize("min_grade", [1, 2])
-def test_every_measure_equals_ir_measures_on_1000_random_lists(min_grade):
+def test_every_measure_equals_ir_measures_on_random_lists(min_grade):
     import ir_measures
 
-    cases = list(random_cases(1000, seed=10 + min_grade))
+    cases = list(random_cases(150, seed=10 + min_grade))
     qrels, runs = as_trec(cases, min_grade)
     wanted = {}
     for measure in ALL:
@@ -99,12 +99,12 @@ def test_every_measure_equals_ir_measures_on_1000_random_lists(min_grade):
             assert ours.values[measure.name] == pytest.approx(found[measure, str(number)], abs=1e-9), (measure, number)
 
 
-def test_set_measures_equal_scikit_learn_on_1000_random_lists():
+def test_set_measures_equal_scikit_learn_on_random_lists():
     from sklearn.metrics import precision_recall_fscore_support
 
     betas = ("", "2", "0.5", "3")
     names = ("SetP", "SetR", *(f"SetF{beta}" for beta in betas))
-    for kept, grades, _ in random_cases(1000, seed=99):
+    for kept, grades, _ in random_cases(150, seed=99):
         ours = score(kept, grades, measures=[parse_measure(name) for name in names])
         if not ours.scored:
             continue

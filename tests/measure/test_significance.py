@@ -19,9 +19,8 @@ from rag_core.measure.significance import (
     SAME,
     TOO_FEW,
     WORSE,
-    against_first,
-    all_pairs,
     compare,
+    compare_each,
     corrected,
     difference_interval,
     families_to_decide,
@@ -207,18 +206,22 @@ def test_comparisons_without_a_p_do_not_count_in_the_correction():
 
 def test_in_a_table_each_pipeline_is_compared_with_the_first():
     values = {name: pair(8, seed)[1] for seed, name in enumerate(["base", "x", "y"])}
-    table = against_first(values, "SetF")
+    table = compare_each(values, "SetF")
     assert [(row.a, row.b, row.measure) for row in table] == [("base", "x", "SetF"), ("base", "y", "SetF")]
     assert [row.p_corrected for row in table] == holm([row.p for row in table])
 
 
 def test_all_pairs_compares_every_two():
     values = {name: pair(8, seed)[1] for seed, name in enumerate("abc")}
-    assert [(row.a, row.b) for row in all_pairs(values, "SetF")] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert [(row.a, row.b) for row in compare_each(values, "SetF", every_pair=True)] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
 
 
 def test_a_single_pipeline_has_nothing_to_be_compared_with():
-    assert against_first({"base": [0.5]}, "SetF") == []
+    assert compare_each({"base": [0.5]}, "SetF") == []
 
 
 # ---------------------------------------------------------------- start

@@ -6,12 +6,11 @@ import pytest
 
 from rag_core.errors import InputError
 from rag_core.filters.cutoff import TopK
-from rag_core.measure.experiment import run
+from rag_core.measure.experiment import run, write_run
 from rag_core.measure.measures import parse_measure
-from rag_core.measure.trec_run import write_run
 from rag_core.stage import Pipeline
+from rag_core.store.exchange.formats import escape_id, write_trec
 from rag_core.store.exchange.line import LabelLine
-from rag_core.store.exchange.trec import escape_id, write_trec
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
 NAMES = ("AP", "RR", "nDCG@10", "P@5", "R@10")

@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,15 +29,25 @@ def workspace(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def open_app(workspace):
-    """A fresh session of the app, on Explore, opened with the given link."""
+def app_at(workspace):
+    """A fresh session of the app at an address, not run yet: the Bench, or the place that is named."""
 
-    def opened(**parameters):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+    def at(place="", **parameters):
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app._page_hash = calc_hash(place) if place else ""  # by way of the Bench, each test would make the demo first
         for name, value in parameters.items():
             app.query_params[name] = value
-        app.run()
         return app
+
+    return at
+
+
+@pytest.fixture
+def open_app(app_at):
+    """A fresh session of the app, opened at that address."""
+
+    def opened(place="", **parameters):
+        return app_at(place, **parameters).run()
 
     return opened
 

@@ -92,11 +92,11 @@ def test_any_chunk_can_be_followed_by_its_title(bench, open_app):
     app = open_below(bench(q="combat-1"), "Why not this chunk?")
     for wanted in ("Opponent Armor", "no such chunk anywhere", "![x](http://foreign.invalid/a.png)"):
         app.text_input(key="bench.why_not").set_value(wanted)
-        sane(app.run(timeout=60))
+        assert sane(app.run(timeout=60)).text_input(key="bench.why_not").value == wanted
 
 
 def test_a_question_is_a_table_with_its_csv(bench):
-    rows = table(open_below(bench(q="combat-1"), "Chart and table"), "rank", "A", "reason")
+    rows = table(open_below(bench(q="combat-1"), "Table"), "rank", "A", "reason")
     assert list(rows["A"]).count("kept") == 2
     assert all(reason for reason, said in zip(rows["reason"], rows["A"], strict=True) if said != "kept")
 
@@ -114,7 +114,7 @@ def test_the_command_of_share_gives_the_figures_of_the_page(bench, workspace, ca
 
     from rag_core.cli import main
 
-    command = [one.value for one in open_below(bench(), "Share").code][-1]
+    command = [one.value for one in open_below(bench(), "Share").code][-1].split("\n\n")[0]
     assert main([*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]) == 0
     means = [one["means"]["SetF"] for one in json.loads(capsys.readouterr().out)["pipelines"]]
     assert [round(mean, 3) for mean in means] == [0.834, 0.524]
@@ -222,7 +222,7 @@ def test_a_link_that_cannot_be_followed_is_one_sentence_and_the_project_stands(o
 
 @pytest.mark.parametrize("link", [{"project": "nowhere"}, {"q": "![x](http://foreign.invalid/x.png)"}, {"a": "nosuch"}])
 def test_a_name_that_is_not_there_is_said_or_passed_over_and_nothing_breaks(open_app, link):
-    sane(open_app(**link))
+    assert now(sane(open_app(**link))).project == link.get("project", state.DEFAULT_PROJECT)
 
 
 # Lists that not every stage can read
@@ -230,11 +230,13 @@ def test_a_name_that_is_not_there_is_said_or_passed_over_and_nothing_breaks(open
 
 def test_a_stage_that_cannot_run_on_a_list_is_said_and_the_other_side_is_shown(bench, own):
     name = own({"query": "a", "candidates": [{"id": "x", "bm25": 9.5, "relevant": 1}, {"id": "y", "bm25": 3.0}]})
-    sane(bench(project=name, a="adaptive-default", b="fixed-15"))
+    shown = now(sane(bench(project=name, a="adaptive-default", b="fixed-15")))
+    assert (shown.project, shown.a, shown.b) == (name, "adaptive-default", "fixed-15")
 
 
 def test_a_list_without_candidates_is_no_error(bench, own):
-    sane(bench(project=own({"id": "q", "query": "roll", "candidates": []})))
+    name = own({"id": "q", "query": "roll", "candidates": []})
+    assert now(sane(bench(project=name))).project == name
 
 
 def test_a_store_that_is_no_database_is_said_in_one_sentence(bench, workspace, words):
@@ -259,3 +261,29 @@ def test_a_label_counts_in_every_figure(bench, own, workspace):
     assert (event.grade, event.sampler) == (3, labelling.IN_SIGHT)
     assert session.run(session.pipeline("unfiltered"), session.cases[0]).scores.values["SetP"] == 1.0
     assert sqlite3.connect(workspace / "winnow.db").execute("SELECT count(*) FROM label_event").fetchone() == (1,)
+
+
+# Reranking
+
+
+def test_the_gain_of_a_reranker_by_depth_is_read_from_the_lists_and_nobody_is_asked(bench, own, words):
+    rows = [
+        {
+            "id": f"q{number}",
+            "query": f"question {number}",
+            "split": "dev",
+            "candidates": [
+                {"id": f"q{number}-{at}", "distance": at / 10, "rerank": float(at == 4), "relevant": int(at == 4)}
+                for at in range(1, 6)
+            ],
+        }
+        for number in range(3)
+    ]
+    name = own(*rows)
+    app = open_below(bench(project=name, a="fixed-15", b="unfiltered", zoom="all"), "Reranking")
+    gains = table(app, "depth", "SetF")
+    assert list(gains["best k"]) == [4, 1, 1, 1, 1]
+    assert gains["SetF"].tolist() == pytest.approx([0.4, 1, 1, 1, 1])
+    assert "over 3 dev questions" in words(app)
+    app = open_below(bench(project=FAR, a="query-must", zoom="all"), "Reranking")
+    assert "No reranker" in words(app)

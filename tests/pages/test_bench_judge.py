@@ -4,7 +4,6 @@ and judges on trial; against a scripted server, no model.
 
 import json
 import re
-import time
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -15,7 +14,7 @@ from rag_core.llm import accepted
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
-from tests.pages.walking import go, sane
+from tests.pages.walking import sane, waited
 
 KEY = "sk-canary-0123456789abcdefXYZ9"
 QUERIES, NAMES = 7, "abcdef"  # the last question has no label
@@ -79,7 +78,7 @@ def bench(lists, open_app):
     """The Bench with the drawer of the LLM filter open."""
 
     def opened(question=FIRST, **link):
-        app = go(open_app(), "bench/page", project="own", q=question, a=ENTRY, b="unfiltered", **link)
+        app = sane(open_app(project="own", q=question, a=ENTRY, b="unfiltered", **link))
         app.session_state["bench.drawer"] = 0
         return sane(app.run())
 
@@ -97,19 +96,8 @@ def press(app, key):
     return sane(app.button(key=key).click().run())
 
 
-def trial(app, view):
-    app.toggle(key="bench.section").set_value(True).run()
-    return sane(app.segmented_control(key="judge.view").set_value(view).run())
-
-
-def waited(app):
-    """The page after its job is over."""
-    for _ in range(100):
-        sane(app.run())
-        if not any(one.key == "job.cancel" for one in app.button):
-            return sane(app.run())
-        time.sleep(0.1)
-    raise AssertionError("the run did not end")
+def decisions(app):
+    return sane(app.toggle(key="bench.section").set_value(True).run())
 
 
 def ask(app, about="dev"):
@@ -133,7 +121,7 @@ def test_the_simulated_judge_errs_as_often_as_it_is_told(bench):
     agreed = {}
     for rate in (0, 100):
         app.number_input(key="judge.rate").set_value(rate).run()
-        rows = frame(trial(app, "Decisions"), "stays")
+        rows = frame(decisions(app), "stays")
         pairs = zip(rows["stays"], rows["label"], strict=True)
         agreed[rate] = [(stays == "✓ kept") == (label == 1) for stays, label in pairs]
     assert all(agreed[0])
@@ -146,20 +134,11 @@ def test_a_question_without_labels_refuses_the_simulated_judge_and_says_what_it_
     assert "label some of its chunks" in words(app)
 
 
-def test_a_floor_is_proposed_from_the_dev_questions_and_taken(bench, words):
-    app = bench()
-    app.toggle(key="judge.floor").set_value(True).run()
-    said = re.search(r"proposed: floor (\S+): keeps ([\d.]+)%", words(sane(app)))
-    assert float(said[2]) >= 98
-    taken = press(app, "judge.floor.take")
-    assert f"set: floor {said[1]}" in words(sane(taken.run()))
-
-
 def test_relevant_chunks_are_counted_by_what_took_them(bench):
     app, took = bench(), {}
     for rate in (0, 100):
         app.number_input(key="judge.rate").set_value(rate).run()
-        took[rate] = frame(trial(app, "Decisions"), "step").set_index("step")["relevant chunks"]
+        took[rate] = frame(decisions(app), "step").set_index("step")["relevant chunks"]
     assert (took[0]["lost to the model"], took[100]["kept"]) == (0, 0)
     assert took[0]["kept"] == took[100]["lost to the model"] > 0
 
@@ -174,7 +153,7 @@ def test_no_verdict_stands_on_a_simulated_judge(bench, words):
 def test_decisions_show_each_action_and_what_was_thrown_away_with_its_text(bench, words):
     app = bench()
     app.number_input(key="judge.rate").set_value(50).run()
-    trial(app, "Decisions")
+    decisions(app)
     assert set(frame(app, "action")["action"]) == {"KEEP", "DISCARD"}
     dropped = frame(app, "reason")
     assert f"**{len(dropped)} relevant chunks thrown away**" in words(app)
@@ -182,62 +161,33 @@ def test_decisions_show_each_action_and_what_was_thrown_away_with_its_text(bench
     assert len(dropped) > 0
 
 
-def test_prompts_and_judges_stand_beside_no_model_and_cheap_filters(bench):
-    app = trial(bench(), "Prompts and judges")
-    rows = frame(app, "SetF").set_index("filter")
-    simulated = [name for name in rows.index if "simulated judge" in name]
-    assert list(rows.index[:2]) == ["rerank off", "adaptive-default"]
-    assert len(simulated) == 1
-    assert rows.loc[simulated[0], "SetF"] > rows.loc["rerank off", "SetF"]
-    assert rows["cost, USD"].isna()[simulated[0]]
-
-
-def test_without_a_judge_the_trial_asks_for_one(bench, words):
-    app = trial(bench(), "Prompts and judges")
-    app.multiselect(key="judge.judges").set_value([]).run()
-    assert "Choose at least one prompt and one judge" in words(sane(app))
-
-
 def test_how_good_a_judge_must_be_is_said_with_its_break_even(bench, words):
-    app = trial(bench(), "How good?")
-    assert "of the chunks rightly to beat the best cheap filter" in words(app)
-    assert len(frame(app, "accuracy")) == 24
-
-
-def test_references_say_what_they_bring_at_each_depth(bench):
-    app = bench()
-    app.number_input(key="drawer.0.LLMFilter.max_chunks.number").set_value(1).run()
-    trial(app, "References")
-    assert list(frame(app, "depth")["chunks"]) == [1, 2, 2, 2]
-
-
-def test_the_order_does_not_sway_a_simulated_judge(bench):
-    app = trial(bench(), "Repeat")
-    shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
-    assert shown["repeatability"] == ("100%", "over 3 runs")
-    assert shown["order flips"][0] == "0%"
+    app = decisions(bench())
+    app.toggle(key="judge.how_good").set_value(True).run()
+    said = re.search(r"decide ([\d.]+)% of the chunks rightly to beat the best cheap filter", words(sane(app)))
+    assert 50 < float(said[1]) <= 100
 
 
 def test_an_endpoint_is_the_default_and_looking_asks_nobody(endpoint, bench, words):
     app = bench(zoom="all")
-    for view in ("Decisions", "Prompts and judges", "Repeat", "How good?", "References"):
-        trial(app, view)
+    decisions(app).toggle(key="judge.how_good").set_value(True).run()
     assert endpoint.calls == []
     assert "simulated: drawn" not in words(app)
     assert "1 call to make, 0 stored" in words(app)
 
 
 def test_a_run_is_previewed_then_paid_changes_the_figures_and_costs_nothing_again(endpoint, bench, sides, words):
-    app = trial(bench(), "Prompts and judges")
-    assert "no question is answered yet" in words(app)
+    app = decisions(bench())
+    assert "decided nothing on dev yet" in words(app)
     app.segmented_control(key="judge.scope").set_value("dev").run()
     assert f"{sides[0]} calls to make, 0 stored" in words(app)
     ask(app)
     assert len(endpoint.calls) == sides[0]
     assert f"0 calls to make, {sides[0]} stored: nothing to pay" in words(app)
-    row = frame(app, "SetF").set_index("filter").loc["terse"]
-    assert row["SetP"] == 1.0
-    assert row["cost, USD"] == pytest.approx(sides[0] * 0.11)
+    assert f"terse on {sides[0]} dev questions: {len(NAMES) * sides[0]} decisions" in words(app)
+    assert dict(zip(*(frame(app, "action")[name] for name in ("action", "given")), strict=True)) == {
+        "KEEP": sides[0], "DISCARD": (len(NAMES) - 1) * sides[0],
+    }  # fmt: skip
     assert "1 of 1 call answered" in words(app)
     assert KEY not in words(app)
     again = bench()

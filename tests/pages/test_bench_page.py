@@ -1,5 +1,7 @@
 """The Bench: the page is the pipeline, and its figures are those that the session computes."""
 
+import json
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -10,6 +12,7 @@ from rag_core.project.ledger import looks
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import STAGES, dump_pipeline, dump_stages, make_stage, parse_pipeline
+from rag_core.stage import Pipeline
 from rag_core.tune.steps import cheap_knobs, step_function
 from tests.any_pipeline import pipelines
 from tests.pages.walking import sane
@@ -89,7 +92,7 @@ def test_a_stage_that_is_off_keeps_its_place_and_its_settings():
     assert listed[1].stage == AdaptiveGap(gap_threshold=0.2)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pipelines())
 def test_any_pipeline_goes_from_the_list_on_the_left_to_the_address_and_back(pipeline):
     listed = sight.listed_stages(pipeline, ())
@@ -97,7 +100,7 @@ def test_any_pipeline_goes_from_the_list_on_the_left_to_the_address_and_back(pip
     assert dump_stages(again) == dump_stages(pipeline)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pipelines(most=4))
 def test_any_pipeline_of_an_address_is_shown_and_stands_in_the_address_after(demo_app, pipeline):
     entry = state.encode(pipeline)
@@ -172,3 +175,20 @@ def test_a_project_without_rules_says_that_they_dropped_nothing(tmp_path):
     ).stages if stage.name == "QueryMust")  # fmt: skip
     assert rules.did == "−0"
     assert "no chunk carries a rule" in rules.note
+
+
+@pytest.mark.parametrize("metric", ["cosine", "rerank"])
+def test_a_reranked_list_has_the_lines_of_its_cut_only_where_the_rows_show_that_score(metric, tmp_path):
+    folder = tmp_path / "eval_sets" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: mine\n")
+    scores = [0.9, 0.85, 0.3, 0.2] if metric == "rerank" else [0.3, 0.9, 0.2, 0.85]
+    hits = [{"id": f"c{at}", "distance": at / 10, "rerank": one, "relevant": 1} for at, one in enumerate(scores)]
+    line = {"id": "q", "query": "what", "metric": metric, "split": "dev", "candidates": hits}
+    (folder / "lists.jsonl").write_text(json.dumps(line) + "\n")
+    cut = AdaptiveGap(gap_threshold=0.5, distance_offset=0.25, min_results=1, score_kind="rerank")
+    front = () if metric == "rerank" else (make_stage("Rerank"),)
+    drawn = seen(Session(open_project("mine", tmp_path)), a=Pipeline((*front, cut)), question="q")
+    assert drawn.one.a.kept == 2
+    shown = (drawn.curve.score_name, len(drawn.curve.lines))
+    assert shown == (("reranker's score", 2) if metric == "rerank" else ("cosine distance", 0))

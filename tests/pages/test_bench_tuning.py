@@ -1,4 +1,4 @@
-"""Tuning on the Bench: what is there to gain, the plane, every knob at once, a trained cut; through AppTest."""
+"""Tuning on the Bench: what is there to gain, the plane, a trained cut; through AppTest."""
 
 import json
 import shlex
@@ -93,27 +93,16 @@ def test_the_ceilings_stand_in_their_order_and_the_command_gives_the_same(bench,
     assert signals["AUC"]["gap size"] == {one["name"]: one["auc"] for one in said["signals"]}["gap size"]
 
 
-@pytest.mark.parametrize("part", ["By question", "By distance", "Curves", "Bands"])
-def test_what_stands_behind_the_ceilings_can_be_opened(bench, workspace, part):
-    app = bench("Losses")
-    sane(app.segmented_control(key="bench.ceilings").set_value(part).run(timeout=60))
-    reached = session_of(workspace)
-    dev = len(reached.dev)
-    if part == "By question":
-        rows = table(app, "limited by", "best cut")
-        assert len(rows) == dev
-        assert (rows["perfect filter"] >= rows["best cut"] - 1e-12).all()
-    elif part == "By distance":
-        rows = table(app, "from", "relevant")
-        chunks = sum(len(case.candidates.hits) for case in reached.dev)
-        assert rows.drop(columns=["from", "to"]).to_numpy().sum() == chunks
-    elif part == "Curves":
-        rows = table(app, "keep up to", "precision")
-        assert rows["recall"].is_monotonic_increasing
-        assert rows["recall"].iloc[-1] == 1
-    else:
-        rows = table(app, "band", "share")
-        assert ((rows["95 % from"] <= rows["share"]) & (rows["share"] <= rows["to"])).all()
+def test_every_question_stands_with_its_own_ceilings(bench, workspace):
+    rows = table(bench("Losses"), "limited by", "best cut")
+    assert len(rows) == len(session_of(workspace).dev)
+    assert (rows["perfect filter"] >= rows["best cut"] - 1e-12).all()
+
+
+def test_share_has_the_command_that_seeks_every_knob(bench, workspace, capsys):
+    command = next(code.value for code in bench("Share").code if "--method search" in code.value).split("\n\n")[-1]
+    assert main([*shlex.split(command)[1:], "--trials", "5", "--workspace", str(workspace), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["search"]["trials"] == 5
 
 
 def test_without_labels_the_losses_say_so(open_app, workspace, jsonl, words):
@@ -146,61 +135,6 @@ def test_every_column_with_a_measure_says_what_it_means(bench):
     measures = list(filter(told, frame.value.columns))
     assert {"SetP", "SetR", "SetF"} <= set(measures)
     assert [name for name in measures if not config.get(name, {}).get("help")] == []
-
-
-# Every knob at once
-
-
-def search(app, trials, sampler="random"):
-    app.number_input(key="bench.search.trials").set_value(trials)
-    app.segmented_control(key="bench.search.sampler").set_value(sampler)
-    return finish(press(sane(app.run()), "bench.search.start"))
-
-
-def test_a_search_is_a_job_on_dev_and_its_winner_becomes_a(bench, workspace, words):
-    app = search(bench("Search every knob"), 12)
-    assert "12 finished trials" in words(app)
-    rows = table(app, "row", "F₁")
-    assert rows["row"][0].startswith("best fixed k")
-    assert not looks(open_project("made", workspace).state)
-    assert not (workspace / "looks.jsonl").exists()
-    press(app, "bench.search.take")
-    taken = a_of(app, workspace)
-    assert app.session_state[state.KEY].b == state.AUTO
-    session = session_of(workspace)
-    figures = session.figures(taken, session.dev)
-    assert figures.means["SetF"] == pytest.approx(rows["F₁"][1], abs=1e-9)
-
-
-def test_a_study_goes_on_where_it_stood_and_the_command_goes_on_with_it(bench, workspace, words, capsys):
-    app = bench("Search every knob")
-    for wanted in (5, 9):
-        app = search(app, wanted)
-        assert f"{wanted} finished trials" in words(app)
-    command = next(code.value for code in app.code if "--method search" in code.value)
-    arguments = [*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]
-    arguments[arguments.index("--trials") + 1] = "11"
-    assert main(arguments) == 0
-    assert json.loads(capsys.readouterr().out)["search"]["trials"] == 11
-    assert "11 finished trials" in words(sane(app.run(timeout=60)))
-
-
-def test_ranges_that_cannot_be_are_said(bench, words):
-    app = bench("Search every knob")
-    area = next(one for one in app.text_area if one.key.startswith("bench.search.grid"))
-    area.set_value("AdaptiveGap.gap_thresh=1|2")
-    assert "names unknown setting 'gap_thresh'" in words(sane(app.run()))
-
-
-def test_a_recall_that_nothing_keeps_is_said(bench, words):
-    app = bench("Search every knob")
-    app.slider(key="bench.search.recall").set_value(1.0)
-    assert "No trial keeps the recall" in words(search(app, 6))
-
-
-def test_a_pipeline_without_a_number_has_nothing_to_seek(bench, words):
-    bare = state.encode(parse_pipeline({"name": "bare", "stages": []}))
-    assert "add a cut" in words(bench("Search every knob", a=bare))
 
 
 # A cut's own drawer

@@ -10,15 +10,13 @@ import time
 
 import pytest
 
-import tests.small_rules as small_rules
 from rag_core.llm import accepted
 from rag_core.llm import client as client_module
 from tests.faulty_endpoint import CANARY, FAULTS, KEY_SENT_BACK, SECRET, faulty_endpoint, recorded_question
 
 EVERY = [*FAULTS, *KEY_SENT_BACK]
-SOME = [fault for fault in EVERY if fault.startswith(("09", "22", "28", "29"))]  # those that hand the key back, and one
+SOME = [fault for fault in EVERY if fault.startswith(("22", "28"))]  # an error and an answer that hand the key back
 BOTH = [pytest.param(SOME, id="some"), pytest.param(EVERY, id="every", marks=pytest.mark.slow)]
-VIEWS = ("Decisions", "Repeat", "Prompts and judges")
 
 
 @pytest.fixture
@@ -100,8 +98,6 @@ def test_the_judge_of_the_bench_never_shows_the_key(walk, open_app, workspace, f
         walk.look(app.run())
         run_and_look(walk, app)
         walk.look(app.button(key="judge.test").click().run())
-        for view in VIEWS:
-            walk.look(app.segmented_control(key="judge.view").set_value(view).run())
     assert walk.places() == set()
 
 
@@ -114,16 +110,3 @@ def run_and_look(walk, app):
             return
         time.sleep(0.02)
     raise AssertionError("the run did not end")
-
-
-@pytest.mark.parametrize("faults", BOTH)
-def test_rules_that_a_model_writes_never_show_the_key(walk, open_app, workspace, faults):
-    small_rules.build(workspace)
-    app = open_app(project=small_rules.NAME)
-    app.session_state["data.section"] = "Families"
-    app.switch_page("pages/data/page.py").run()
-    app.selectbox(key="data.writer").set_value("a language model").run()
-    for _ in walk.through(faults):
-        forget_answers(workspace)
-        walk.look(app.button(key="data.ask").click().run())
-    assert walk.places() == set()

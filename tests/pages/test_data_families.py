@@ -8,7 +8,7 @@ import pytest
 
 from rag_core.index.collection import open_collection
 from rag_core.project.intake import begin_project, take_lists
-from rag_core.rules.parsing import read_rule
+from rag_core.rules.rule import read_rule
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 
@@ -17,11 +17,10 @@ import small_rules
 LOST = {"contain": "halberd"}
 
 
-def opened(open_app, section="Families", project=small_rules.NAME):
-    app = open_app(project=project)
-    app.query_params["section"] = section
+def opened(app_at, section="Families", project=small_rules.NAME):
+    app = app_at("data", project=project, section=section)
     app.session_state["data.k"] = 5
-    return ran(app.switch_page("pages/data/page.py").run(timeout=120))
+    return ran(app.run(timeout=120))
 
 
 def ran(app):
@@ -45,8 +44,8 @@ def declare_dev(workspace):
 
 
 @pytest.fixture
-def families(built, open_app):
-    return opened(open_app)
+def families(built, app_at):
+    return opened(app_at)
 
 
 def section(app, name, key="data.section"):
@@ -124,12 +123,10 @@ def test_the_rules_of_a_family_can_be_taken_away_and_brought_back(families, buil
     assert stored(built, "cleric-6") is not None
 
 
-@pytest.mark.parametrize("writer", ["what the titles differ in", "its template"])
-def test_a_proposal_that_loses_an_answer_is_not_applied_and_says_why(built, open_app, writer):
+def test_a_proposal_that_loses_an_answer_is_not_applied_and_says_why(built, app_at):
     labels = built / "eval_sets" / small_rules.NAME / "qrels.tsv"
     labels.write_text(labels.read_text() + "shield\tcleric-4\t1\n")
-    app = opened(open_app)
-    ran(app.selectbox(key="data.writer").set_value(writer).run())
+    app = opened(app_at)
     proposals = frame(app, "irrelevant dropped").set_index("title")
     assert proposals["state"].to_dict() == {
         "… Armor Class 4": "not applied",
@@ -140,45 +137,15 @@ def test_a_proposal_that_loses_an_answer_is_not_applied_and_says_why(built, open
     assert stored(built, "cleric-4") is None
 
 
-def test_labels_of_held_out_questions_check_nothing(built, open_app):
+def test_labels_of_held_out_questions_check_nothing(built, app_at):
     path = built / "eval_sets" / small_rules.NAME / "queries.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("\n".join(json.dumps({**row, "split": "test" if row["id"] == "shield" else "dev"}) for row in rows))
     labels = path.with_name("qrels.tsv")
     labels.write_text(labels.read_text() + "shield\tcleric-4\t1\n")
-    app = opened(open_app)
+    app = opened(app_at)
     assert set(frame(app, "irrelevant dropped")["state"]) == {"new"}
     assert len(frame(app, "because")) == 2
-
-
-def answer_with(httpserver, *rules):
-    """A model that answers every call with these rules, one per chunk."""
-    entries = [{"number": number, "query_must": rule} for number, rule in enumerate(rules, 1)]
-    message = {"content": json.dumps({"rules": entries})}
-    body = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "model": "small-model"}
-    httpserver.expect_request("/v1/chat/completions").respond_with_json(body)
-
-
-def test_a_model_writes_rules_that_are_checked_and_is_not_asked_twice(built, open_app, httpserver, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
-    monkeypatch.setenv("OPENAI_MODEL", "small-model")
-    good = [
-        {"contain_one_of": [["cleric", "druid", "monk"], [f"ac {armor}", f"armor class {armor}"]]}
-        for armor in (3, 4, 5)
-    ]
-    answer_with(httpserver, *good, {"contain": "halberd"}, {"contains": "x"}, None)
-    app = opened(open_app)
-    ran(app.selectbox(key="data.writer").set_value("a language model").run())
-    click(app, "Ask for 6 rules (1 calls)")
-    proposals = frame(app, "irrelevant dropped")
-    assert list(proposals["state"]) == ["not applied", "not applied", "new", "new", "new"]
-    assert "labelled relevant: six" in proposals["reason"][0]
-    assert "'contains'" in proposals["reason"][1]
-    click(app, "Ask for 6 rules (1 calls)")
-    assert len(httpserver.log) == 1
-    click(app, "Apply 3 rules")
-    assert stored(built, "cleric-6") is None
-    assert stored(built, "cleric-5").contain_one_of[1] == ("ac 5", "armor class 5")
 
 
 def edit(app, chunk_id, text, key="data.rule_chunk"):
@@ -187,16 +154,16 @@ def edit(app, chunk_id, text, key="data.rule_chunk"):
     ran(app.text_area[0].set_value(text).run())
 
 
-def test_a_rule_is_tried_on_a_question_as_it_is_typed_and_stores_nothing(built, open_app):
-    app = section(opened(open_app, "Rules"), "Edit one", "data.rules_view")
+def test_a_rule_is_tried_on_a_question_as_it_is_typed_and_stores_nothing(built, app_at):
+    app = section(opened(app_at, "Rules"), "Edit one", "data.rules_view")
     ran(app.text_input(key="data.rule_question").set_value("a halberd").run())
     edit(app, "cleric-5", '{"contain": "halberd"}')
     assert stored(built, "cleric-5") is None
     assert app.text_area[0].value == '{"contain": "halberd"}'
 
 
-def test_the_rule_of_a_chunk_in_sight_is_edited_with_one_press(built, open_app):
-    app = opened(open_app, "Chunks")
+def test_the_rule_of_a_chunk_in_sight_is_edited_with_one_press(built, app_at):
+    app = opened(app_at, "Chunks")
     app.session_state["data.chunk"] = "cleric-5"
     click(ran(app.run()), "Edit its rule")
     assert app.selectbox(key="data.rule_chunk").value == "cleric-5"
@@ -212,8 +179,8 @@ def test_the_rule_of_a_chunk_in_sight_is_edited_with_one_press(built, open_app):
         ("cleric-5", "", "the rule is the stored one already"),
     ],
 )
-def test_a_rule_that_cannot_be_stored_is_said_in_a_sentence(built, open_app, words, chunk, text, said):
-    app = section(opened(open_app, "Rules"), "Edit one", "data.rules_view")
+def test_a_rule_that_cannot_be_stored_is_said_in_a_sentence(built, app_at, words, chunk, text, said):
+    app = section(opened(app_at, "Rules"), "Edit one", "data.rules_view")
     edit(app, chunk, text)
     click(app, "Save this rule")
     assert "Nothing was stored." in words(app)
@@ -221,8 +188,8 @@ def test_a_rule_that_cannot_be_stored_is_said_in_a_sentence(built, open_app, wor
     assert stored(built, chunk) is None
 
 
-def test_a_saved_rule_is_a_batch_that_can_be_undone(built, open_app):
-    app = section(opened(open_app, "Rules"), "Edit one", "data.rules_view")
+def test_a_saved_rule_is_a_batch_that_can_be_undone(built, app_at):
+    app = section(opened(app_at, "Rules"), "Edit one", "data.rules_view")
     edit(app, "cleric-5", '{"contain": "halberd"}')
     click(app, "Save this rule")
     assert stored(built, "cleric-5").contain == "halberd"
@@ -230,34 +197,34 @@ def test_a_saved_rule_is_a_batch_that_can_be_undone(built, open_app):
     assert stored(built, "cleric-5") is None
 
 
-def test_lint_names_every_rule_that_drops_a_relevant_chunk(workspace, open_app, words):
+def test_lint_names_every_rule_that_drops_a_relevant_chunk(workspace, app_at, words):
     small_rules.build(workspace, rule=LOST)
     declare_dev(workspace)
-    app = section(opened(open_app, "Rules"), "Lint", "data.rules_view")
+    app = section(opened(app_at, "Rules"), "Lint", "data.rules_view")
     assert "1 rules drop a chunk labelled relevant" in words(app)
     row = frame(app, "severity").to_dict("records")[0]
     assert (row["severity"], row["kind"], row["question"]) == ("✕ error", "drops relevant", "three")
 
 
-def test_without_questions_families_are_named_by_size_and_applied(workspace, open_app, words):
+def test_without_questions_families_are_named_by_size_and_applied(workspace, app_at, words):
     small_rules.build(workspace)
     (workspace / "eval_sets" / small_rules.NAME / "queries.jsonl").unlink()
     (workspace / "eval_sets" / small_rules.NAME / "qrels.tsv").unlink()
-    app = opened(open_app)
+    app = opened(app_at)
     assert "places taken" not in frame(app, "family").columns
     click(app, "Apply 6 rules")
     assert stored(workspace, "cleric-6") is not None
     assert "is not checked" in words(section(section(app, "Rules"), "Lint", "data.rules_view"))
 
 
-def test_rules_of_recorded_lists_lie_over_them(workspace, open_app, jsonl, figures):
+def test_rules_of_recorded_lists_lie_over_them(workspace, app_at, jsonl, figures):
     hits = [
         {"id": chunk.id, "title": chunk.title, "text": chunk.text, "distance": at / 10}
         for at, chunk in enumerate(small_rules.chunks(), 1)
     ]
     before = jsonl({"id": "q", "query": "a cleric hits armor class 6", "candidates": hits, "labels": {"cleric-6": 2}})
     project = take_lists(begin_project(workspace, "taken"), before, "lists.jsonl")
-    app = opened(open_app, project="taken")
+    app = opened(app_at, project="taken")
     click(app, "Apply all that lose no answer (6 rules)")
     assert with_rule(figures, ran(app.run())) == "6 (75%)"
     assert (project.folder / "lists.jsonl").read_bytes() == before
@@ -272,7 +239,7 @@ def test_foreign_titles_reach_no_markdown(families):
 
 
 @pytest.mark.slow
-def test_the_demo_opens_with_its_rules_and_what_they_save(open_app, figures):
-    app = opened(open_app, project="rulebook")
+def test_the_demo_opens_with_its_rules_and_what_they_save(app_at, figures):
+    app = opened(app_at, project="rulebook")
     assert with_rule(figures, app) == "138 (20%)"
     assert frame(app, "family")["carry rules"][0] == "84 of 84"

@@ -17,11 +17,11 @@ HOSTILE = "![x](http://foreign.invalid/a.png)"
 
 
 @pytest.fixture
-def data(open_app):
+def data(app_at):
     """Data of a project that is yet to be made, as “New project…” opens it (AppTest does not follow that switch)."""
-    app = open_app()
+    app = app_at("data")
     app.session_state[state.BEGINNING] = True
-    return sane(app.switch_page("pages/data/page.py").run())
+    return sane(app.run())
 
 
 @pytest.fixture
@@ -75,8 +75,7 @@ def show(app, view):
 
 
 def test_the_demo_stands_with_its_figures(open_app, figures, words):
-    app = open_app(project="rulebook")
-    app = sane(app.switch_page("pages/data/page.py").run(timeout=120))
+    app = sane(open_app("data", project="rulebook"))
     assert figures(app)["chunks"][0] == "694"
     assert figures(app)["with a rule"][0] == "138 (20%)"
     assert any("Open the Bench" in link.proto.label for link in app.get("page_link"))
@@ -103,9 +102,7 @@ def test_while_a_project_is_made_nothing_of_another_is_shown(data, words, figure
 
 
 def test_a_link_begins_a_project(open_app):
-    app = open_app()
-    app.query_params["new"] = "1"
-    app.switch_page("pages/data/page.py").run()
+    app = open_app("data", new="1")
     assert sane(app).selectbox(key="rail.project").value == "New project…"
     assert app.text_input(key="data.path")
 
@@ -317,34 +314,6 @@ def test_a_folder_that_is_no_store_is_said_and_nothing_is_listed(data, tmp_path)
     data.text_input(key="data.chroma_path").set_value(str(tmp_path)).run()
     app = sane(button(data, "Look what is there").click().run())
     assert any("holds no chroma.sqlite3" in one.value for one in app.text)
-
-
-def test_a_look_at_another_header_level_says_where_labels_go_and_cutting_does_it(data, folder, workspace, words):
-    from rag_core.index.collection import open_collection
-    from rag_core.store.database import open_store
-    from rag_core.store.events import Event
-    from rag_core.store.keys import text_hash
-    from rag_core.store.labels import LabelStore
-
-    (folder / "one.md").write_text(
-        "## Climbing\nA climb costs the climber two moves.\n\n### Ropes\nA rope halves it all.\n"
-    )
-    app = ingest(data, "mine", folder)
-    (chunk,) = [one for one in open_collection(workspace, "mine").chunks if one.title == "Ropes"]
-    label = Event(
-        session="s", seq=1, eval_set="e", query_id="q", chunk_id=chunk.id, annotator="me", grade=2,
-        text_hash=text_hash(chunk.text),
-    )  # fmt: skip
-    with open_store(workspace) as store:
-        LabelStore(store).append([label])
-    app.segmented_control(key="data.section").set_value("Documents").run()
-    app.segmented_control(key="data.recut_level").set_value(2).run()
-    sane(button(app, "Look first").click().run())
-    assert "**Chunks: 3 would be 2**" in words(app)
-    assert list(frame(app, "become")["become"]) == ["split"]
-    finished(sane(button(app, "Cut anew").click().run()))
-    assert "**Chunks: 3 are 2**" in words(app)
-    assert len(open_collection(workspace, "mine").chunks) == 2
 
 
 def test_documents_are_embedded_by_an_endpoints_model_where_one_is_named(

@@ -1,10 +1,8 @@
-"""The section Words of Data through AppTest: lists are edited, refused, tried and measured, and nothing typed is lost."""
+"""The section Words of Data through AppTest: lists are edited, refused and tried, and nothing typed is lost."""
 
 import pytest
 
 from rag_core.eval_sets.reading import load_set
-from rag_core.project.project import open_project
-from rag_core.project.session import Session
 from rag_core.workbench import bring_up_to_date
 
 NAME = "skirmish-rules"
@@ -15,8 +13,7 @@ SYNONYMS, KEYWORDS = f"data.words.box.synonyms.{NAME}", f"data.words.box.keyword
 @pytest.fixture
 def page(open_app, workspace):
     bring_up_to_date(load_set(NAME), workspace)
-    app = open_app(project=NAME)
-    app.switch_page("pages/data/page.py").run()
+    app = open_app("data", project=NAME)
     app.segmented_control(key="data.section").set_value("Words").run()
     return sane(app)
 
@@ -134,21 +131,6 @@ def test_hostile_words_stand_in_cells_and_text_only(page):
 def test_what_is_no_question_is_one_sentence(page, words, text):
     page.text_input(key="data.words.question").set_value(text).run()
     assert "This is no question to search for." in words(sane(page))
-
-
-def test_the_effect_is_measured_on_dev_with_counts_and_a_paired_interval(page, words, workspace):
-    page.segmented_control(key="data.words.search").set_value("lexical").run()
-    pressed(page, "data.words.measure")
-    row = frame(page, "measure").to_dict("records")[0]
-    assert row["measure"] == "nDCG@10"
-    assert row["difference"].startswith("+0.")
-    dev = len(Session(open_project(NAME, workspace)).dev)
-    assert 0 < row["wins"] + row["ties"] + row["losses"] == dev < 52
-    assert f"{dev} of {dev} queries" in words(page)
-    typed(page, "fall back: [skedaddle]\n")
-    assert "counts once it is saved" in words(page)
-    pressed(page, "data.words.save")
-    assert not any("measure" in one.value.columns for one in page.dataframe), "figures of other lists are not shown"
 
 
 def test_a_viewer_is_refused_in_the_server_and_keeps_what_was_typed(workspace, page, monkeypatch, words):

@@ -11,13 +11,13 @@ from rag_core.store.events import IN_SIGHT, Event
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
-from tests.pages.walking import go, sane
+from tests.pages.walking import sane
 
 
 @pytest.fixture
 def labels_page(open_app):
     def opened(project="recorded-combat", annotator="ann", **parameters):
-        return go(open_app(), "labels/page", project=project, annotator=annotator, **parameters)
+        return sane(open_app("labels", project=project, annotator=annotator, **parameters))
 
     return opened
 
@@ -178,7 +178,7 @@ def test_what_is_asked_does_not_change_with_the_labels_that_are_given(live_page,
     assert list(queue_of(labels_page("small")).pairs) == before
 
 
-def test_better_places_are_asked_sooner_and_of_many_questions(open_app, workspace, labels_page):
+def test_better_places_are_asked_sooner_and_of_many_questions(workspace, labels_page):
     folder = workspace / "eval_sets" / "deep"
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("version: 1\nname: deep\ntitle: Deep\n")

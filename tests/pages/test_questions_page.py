@@ -1,4 +1,4 @@
-"""Questions through AppTest: paste with preview, tags, sides, guidelines, copy, compare, reset, delete."""
+"""Questions through AppTest: paste with preview, tags, sides, guidelines, copy, reset, delete."""
 
 import re
 
@@ -14,10 +14,9 @@ from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
 from tests import small_rules
-from tests.pages.walking import go, sane
+from tests.pages.walking import sane
 
 QUESTIONS = [Query(f"a{n}", f"topic{n} thing{n} matter{n}?") for n in range(6)]
-PAGE = "questions/page"
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def questions_page(open_app, workspace):
     def opened(name="mine", questions=QUESTIONS):
         if name == "mine":
             init_project(workspace, "mine", questions=questions)
-        return go(open_app(), PAGE, project=name)
+        return sane(open_app("questions", project=name))
 
     return opened
 
@@ -207,19 +206,6 @@ def test_a_shipped_project_goes_back_to_its_beginning_labels_too(questions_page,
     assert after.pipeline_names() == []
 
 
-def test_two_projects_are_compared(questions_page, workspace, words):
-    from rag_core.eval_sets.writing import change_tags, copy_set
-
-    app = questions_page()
-    copy_set(workspace, "mine", "other")
-    change_tags(workspace, "other", ["a1"], add=["far"])
-    app = part(app, "Compare")
-    app.selectbox(key="questions.other").set_value("other")
-    app = sane(app.run())
-    assert "Questions that differ: 1" in words(app)
-    assert list(app.dataframe[1].value.iloc[0]) == ["a1", "changed", "tags"]
-
-
 def test_deleting_must_be_meant(questions_page, workspace):
     app = part(questions_page(), "Copy")
     assert app.button(key="questions.delete").disabled
@@ -248,7 +234,7 @@ def test_nothing_of_another_project_is_on_the_page(questions_page, words):
 def test_one_press_makes_questions_from_slots_and_counts_them_apart(open_app, workspace, words):
     small_rules.build(workspace)
     before = len(texts(workspace, small_rules.NAME))
-    app = go(open_app(), PAGE, project=small_rules.NAME)
+    app = sane(open_app("questions", project=small_rules.NAME))
     app = press(app, "questions.make")
     made = [case for case in load_set(small_rules.NAME, workspace).cases if case.query.made_from]
     assert made

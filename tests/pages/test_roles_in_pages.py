@@ -18,20 +18,17 @@ LIST = "admin: [ann@example.org]\nannotator: [bob@example.org]\nviewer: [vera@ex
 
 
 @pytest.fixture
-def as_person(workspace, monkeypatch):
+def as_person(app_at, workspace, monkeypatch):
     """The app as it is for somebody whose name the trusted proxy gave."""
     monkeypatch.setenv("WINNOW_USER_HEADER", "X-Forwarded-Email")
     workspace.mkdir()
     (workspace / "roles.yaml").write_text(LIST)
 
-    def opened(email, page=None, beginning=False):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    def opened(email, place="", beginning=False):
+        app = app_at(place)
         app.user = {"email": email} if email else {}
-        app.run()
         app.session_state["page.beginning"] = beginning
-        if page:
-            app.switch_page(page).run()
-        return app
+        return app.run()
 
     return opened
 
@@ -68,16 +65,14 @@ def test_a_person_that_is_known_is_named_with_the_role(as_person):
 
 
 def test_labels_carry_the_name_of_the_log_in(as_person):
-    app = as_person("bob@example.org", "pages/labels/page.py")
+    app = as_person("bob@example.org", "labels")
     assert "Labelling as bob@example.org" in shown(app)
     assert not [box for box in app.text_input if box.label == "Your name"]
 
 
 def test_an_annotator_gets_a_store_that_writes_and_a_viewer_one_that_refuses(as_person):
-    assert "your role is viewer, expected annotator to label" in shown(
-        as_person("vera@example.org", "pages/labels/page.py")
-    )
-    assert "your role" not in shown(as_person("bob@example.org", "pages/labels/page.py"))
+    assert "your role is viewer, expected annotator to label" in shown(as_person("vera@example.org", "labels"))
+    assert "your role" not in shown(as_person("bob@example.org", "labels"))
 
 
 LABEL_ANYWAY = """
@@ -102,15 +97,16 @@ CHANGES = {
     "rules": "from pages.data import rules\nfrom rag_core.project.project import open_project\n"
     "from rag_core.workspace import resolve_workspace\nrules.undo(open_project('demo', resolve_workspace()), 1)\n"
     "import streamlit as st\nst.text(st.session_state[rules.FAILED])",
-    "questions": "from pages.questions import change\nchange.act(lambda: 1, str)\n"
-    "import streamlit as st\nst.text(st.session_state['questions.problem'])",
+    "questions": "from pages.questions import change\nchange.do(lambda: 1, str)\n"
+    "import streamlit as st\nst.text(st.session_state[change.DONE][1])",
     "ingest": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"
     "from rag_core.project.project import open_project\nfrom rag_core.workspace import resolve_workspace\n"
     "source.start(open_project('demo', resolve_workspace()), Documents(('/etc/hosts',)))",
     "preview": "from pages.data import source\nfrom rag_core.project.intake import Documents\n"
     "source._look(Documents(('/etc/hosts',)), 'preview')\nimport streamlit as st\nst.text(st.session_state[source.PROBLEM])",
     "structure": "from pages.bench import entities\nfrom rag_core.entities import load_structure\n"
-    "from rag_core.workspace import resolve_workspace\nentities.keep(load_structure(), resolve_workspace())",
+    "from rag_core.workspace import resolve_workspace\nentities._keep(load_structure(), resolve_workspace())\n"
+    "import streamlit as st\nst.text(st.session_state[entities.PROBLEM][1])",
 }
 
 
@@ -133,7 +129,7 @@ def test_an_admin_may(as_person, workspace):
 
 
 def test_a_viewer_is_not_shown_the_way_in(as_person):
-    app = as_person("vera@example.org", "pages/data/page.py", beginning=True)
+    app = as_person("vera@example.org", "data", beginning=True)
     assert not app.exception
     assert not app.get("file_uploader")
 
@@ -253,7 +249,14 @@ WRITERS = {
     "add_questions", "reset_overlay", "reset_held_out", "undo_all", "undo_batch", "apply_import", "copy_labels",
     "capture_into", "store_model_labels", "recut",
 }  # fmt: skip
-ASK = {"doing", "check", "start", "act", "_tried"}  # the deed itself, or a function that asks before it does anything
+ASK = {
+    "doing",
+    "check",
+    "start",
+    "act",
+    "do",
+    "_tried",
+}  # the deed itself, or a function that asks before it does anything
 
 
 def calls(nodes):

@@ -2,18 +2,11 @@
 
 import json
 
-from streamlit.testing.v1 import AppTest
-
 from rag_core.cli import main
-from tests.pages.conftest import ROOT
-
-
-def opened(app):
-    return app.switch_page("pages/settings/page.py").run(timeout=60)
 
 
 def test_the_page_shows_what_the_command_prints(open_app, workspace, capfdbinary):
-    app = opened(open_app())
+    app = open_app("settings")
     assert not app.exception
     assert main(["doctor", "--json"]) == 0
     said = {one["name"]: one["detail"] for one in json.loads(capfdbinary.readouterr().out)["checks"]}
@@ -27,21 +20,20 @@ def test_the_page_shows_what_the_command_prints(open_app, workspace, capfdbinary
 
 
 def test_what_is_wrong_comes_first(open_app, workspace, words):
-    app = open_app()
     workspace.mkdir(exist_ok=True)
     (workspace / "winnow.db").write_bytes(b"these are my notes " * 100)
-    app = opened(app)
+    app = open_app("settings")
     assert "found something wrong" in words(app)
     assert "is not an SQLite database" in words(app)
 
 
-def test_a_viewer_is_not_told_about_the_server(workspace, monkeypatch, words):
+def test_a_viewer_is_not_told_about_the_server(app_at, workspace, monkeypatch, words):
     monkeypatch.setenv("WINNOW_USER_HEADER", "X-Forwarded-Email")
     workspace.mkdir()
     (workspace / "roles.yaml").write_text("viewer: [vera@example.org]")
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = app_at("settings")
     app.user = {"email": "vera@example.org"}
-    app = opened(app.run())
+    app.run()
     assert not app.dataframe
     for view in ("People", "Environment"):
         app.session_state["settings.view"] = view
@@ -53,23 +45,25 @@ def test_a_viewer_is_not_told_about_the_server(workspace, monkeypatch, words):
     assert "You are vera@example.org, viewer" in words(app.run())
 
 
-def test_people_lists_what_each_role_may_and_what_was_done(open_app, workspace):
+def test_people_lists_what_each_role_may_and_what_was_done(app_at, workspace):
+    workspace.mkdir(exist_ok=True)
+    (workspace / "used").touch()
     assert main(["cache", "clear"]) == 0
-    app = open_app()
+    app = app_at("settings")
     app.session_state["settings.view"] = "People"
-    app = opened(app)
+    app.run()
     assert not app.exception
     rights, done = (frame.value for frame in app.dataframe)
     assert {"delete collections", "label"} <= set(rights["to"])
     assert "clear cache" in set(done["deed"])
 
 
-def test_the_environment_is_shown_without_keys(open_app, workspace, monkeypatch):
+def test_the_environment_is_shown_without_keys(app_at, workspace, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     monkeypatch.setenv("WINNOW_HISTORY_DAYS", "7")
-    app = open_app()
+    app = app_at("settings")
     app.session_state["settings.view"] = "Environment"
-    app = opened(app)
+    app.run()
     assert not app.exception
     rows = app.dataframe[0].value.set_index("variable")
     assert (rows["now"]["WINNOW_HISTORY_DAYS"], rows["set"]["WINNOW_HISTORY_DAYS"]) == ("7", "✓")

@@ -10,19 +10,17 @@ from rag_core.project.ledger import looks
 from rag_core.project.project import ProjectSource, init_project, open_project
 from rag_core.spec import parse_pipeline, read_pipeline
 from rag_core.store.database import open_store
-from rag_core.store.events import Event
-from rag_core.store.labels import LabelStore
 from rag_core.store.runs import RunStore
 
 
 @pytest.fixture
-def ship(open_app):
+def ship(app_at):
     """Ship of the recorded combat questions, with a pipeline A."""
 
     def opened(a="query-must", project="recorded-combat"):
-        app = open_app()
+        app = app_at("ship")
         app.session_state[state.KEY] = state.PageState(project=project, question="", a=a)
-        return sane(app.switch_page("pages/ship/page.py").run(timeout=60))
+        return sane(app.run())
 
     return opened
 
@@ -98,17 +96,6 @@ def test_the_gate_judges_a_against_the_kept_run_and_says_how_a_build_asks_the_sa
     app = sane(app.button(key="ship.gate").click().run(timeout=60))
     assert "fail" in words(app)
     assert len(table(app, "then")) == 10
-
-
-def test_a_run_on_earlier_labels_is_measured_on_todays(ship, workspace, words):
-    app = keep(ship(), "one")
-    (first,) = runs_of(workspace)
-    about = {"eval_set": "recorded-combat", "query_id": "combat-1", "chunk_id": "combat-1-01"}
-    with open_store(workspace) as store:
-        LabelStore(store).append([Event(session="s", seq=0, annotator="me", grade=3, **about)])
-    app = keep(sane(app.run()), "two")
-    app = sane(app.selectbox(key="ship.against").set_value(first.id).run())
-    assert "recomputed" in words(app)
 
 
 def test_notes_are_added_and_a_run_is_deleted_with_them(ship, workspace, words):

@@ -1,4 +1,6 @@
-"""From page to page through AppTest, as a browser goes."""
+"""What every test of a page asks of it."""
+
+import time
 
 
 def sane(app):
@@ -7,9 +9,11 @@ def sane(app):
     return app
 
 
-def go(app, page, **link):
-    """To another page: the address starts empty, or is that of a link."""
-    app.query_params.clear()
-    for name, value in link.items():
-        app.query_params[name] = value
-    return sane(app.switch_page(f"pages/{page}.py").run(timeout=120))
+def waited(app):
+    """The page after its job is over."""
+    for _ in range(100):
+        sane(app.run())
+        if not any(one.key == "job.cancel" for one in app.button):
+            return sane(app.run())
+        time.sleep(0.1)
+    raise AssertionError("the run did not end")

@@ -6,35 +6,59 @@ import pytest
 
 from rag_core.cli import main
 from rag_core.errors import InputError
+from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.project.calibrate import calibrate, language_of
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
+from rag_core.spec import parse_pipeline
 from rag_core.types import Chunk
 
 ANIMALS = ["otter", "badger", "heron", "falcon", "lizard", "beetle", "salmon", "weasel", "magpie", "hornet"]
+RANKED = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
 PIPELINE = [{"Lexical": {"depth": 20}}, {"TopK": {"k": 5}}]
+
+
+def words_project(tmp_path, texts, questions):
+    """A project searched by words alone: texts by id, and questions by the id of the text that answers them."""
+    rows = [{"id": id_, "text": text} for id_, text in texts.items()]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = [{"id": f"q-{id_}", "query": text} for id_, text in questions.items()]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (tmp_path / "labels.qrels").write_text("".join(f"q-{id_} 0 {id_} 1\n" for id_ in questions))
+    options = ["--questions", tmp_path / "questions.jsonl", "--labels", tmp_path / "labels.qrels", "--model", "none"]
+    made = ["init", "garden", "--from", tmp_path / "corpus.jsonl", *options, "--workspace", tmp_path / "ws"]
+    assert main(list(map(str, made))) == 0
+    return tmp_path / "ws"
+
+
+QUESTIONS = {one: f"What is the habit of a hunted {one}?" for one in ANIMALS}
+NOISE = {f"noise-{n}": f"What is the habit of number {n}, and how is it kept by you?" for n in range(9)}
 
 
 @pytest.fixture
 def garden(tmp_path):
     """Chunks in the plural, questions in the singular among words that stand in every other chunk; words alone."""
-    rows = [{"id": one, "text": f"About {one}s: they are hunting at night."} for one in ANIMALS]
-    rows += [
-        {"id": f"noise-{n}", "text": f"What is the habit of number {n}, and how is it kept by you?"} for n in range(9)
+    texts = {one: f"About {one}s: they are hunting at night." for one in ANIMALS}
+    return words_project(tmp_path, {**texts, **NOISE}, QUESTIONS)
+
+
+def test_an_analyzer_that_no_longer_finds_a_relevant_chunk_is_not_proposed_though_it_ranks_better(tmp_path):
+    small = {"he": "Who was he?", "they": "Where are they?", "she": "Why did she?", "we": "When were we?"}
+    texts = {one: f"About {one}s: they are hunting at the night." for one in ANIMALS}
+    questions = {**QUESTIONS, **small}
+    session = Session(open_project("garden", words_project(tmp_path, {**texts, **NOISE, **small}, questions)))
+    assert any(case.query.text in small.values() for case in session.dev)
+    made = calibrate(session, session.pipeline('[{"Lexical": {"depth": 100}}, {"TopK": {"k": 5}}]'))
+    tallies = [
+        session.measure([parse_pipeline([{"Lexical": {"depth": 100, "analyzer": one}}])], session.dev, measures=RANKED)[
+            0
+        ]
+        for one in ("plain", "english")
     ]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    asked = [{"id": f"q{at}", "query": f"What is the habit of a hunted {one}?"} for at, one in enumerate(ANIMALS)]
-    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)))
-    (tmp_path / "labels.qrels").write_text("".join(f"q{at} 0 {one} 1\n" for at, one in enumerate(ANIMALS)))
-    options = ["--questions", tmp_path / "questions.jsonl", "--labels", tmp_path / "labels.qrels", "--model", "none"]
-    workspace = tmp_path / "ws"
-    assert (
-        main(
-            list(map(str, ["init", "garden", "--from", tmp_path / "corpus.jsonl", *options, "--workspace", workspace]))
-        )
-        == 0
-    )
-    return workspace
+    plain, english = (tally.summary.means for tally in tallies)
+    assert english["nDCG@10"] > plain["nDCG@10"]
+    assert english["R@100"] < plain["R@100"]
+    assert "finds as much" in made.left["analyzer"]
 
 
 def test_analyzer_and_cut_are_proposed_taken_and_measured(garden, capsys):

@@ -21,7 +21,7 @@ from rag_core.project.intake import (
 from rag_core.project.project import open_project
 from rag_core.project.rules import OVERLAY, apply, batches, undo
 from rag_core.project.session import Session
-from rag_core.rules.model import Rule
+from rag_core.rules.rule import Rule
 
 
 @pytest.fixture

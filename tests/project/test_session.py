@@ -8,6 +8,7 @@ from statistics import median
 import pytest
 
 from rag_core import workbench
+from rag_core.cli import main
 from rag_core.errors import InputError
 from rag_core.index.rules import apply_rules
 from rag_core.llm.simulated import SimulatedJudge
@@ -16,13 +17,13 @@ from rag_core.project.project import ProjectSource, add_questions, init_project,
 from rag_core.project.rules import apply, undo
 from rag_core.project.session import Session
 from rag_core.project.verdict import judge
-from rag_core.rules.model import Rule
-from rag_core.rules.parsing import read_rule
+from rag_core.rules.rule import Rule, read_rule
 from rag_core.spec import dump_stages, parse_pipeline, read_pipeline, shipped_names
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
+from rag_core.wording import own_file
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,29 @@ def test_changed_rules_count_at_once_and_search_nothing_again(fresh):
     now = fresh.fingerprints()
     assert now["source"] == prints["source"]
     assert now["rules"] != prints["rules"]
+
+
+def test_a_changed_word_list_counts_at_once(fresh):
+    pipeline = parse_pipeline([{"ExpandSynonyms": {}}, {"Lexical": {"depth": 50}}, {"TopK": {"k": 10}}])
+    case = fresh.question("What may a glimmerfolk do?")
+
+    def seen():
+        return [hit.chunk.id for hit in fresh.run(pipeline, case).result.hits]
+
+    def measured():
+        return fresh.measure([pipeline], fresh.dev)[0].summary.means
+
+    before, figures = seen(), measured()
+    own = own_file(fresh.workspace, "rulebook", "synonyms")
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text("halfling: [glimmerfolk]\n")
+    after = seen()
+    assert after != before
+    assert after == [
+        hit.chunk.id for hit in Session(open_project("demo", fresh.workspace)).run(pipeline, case).result.hits
+    ]
+    assert measured() == Session(open_project("demo", fresh.workspace)).measure([pipeline], fresh.dev)[0].summary.means
+    assert figures
 
 
 def test_a_label_counts_in_the_next_figure(fresh):
@@ -254,3 +278,15 @@ def test_another_judge_gives_other_figures_without_searching_again(demo):
     assert demo.asked == asked
     with pytest.raises(InputError, match="simulated"):
         judge(right, pipeline, parse_pipeline(["Dense"]))
+
+
+def test_a_cleared_cache_searches_anew(tmp_path):
+    def searched():
+        session = Session(open_project("demo", tmp_path))
+        session.refresh()
+        session.capture(session.pipeline("fixed-15"), session.cases[:2])
+        return session.asked
+
+    assert (searched(), searched()) == (2, 0)
+    assert main(["cache", "clear", "--workspace", str(tmp_path)]) == 0
+    assert searched() == 2

@@ -14,8 +14,7 @@ from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
 from rag_core.measure.experiment import stream
 from rag_core.report import report_html
-from rag_core.report.figures import fall, scale, strip
-from rag_core.report.page import content_of, label_words
+from rag_core.report.page import content_of, fall, label_words, scale, strip
 from rag_core.stage import Pipeline
 from tests import random_pipelines as made
 

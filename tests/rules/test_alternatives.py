@@ -1,9 +1,7 @@
 """The four-group mistake and its relatives."""
 
-import pytest
-
-from rag_core.rules import parse_rule
-from rag_core.rules.alternatives import cannot_both_hold, rule_alternatives, template_alternatives, torn_apart
+from rag_core.rules.check import rule_alternatives, template_alternatives, torn_apart
+from rag_core.rules.rule import parse_rule
 
 TITLE = "I.A. ATTACK MATRIX FOR CLERICS, DRUIDS AND MONKS - Opponent Armor 6"
 
@@ -44,16 +42,3 @@ def test_other_rules_tell_alternatives():
     known = rule_alternatives([rule(["sloop", "brig", "frigate"], ["crew"])])
     assert torn_apart(rule(["sloop"], ["brig"]), "", known) == (("sloop",), ("brig",))
     assert torn_apart(rule(["sloop"], ["crew"]), "", known) == ()
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [({"max": 5}, {"min": 10}, True), ({"max": 10}, {"min": 10}, False), ({"min": 1}, {"min": 10}, False)],
-)
-def test_ranges_of_one_label_that_exclude_each_other(first, second, expected):
-    assert cannot_both_hold(rule(number_in=[{"label": ["level"], **one} for one in (first, second)])) is expected
-
-
-def test_ranges_of_two_labels_do_not_exclude_each_other():
-    found = rule(number_in=[{"label": ["level"], "max": 5}, {"label": ["strength"], "min": 10}])
-    assert not cannot_both_hold(found)

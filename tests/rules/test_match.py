@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
-from rag_core.rules import Rule, decide, parse_rule, read_rule, reason_text, would_stay_text
-from rag_core.rules.explain import chip_text
-from rag_core.rules.model import WhenNamed
+from rag_core.rules.match import chip_text, decide, reason_text, would_stay_text
+from rag_core.rules.rule import Rule, WhenNamed, parse_rule, read_rule
 from rag_core.rules.templates import propose
 
 CLERICS = "I.A. ATTACK MATRIX FOR CLERICS, DRUIDS AND MONKS - Opponent Armor Class {}"

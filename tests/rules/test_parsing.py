@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from rag_core.errors import RuleError
 from rag_core.rules.generate import rule_schema
-from rag_core.rules.model import NumberIn, Rule, WhenNamed
-from rag_core.rules.parsing import parse_rule, read_rule
+from rag_core.rules.rule import NumberIn, Rule, WhenNamed, parse_rule, read_rule
 
 FULL = {
     "contain_one_of": [["cleric", "druid"], ["armor class 6", "ac 6"]],

@@ -1,13 +1,12 @@
 """Questions made from slots: what they ask, which labels come along, and that they are no evidence for their own rules."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_core.rules import decide
-from rag_core.rules.questions import ANSWERS, NOT, evidence, make_questions
-from rag_core.rules.slot_check import check, settled
-from rag_core.rules.slots import propose
+from rag_core.rules.match import decide
+from rag_core.rules.questions import ANSWERS, NOT, make_questions
+from rag_core.rules.slots import check, evidence, propose, settled
 from rag_core.types import Case, Chunk, Query
 
 
@@ -87,7 +86,6 @@ def test_rules_from_slots_are_no_evidence_for_themselves():
 WORDS = st.sampled_from(["amber", "bronze", "copper", "dark", "early", "fine", "grand", "high", "iron", "jade"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(WORDS, st.integers(1, 40)), min_size=4, max_size=14, unique=True))
 def test_a_made_question_is_admitted_by_its_chunks_rule_and_every_label_is_of_its_family(pairs):
     chunks = chunks_of([f"Toll of the {word} gate, class {number}" for word, number in pairs])

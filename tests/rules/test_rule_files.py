@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.errors import RuleError
-from rag_core.rules import parse_rule
-from rag_core.rules.rule_files import read_rules, stored_rules, write_rules
+from rag_core.rules.rule import parse_rule, read_rules, save_rules, stored_rules
 from rag_core.types import Chunk
 
 RULE = parse_rule(
@@ -51,7 +50,7 @@ def test_what_cannot_be_read_is_reported_and_not_dropped():
 
 def test_a_written_file_gives_the_same_rules_back(tmp_path):
     path = tmp_path / "rules.yaml"
-    path.write_text(write_rules({"b": RULE, "a/1: x": RULE}), encoding="utf-8")
+    save_rules(path, {"b": RULE, "a/1: x": RULE})
     assert read_rules(path) == {"a/1: x": RULE.as_mapping(), "b": RULE.as_mapping()}
 
 
@@ -60,7 +59,7 @@ def test_a_written_file_gives_the_same_rules_back(tmp_path):
 def test_ids_and_terms_of_any_spelling_survive(tmp_path_factory, terms):
     rules = {identity: parse_rule({"contain": f"x{term}"}, "t") for identity, term in terms.items()}
     path = tmp_path_factory.mktemp("rules") / "rules.yaml"
-    path.write_text(write_rules(rules), encoding="utf-8")
+    save_rules(path, rules)
     assert read_rules(path) == {identity: rule.as_mapping() for identity, rule in rules.items()}
 
 

@@ -2,24 +2,25 @@
 
 import json
 import random
+import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.eval_sets.reading import SHIPPED, load_set
-from rag_core.rules import decide, parse_rule, read_rule
-from rag_core.rules.model import NumberIn
-from rag_core.rules.slot_check import check, settled
+from rag_core.rules.match import decide, forms
+from rag_core.rules.rule import NumberIn, parse_rule, read_rule
 from rag_core.rules.slots import (
+    check,
     counted_forms,
-    plural,
+    phrase_forms,
     propose,
     read_title,
     repeated_titles,
     rules_to_store,
+    settled,
     spellings,
-    word_forms,
 )
 from rag_core.types import Case, Chunk, Query
 
@@ -308,6 +309,13 @@ def test_chunks_that_carry_a_rule_keep_it_unless_all_are_to_be_replaced():
 
 # ---------------------------------------------------------------- laws
 
+
+def plural(phrase):
+    """What matching takes as the phrase's regular plural, or the irregular one that proposals write out."""
+    irregular = phrase_forms(phrase.split())[1:]
+    return irregular[0] if irregular else re.sub(r"[a-z]+$", lambda last: forms(last[0])[-1], phrase)
+
+
 NOUNS = st.sampled_from(["pump", "valve", "engine", "battery", "sensor", "filter", "housefly", "gearbox"])
 LABELS = st.sampled_from(["model", "armor class", "level", "size", "strength grade", "type"])
 VALUES = st.lists(st.integers(0, 99), min_size=3, max_size=8, unique=True)
@@ -337,7 +345,6 @@ def collections(draw):
     return chunks
 
 
-@settings(max_examples=150, deadline=None)
 @given(collections())
 def test_a_chunks_own_title_asked_as_a_question_satisfies_its_rule(chunks):
     for policy in ("as it is", "strict", "named"):
@@ -348,7 +355,6 @@ def test_a_chunks_own_title_asked_as_a_question_satisfies_its_rule(chunks):
                     assert decide(family.rules[member.chunk_id], member.title).satisfied
 
 
-@settings(max_examples=60, deadline=None)
 @given(collections(), st.integers(0, 2**32))
 def test_families_are_the_same_in_whatever_order_the_chunks_come_and_can_be_stored(chunks, seed):
     shuffled = list(chunks)
@@ -360,7 +366,6 @@ def test_families_are_the_same_in_whatever_order_the_chunks_come_and_can_be_stor
             assert parse_rule(rule.as_mapping(), "c") == rule
 
 
-@settings(max_examples=100, deadline=None)
 @given(NOUNS, LABELS, VALUES, st.data())
 def test_a_rule_never_drops_when_its_number_is_named_with_other_fillers_or_in_a_list(noun, label, values, data):
     chunks = chunks_of([f"The {noun}, {label} {value}" for value in values])
@@ -373,7 +378,6 @@ def test_a_rule_never_drops_when_its_number_is_named_with_other_fillers_or_in_a_
     assert decide(family.rules[f"c{at:03}"], question).satisfied
 
 
-@settings(max_examples=100, deadline=None)
 @given(NOUNS, KINDS, WORDED, st.data())
 def test_a_rule_never_drops_when_its_words_are_named_in_singular_or_plural(noun, values, worded, data):
     chunks = chunks_of([worded.format(noun=noun, value=value) for value in values])
@@ -388,9 +392,10 @@ def test_a_rule_never_drops_when_its_words_are_named_in_singular_or_plural(noun,
 
 @given(st.lists(st.text(max_size=40), max_size=12))
 def test_no_title_breaks_it(titles):
-    propose(chunks_of(titles))
+    chunks = chunks_of(titles)
+    assert {name for family in propose(chunks) for name in family.rules} <= {chunk.id for chunk in chunks}
     for title in titles:
-        read_title(title)
+        assert read_title(title) is not None
 
 
 # ---------------------------------------------------------------- forms
@@ -400,9 +405,9 @@ def test_forms_of_words_and_numbers():
     assert [plural(word) for word in ("box", "city", "wolf", "lizardman", "human", "key")] == [
         *("boxes", "cities", "wolves", "lizardmen", "humans", "keys")
     ]
-    assert set(word_forms("thieves", {"thief"}.__contains__)) == {"thieves", "thief"}
-    assert set(word_forms("classes", {"class"}.__contains__)) == {"classes", "class"}
-    assert word_forms("ac") == ("ac",)
+    assert phrase_forms(["guild", "thieves"]) == ("guild thieves", "guild thief")
+    assert phrase_forms(["classes"]) == ("classes",)
+    assert phrase_forms(["ac"]) == ("ac",)
     assert "armour class" in spellings("armor class")
     assert "color" in spellings("colour")
     assert {"3rd", "third level", "level three"} <= set(counted_forms("level", 3))

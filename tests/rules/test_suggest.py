@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_core.rules.suggest import chunks_of, coverage, families_of, suggest
+from rag_core.rules.siblings import chunks_of, coverage, families_of, suggest
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
 TABLES = [Chunk(f"t{n}", f"Attack matrix for thieves - armor class {n}") for n in range(5)]
@@ -47,7 +47,8 @@ def test_the_corpus_of_captures_is_their_different_chunks():
 
 
 def test_coverage_counts_rules_by_family():
-    found = coverage([*CORPUS, Chunk("bad", "Bad", query_must="{")])
+    chunks = [*CORPUS, Chunk("bad", "Bad", query_must="{")]
+    found = coverage(chunks, suggest(chunks))
     assert (found.chunks, found.with_rule, found.unreadable) == (11, 3, 1)
     assert [(size, ruled) for _, size, ruled in found.families] == [(5, 0), (3, 3)]
 
@@ -55,5 +56,4 @@ def test_coverage_counts_rules_by_family():
 def test_families_that_are_at_hand_give_what_families_found_anew_give():
     cases, named = [case("one", [TABLES[0], OTHERS[0], SPELLS[1]], t0=1)], families_of(CORPUS)
     assert suggest(CORPUS, cases, named=named) == suggest(CORPUS, cases)
-    assert coverage(CORPUS, named=named) == coverage(CORPUS)
     assert suggest(CORPUS, cases, named={}) == ()

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError, RuleError
-from rag_core.rules import decide, parse_rule
+from rag_core.rules.match import decide
+from rag_core.rules.rule import parse_rule
 from rag_core.rules.templates import parse_families, propose, shipped_families
 
 CLERICS = ["cleric", "clerics", "druid", "druids", "monk", "monks"]

@@ -2,7 +2,8 @@
 
 The LangSmith and OpenInference records have the form that langchain-core 1.7 (langsmith 0.15) and
 openinference-instrumentation-langchain 0.1.80 wrote, the Ragas ones that of ragas 0.4.3; those of Langfuse (public API,
-observations) and Phoenix (spans as a table) are written after their published schemas.
+observations), Phoenix (spans as a table) and promptfoo (EvaluateResult, version 3 of its summary) are written after
+their published schemas.
 """
 
 import csv
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from rag_core.cli import main
 from rag_core.errors import InputError
 from rag_core.sources.mapping import look_up, presets, read_log
-from rag_core.store.exchange.fragments import FragmentIndex
+from rag_core.store.matching import FragmentIndex
 
 QUESTIONS = [f"what is number {n}?" for n in range(6)]
 TEXTS = ["wolves hunt in packs at dusk", "bears sleep through the winter", "owls see well in the dark"]
@@ -62,7 +63,15 @@ def ragas(query):
     return {"user_input": query, "retrieved_contexts": TEXTS, "reference_contexts": references, "response": "r"}
 
 
+def promptfoo(query):
+    found = [{"id": one, "text": text, "score": score} for one, text, score in ROWS]
+    answer = {"output": {"answer": "r", "documents": found}, "cached": False}
+    case = {"vars": {"query": query}, "assert": [{"type": "context-recall", "value": "bears sleep"}]}
+    return {"promptIdx": 0, "testIdx": 0, "testCase": case, "vars": case["vars"], "response": answer, "score": 1}
+
+
 WRITERS = {
+    "promptfoo": promptfoo,
     "langsmith": langsmith,
     "openinference": openinference,
     "phoenix": phoenix,
@@ -86,6 +95,16 @@ def test_the_right_preset_is_proposed_and_every_question_is_read(tool):
     assert reading.read == len(reading.cases) + sum(reading.skipped.values())
     wrapped = read_log(json.dumps({"data": [WRITERS[tool](query) for query in QUESTIONS]}).encode(), "log.json")
     assert wrapped.cases == reading.cases
+
+
+def test_an_evaluation_of_promptfoo_is_read_where_its_context_is_a_list_and_else_skipped():
+    plain = {"vars": {"question": "who hunts?", "context": TEXTS}, "response": {"output": "wolves do"}}
+    joined = {"vars": {"question": "who sleeps?", "context": "\n".join(TEXTS)}, "response": {"output": "bears do"}}
+    summary = {"version": 3, "prompts": [{"raw": "x"}], "results": [plain, joined], "stats": {"successes": 2}}
+    read = read_log(json.dumps({"evalId": "e", "results": summary, "config": {"tests": []}}).encode(), "results.json")
+    assert (read.preset, read.read, read.unscored) == ("promptfoo", 2, 1)
+    assert [hit.chunk.text for hit in read.cases[0].candidates.hits] == TEXTS
+    assert [reason.partition(" at ")[0] for reason in read.skipped] == ["no hit"]
 
 
 def test_a_table_with_lists_printed_by_python_is_read():

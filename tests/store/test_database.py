@@ -6,16 +6,14 @@ import sqlite3
 import threading
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 
 from rag_core.errors import StoreError
 from rag_core.store import database, sqlite
 from rag_core.store.database import FILE, open_store
 from rag_core.store.labels import LabelStore, RowCheck, check_rows
-from rag_core.store.migrate import migrate, revision, revisions
-from rag_core.store.schema import HEAD, metadata
+from rag_core.store.migrations import HEAD, STEPS, migrate, revision
+from rag_core.store.schema import TABLES
 from tests.store.conftest import make_event
 
 FIRST_COLUMNS = (
@@ -108,7 +106,7 @@ def test_a_newer_schema_is_refused_and_left_alone(workspace):
     with sqlite3.connect(workspace / FILE) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     before = (workspace / FILE).read_bytes()
-    with pytest.raises(StoreError, match="schema 9999, expected one of {}".format(", ".join(revisions()))):
+    with pytest.raises(StoreError, match="schema 9999, expected one of {}".format(", ".join(STEPS))):
         open_store(workspace)
     assert (workspace / FILE).read_bytes() == before
 
@@ -257,7 +255,7 @@ def test_an_error_shows_no_values(store):
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.parametrize("number", revisions())
+@pytest.mark.parametrize("number", list(STEPS))
 def test_every_older_schema_keeps_every_label(workspace, number):
     before = at_revision(workspace, number)
     with open_store(workspace) as store:
@@ -265,7 +263,7 @@ def test_every_older_schema_keeps_every_label(workspace, number):
         assert len(LabelStore(store).labels("demo")) == 49
 
 
-@pytest.mark.parametrize("number", revisions()[:-1])
+@pytest.mark.parametrize("number", list(STEPS)[:-1])
 def test_a_migration_leaves_a_whole_back_up_of_the_older_schema(workspace, number):
     before = at_revision(workspace, number)
     open_store(workspace).close()
@@ -274,7 +272,7 @@ def test_a_migration_leaves_a_whole_back_up_of_the_older_schema(workspace, numbe
     assert events_of(copy) == [tuple(row) for row in before]
 
 
-@pytest.mark.parametrize("number", revisions()[:-1])
+@pytest.mark.parametrize("number", list(STEPS)[:-1])
 def test_labels_of_an_older_schema_are_told_from_damaged_ones(workspace, number):
     at_revision(workspace, number)
     with open_store(workspace) as store:
@@ -289,7 +287,7 @@ def test_a_new_or_current_store_is_not_backed_up(workspace):
     assert not (workspace / "backups").exists()
 
 
-@pytest.mark.parametrize("number", revisions()[:-1])
+@pytest.mark.parametrize("number", list(STEPS)[:-1])
 def test_a_migration_that_fails_leaves_the_older_schema(workspace, number):
     at_revision(workspace, number)
     with sqlite3.connect(workspace / FILE) as connection:
@@ -304,11 +302,11 @@ def test_a_migration_that_fails_leaves_the_older_schema(workspace, number):
 
 
 def test_the_steps_end_at_the_schema_of_the_code(store):
-    assert revisions()[-1] == HEAD
     with store.reading() as connection:
         assert revision(connection) == HEAD
-        differences = compare_metadata(MigrationContext.configure(connection), metadata)
-    assert differences == []
+        for table in TABLES:
+            columns = [column["name"] for column in inspect(connection).get_columns(table.name)]
+            assert columns == [column.name for column in table.c]
 
 
 def test_a_back_up_is_a_store_of_its_own(workspace, tmp_path):

@@ -12,7 +12,7 @@ from rag_core.store.database import FILE, Store, open_store
 from rag_core.store.dump import check, count_rows, dump, restore
 from rag_core.store.events import undo_of
 from rag_core.store.labels import LabelStore, RowCheck, check_rows
-from rag_core.store.migrate import revisions
+from rag_core.store.migrations import STEPS
 from tests.store.conftest import make_event
 from tests.store.test_database import at_revision
 
@@ -70,7 +70,7 @@ def test_a_team_can_go_back_to_one_file(copy, workspace, tmp_path, schema, monke
         assert everything(store) == before
 
 
-@pytest.mark.parametrize("number", revisions()[:-1])
+@pytest.mark.parametrize("number", list(STEPS)[:-1])
 def test_a_copy_of_an_older_schema_comes_back_and_counts(database, number, workspace, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(DATABASE, raising=False)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 import pytest
+from sqlalchemy import select
 
 from rag_core.errors import StoreError
 from rag_core.store import history as history_module
@@ -125,8 +126,11 @@ def test_more_old_questions_than_a_statement_has_variables_go_at_once(history, d
     many = 70_000 if database == "postgresql" else 260_000  # more than 2^16 there, than 250,000 in SQLite
     values = {name: "[]" for name in ("pipeline", "result", "hops")} | {"milliseconds": 0.0, "asked_by": ""}
     row = {"at": "2020-01-01T00:00:00.000+00:00", "collection": "rules", "query": "old", **values}
+    columns = [query_history.c[name] for name in row]
     with history.store.writing() as connection:
-        connection.execute(query_history.insert(), [row] * many)
+        connection.execute(query_history.insert(), [row])
+        for _ in range(many.bit_length()):
+            connection.execute(query_history.insert().from_select(columns, select(*columns)))
     history.append(asked("of today"))
     history.prune(7, datetime.now(UTC))
     assert [one.query for one in history.find()] == ["of today"]

@@ -6,7 +6,6 @@ from rag_core.store.exchange.formats import lines_to_export
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.store.model_labels import (
-    after_own_label,
     model_annotator,
     models,
     peoples_grades,
@@ -57,15 +56,6 @@ def test_repeats_are_annotators_of_their_own_in_order(labels):
     assert models(labels, "demo") == [MODEL]
     key = ("q", chunk_key("a", ""))
     assert [run[key] for run in runs_of(labels, "demo", MODEL)] == [3, 2, 2]
-
-
-def test_a_person_sees_it_of_chunks_labelled_already_and_of_no_other(labels):
-    seen = after_own_label(labels, "demo", "ann")
-    assert {item: [(one.annotator, one.grade, one.note) for one in said] for item, said in seen.items()} == {
-        ("q", chunk_key("a", "")): [(MODEL, 3, "why")]
-    }
-    assert after_own_label(labels, "demo", "bob") == {}
-    assert after_own_label(labels, "demo", MODEL) == {}
 
 
 def test_peoples_grades_are_the_stores_else_the_files(labels):

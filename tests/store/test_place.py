@@ -36,4 +36,4 @@ def test_a_network_folder_is_refused(folder):
 
 @pytest.mark.parametrize("mounts", [MOUNTS, "", "nonsense\n"])
 def test_a_local_or_unknown_folder_is_taken(mounts):
-    refuse_network_folder(Path("/home/a"), mounts)
+    assert refuse_network_folder(Path("/home/a"), mounts) is None

@@ -22,7 +22,7 @@ from tests.store.conftest import make_event
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = str(SHIPPED / "recorded-combat" / "lists.jsonl")
-TUNE = ["tune", LISTS, "--method", "search", "--sampler", "random", "--study", "team", "--json", "--trials"]
+TUNE = ["tune", LISTS, "--method", "search", "--study", "team", "--json", "--trials"]
 
 
 def command(workspace, trials):

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from rag_core.errors import InputError, SpecError
 from rag_core.export import export_filter
 from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import TopK
 from rag_core.project.choosing import best_of_family
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import parse_grid
 from rag_core.tune.learned import train
 from rag_core.tune.plane import sweep
-from rag_core.tune.promise import guarantee
+from rag_core.tune.promise import promise
 from rag_core.tune.tune import mean_of, values_of
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
@@ -44,20 +45,28 @@ def both(lists, kind="score"):
     return [[case(at, rows, name) for at, rows in enumerate(lists)] for name in ("distance", kind)]
 
 
-@given(LISTS, st.sampled_from(["score", "bm25", "rrf"]), st.sampled_from(["largest", "first", "relative"]))
-@settings(max_examples=12, deadline=None)
-def test_a_score_is_cut_and_swept_as_its_distance_is(lists, kind, policy):
-    stage = AdaptiveGap(0.375, 0.75, 0, 6, policy)
-    near, scored = both(lists, kind)
-    kept = [[[hit.chunk.id for hit in stage(one.candidates).hits] for one in cases] for cases in (near, scored)]
+@given(
+    LISTS,
+    st.sampled_from(["score", "bm25", "rrf"]),
+    st.sampled_from([policy for policy in POLICIES if policy != "ratio"]),  # a share of the top is not that of another
+    st.none() | st.integers(0, 40).map(lambda step: step / 8),
+    st.none() | st.integers(0, 10).map(lambda step: step / 8),
+)
+@settings(max_examples=12)
+def test_a_score_is_cut_and_swept_as_its_distance_is(lists, kind, policy, worst, weak):
+    near = AdaptiveGap(0.375, 0.75, 0, 6, policy, worst_score=worst, weak_top=weak)
+    bounds = {"worst_score": worst, "weak_top": weak}
+    high = near.changed(**{name: TOP - value for name, value in bounds.items() if value is not None})
+    pairs = list(zip((near, high), both(lists, kind), strict=True))
+    kept = [[[hit.chunk.id for hit in stage(one.candidates).hits] for one in cases] for stage, cases in pairs]
     assert kept[0] == kept[1]
     axes = parse_grid(f"gap_threshold=0.125:1:4,distance_offset=0.25:2:3,gap_policy={policy}", "AdaptiveGap")
-    tables = [sweep(cases, Pipeline((stage,)), axes).means for cases in (near, scored)]
+    tables = [sweep(cases, Pipeline((stage,)), axes).means for stage, cases in pairs]
     assert (tables[0] == tables[1]).all()
 
 
 @given(LISTS, st.sampled_from(["distance", "score", "bm25"]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_tuned_cut_is_never_worse_than_the_best_fixed_k_on_its_own_questions(lists, kind):
     cases = both(lists, kind)[kind != "distance"]
     choice = best_of_family(cases, Pipeline((AdaptiveGap(),)), 0)
@@ -88,9 +97,7 @@ def test_a_threshold_chosen_on_one_kind_refuses_another_and_the_defaults_any_but
 
 def test_a_promise_holds_for_scores_as_for_distances():
     near, scored = both(PLAIN * 5)
-    made = [
-        guarantee([one.candidates for one in cases], cases, "distance_offset", 0.1).value for cases in (near, scored)
-    ]
+    made = [promise(cases, (), "distance_offset", 0.1).value for cases in (near, scored)]
     assert made[0] == made[1] is not None
 
 

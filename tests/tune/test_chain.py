@@ -5,7 +5,7 @@ import random
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import Cancelled, InputError, SpecError
@@ -53,6 +53,9 @@ STAGES = {
         "AdaptiveGap.relative_offset=0.2|none",
         "AdaptiveGap.min_results=0|4",
         "AdaptiveGap.max_results=3|15",
+        "AdaptiveGap.jumps=1|2",
+        "AdaptiveGap.worst_score=0.3|none",
+        "AdaptiveGap.weak_top=0.2|none",
         f"AdaptiveGap.gap_policy={'|'.join(POLICIES)}",
         "AdaptiveGap=on|off",
     ],
@@ -100,7 +103,6 @@ def check(dice, cases):
 
 
 @given(st.integers(0, 10**9), st.sampled_from(Order), st.booleans())
-@settings(max_examples=120, deadline=None)
 def test_every_row_of_a_chain_equals_the_plain_pipeline(seed, order, odd):
     dice = random.Random(seed)
     check(dice, [case_of(dice, number, order=order, odd=odd) for number in range(dice.randint(1, 5))])

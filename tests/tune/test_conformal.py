@@ -6,7 +6,7 @@ import pytest
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity, TopK
-from rag_core.tune.promise import guarantee, least_loose, needs
+from rag_core.tune.promise import least_loose, needs, promise
 from tests import planted
 
 
@@ -34,7 +34,7 @@ def test_what_each_relevant_chunk_needs_of_each_knob():
 @pytest.mark.parametrize("knob", ["k", "min_relevance", "distance_offset"])
 def test_the_value_run_as_a_stage_misses_what_it_says(knob):
     cases = planted.planted_gap(3, 40, noise=0.2)
-    found = guarantee([case.candidates for case in cases], cases, knob, 0.15)
+    found = promise(cases, (), knob, 0.15)
     stage = {
         "k": lambda value: TopK(k=int(value)),
         "min_relevance": lambda value: MinSimilarity(value),
@@ -70,9 +70,8 @@ def test_the_mean_miss_share_over_500_resamples_keeps_the_promise(count, alpha):
 
 def test_a_wrong_knob_alpha_or_no_case_is_refused():
     cases = planted.planted_gap(1, 4)
-    starts = [case.candidates for case in cases]
     for knob, alpha, says in [("depth", 0.1, "knob is"), ("k", 1.0, "alpha is"), ("k", 0.0, "alpha is")]:
         with pytest.raises(InputError, match=says):
-            guarantee(starts, cases, knob, alpha)
+            promise(cases, (), knob, alpha)
     with pytest.raises(InputError, match="no query"):
-        guarantee([], [], "k", 0.1)
+        promise([], (), "k", 0.1)

@@ -1,7 +1,6 @@
 """A sweep over the fusion of hybrid search, from captured ranks: the same as searching anew with every setting."""
 
 import importlib.util
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,11 @@ from rag_core.measure.experiment import run
 from rag_core.measure.measures import SET_MEASURES
 from rag_core.records import dump_lists, load_lists
 from rag_core.retrieve.capture import captured
-from rag_core.retrieve.hybrid import Hybrid
 from rag_core.spec import build, parse_pipeline
 from rag_core.store.studies import file_storage
 from rag_core.tune.grid import parse_grid, pipeline_at
 from rag_core.tune.plane import sweep
 from rag_core.tune.search import search
-from rag_core.tune.variants import ranks_in
 from rag_core.types import Candidates, Case, Query
 
 _spec = importlib.util.spec_from_file_location(
@@ -88,24 +85,7 @@ def test_weights_are_a_share_or_as_they_stand():
 def test_a_search_over_weights_finds_no_more_than_the_sweep(cases, tmp_path):
     axes = parse_grid(GRID, "TopK")
     best = max(row["SetF"] for row in sweep(cases, PIPELINE, axes).rows())
-    found = search(cases, PIPELINE, axes, sampler="grid", trials=60, storage=file_storage(tmp_path / "studies.db"))
+    found = search(cases, PIPELINE, axes, trials=60, storage=file_storage(tmp_path / "studies.db"))
     assert len(found.rows) == 60
-    assert found.best.values["SetF"] == pytest.approx(best)
+    assert found.best.values["SetF"] <= best + 1e-12
     assert found.best.settings["Hybrid.weights"] in axes[1].values
-
-
-def test_the_order_in_arrays_is_that_of_the_stage(cases):
-    starts = [case.candidates for case in cases]
-    ranks = ranks_in(starts)
-    for rrf_k in (0, 1, 60):
-        for weights in ((1, 1), (0, 1), (3, 0.7)):
-            stage = Hybrid(rrf_k=rrf_k, weights=weights)
-            for start, order in zip(starts, ranks.order(stage), strict=True):
-                plain = [hit.chunk.id for hit in stage(start).hits]
-                assert [start.hits[place].chunk.id for place in order[: len(plain)]] == plain
-
-
-def test_lists_without_ranks_are_not_put_into_arrays(cases):
-    bare = replace(cases[0].candidates, hits=tuple(replace(hit, notes={}) for hit in cases[0].candidates.hits))
-    assert ranks_in([bare]) is None
-    assert ranks_in([replace(cases[0].candidates, recorded=False)]) is None

@@ -6,11 +6,11 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
-from rag_core.filters.cut import POLICIES, units
+from rag_core.filters.cut import OF_SPAN, POLICIES, units
 from rag_core.tune.arrays import make_lists
 from rag_core.tune.plane import least_fraction, optimum, plane
 
@@ -50,7 +50,6 @@ def every_value(lists, relative):
 
 
 @given(captures, limits, st.sampled_from(POLICIES), st.booleans(), st.sampled_from(["SetP", "SetR", "SetF"]))
-@settings(max_examples=150, deadline=None)
 def test_the_optimum_is_the_best_over_all_change_points(capture, limit, policy, relative_offset, measure):
     lists = captured(capture)
     if lists is None:
@@ -58,7 +57,7 @@ def test_the_optimum_is_the_best_over_all_change_points(capture, limit, policy, 
     found = optimum(lists, measure, *limit, policy, relative_offset=relative_offset)
     every = plane(
         lists,
-        every_value(lists, policy == "relative"),
+        every_value(lists, policy in OF_SPAN),
         every_value(lists, relative_offset),
         *limit,
         policy,
@@ -69,7 +68,6 @@ def test_the_optimum_is_the_best_over_all_change_points(capture, limit, policy, 
 
 
 @given(captures, limits, st.sampled_from(POLICIES), st.booleans())
-@settings(max_examples=100, deadline=None)
 def test_within_the_cell_of_the_optimum_nothing_changes_and_its_edge_is_where_it_says(
     capture, limit, policy, relative_offset
 ):
@@ -80,7 +78,7 @@ def test_within_the_cell_of_the_optimum_nothing_changes_and_its_edge_is_where_it
     last = [
         below if below is None else math.nextafter(below, 0) if relative else below - 0.6e-9
         for below, relative in (
-            (found.gap_threshold_below, policy == "relative"),
+            (found.gap_threshold_below, policy in OF_SPAN),
             (found.distance_offset_below, relative_offset),
         )
     ]
@@ -97,13 +95,12 @@ def test_within_the_cell_of_the_optimum_nothing_changes_and_its_edge_is_where_it
 
 
 @given(captures, limits, st.sampled_from(POLICIES), st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]))
-@settings(max_examples=150, deadline=None)
 def test_with_a_floor_the_optimum_is_the_best_of_what_reaches_it(capture, limit, policy, floor):
     lists = captured(capture)
     if lists is None:
         return
     found = optimum(lists, "SetP", *limit, policy, at_least=("SetR", floor))
-    every = plane(lists, every_value(lists, policy == "relative"), every_value(lists, False), *limit, policy)
+    every = plane(lists, every_value(lists, policy in OF_SPAN), every_value(lists, False), *limit, policy)
     allowed = every.SetP[every.SetR >= floor - 1e-12]
     if not allowed.size:
         assert found is None

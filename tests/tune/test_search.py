@@ -14,19 +14,17 @@ from rag_core.spec import parse_pipeline
 from rag_core.store.studies import file_storage
 from rag_core.tune.grid import parse_grid, pipeline_at
 from rag_core.tune.plane import best_of_plane
-from rag_core.tune.search import SAMPLERS, choice_of, search
+from rag_core.tune.search import choice_of, search
 from rag_core.tune.tune import values_of
 from tests import planted
 
 CUT = parse_pipeline(["AdaptiveGap"])
 PLANE = parse_grid("gap_threshold=0.01:0.3:5,distance_offset=0.05:0.6:5", "AdaptiveGap")
-HUGE = parse_grid("gap_threshold=0:1:5000,distance_offset=0:1:5000", "AdaptiveGap", None)
 CASES = planted.planted_gap(1, 20, noise=0.2)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_no_search_beats_the_exact_optimum_and_every_trial_is_what_the_plain_pipeline_gives(sampler):
-    found = search(CASES, CUT, PLANE, sampler=sampler, trials=25)
+def test_no_search_beats_the_exact_optimum_and_every_trial_is_what_the_plain_pipeline_gives():
+    found = search(CASES, CUT, PLANE, trials=25)
     assert len(found.rows) == 25
     _, best = best_of_plane(CASES, CUT, PLANE)
     assert best.SetF >= max(row.values["SetF"] for row in found.rows) - 1e-12
@@ -59,7 +57,7 @@ def test_a_floor_keeps_what_misses_it_out_of_the_front():
 
 
 def test_two_objectives_give_a_front():
-    found = search(CASES, CUT, PLANE, objectives=("SetR", "kept_mean"), sampler="nsga2", trials=60)
+    found = search(CASES, CUT, PLANE, objectives=("SetR", "kept_mean"), trials=60)
     pairs = sorted({(row.values["kept_mean"], row.values["SetR"]) for row in found.front})
     assert len(pairs) > 2
     assert [recall for _, recall in pairs] == sorted(recall for _, recall in pairs)
@@ -67,7 +65,7 @@ def test_two_objectives_give_a_front():
 
 def test_impossible_settings_are_passed_over():
     axes = parse_grid("min_results=1:9:9,max_results=1:9:9", "AdaptiveGap")
-    found = search(CASES, CUT, axes, sampler="random", trials=20)
+    found = search(CASES, CUT, axes, trials=20)
     assert len(found.rows) == 20
     assert all(row.settings["min_results"] <= row.settings["max_results"] for row in found.rows)
 
@@ -91,7 +89,7 @@ from rag_core.tune.search import search
 from rag_core.spec import parse_pipeline
 from rag_core.store.studies import file_storage
 axes = parse_grid("gap_threshold=0.01:0.3:5,distance_offset=0.05:0.6:5", "AdaptiveGap")
-search(planted.planted_gap(1, 20, noise=0.2), parse_pipeline(["AdaptiveGap"]), axes, sampler="random",
+search(planted.planted_gap(1, 20, noise=0.2), parse_pipeline(["AdaptiveGap"]), axes,
        trials=int(sys.argv[2]), storage=file_storage(Path(sys.argv[1])), name="shared")
 """
 
@@ -107,7 +105,7 @@ def started(storage, trials):
 @pytest.mark.slow
 def test_two_processes_share_a_study_and_a_killed_one_is_finished_by_another(tmp_path):
     storage = tmp_path / "studies.db"
-    search(CASES, CUT, PLANE, sampler="random", trials=1, storage=file_storage(storage), name="shared")
+    search(CASES, CUT, PLANE, trials=1, storage=file_storage(storage), name="shared")
     killed = started(storage, 100_000)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and len(finished(storage)) < 10:
@@ -132,9 +130,7 @@ def finished(storage):
     ("more", "says"),
     [
         ({"objectives": ("nDCG",)}, "objectives are"),
-        ({"sampler": "luck"}, "sampler is 'luck'"),
         ({"trials": 0}, "trials is 0"),
-        ({"sampler": "grid", "axes": HUGE}, "expected at most 100,000 for sampler grid"),
     ],
 )
 def test_what_cannot_be_sought_is_refused(more, says):
@@ -162,6 +158,6 @@ def test_a_row_as_a_choice_has_the_values_of_its_pipelines():
 
 def test_a_choice_of_words_and_a_whole_range_are_sought():
     axes = parse_grid("gap_policy=largest|first|relative,max_results=3:9:7,gap_threshold=0.1", "AdaptiveGap")
-    found = search(CASES, CUT, axes, sampler="random", trials=30)
+    found = search(CASES, CUT, axes, trials=30)
     assert {row.settings["gap_policy"] for row in found.rows} == {"largest", "first", "relative"}
     assert all(row.settings["max_results"] in range(3, 10) for row in found.rows)

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
@@ -15,7 +15,7 @@ from rag_core.measure.experiment import run
 from rag_core.measure.scores import score, summarise
 from rag_core.stage import Pipeline
 from rag_core.tune.arrays import View, lists_of, make_lists, whole_units
-from rag_core.tune.plane import plane, planes
+from rag_core.tune.plane import plane
 from rag_core.types import Candidates, Case, Chunk, Hit, Order, Query
 
 QUANTITIES = ("SetP", "SetR", "SetF", "kept_mean")
@@ -59,7 +59,6 @@ def at(found, row, column):
 
 
 @given(captures, values, values, limits, st.sampled_from(POLICIES), st.booleans())
-@settings(max_examples=300, deadline=None)
 def test_every_point_of_the_plane_equals_the_plain_rule(capture, thresholds, offsets, limit, policy, relative_offset):
     captured = scored_lists(capture)
     if captured is None:
@@ -127,10 +126,12 @@ def case_of(number, row, flags, more, order=Order.DISTANCE, bare=0):
 
 
 @given(captures, values, values, limits, st.sampled_from(POLICIES), st.sampled_from(Order), st.integers(0, 2))
-@settings(max_examples=60, deadline=None)
 def test_the_plane_equals_the_pipeline_on_recorded_lists(capture, thresholds, offsets, limit, policy, order, bare):
     bare = bare if order is Order.FUSED else 0
-    cases = [case_of(number, row, flags, more, order, bare) for number, ((row, flags), more) in enumerate(capture)]
+    cases = [  # a list without any distance is one of another score, and refused
+        case_of(number, row, flags, more, order, bare if row else 0)
+        for number, ((row, flags), more) in enumerate(capture)
+    ]
     least, most = limit
     stage = AdaptiveGap(thresholds[0], offsets[0], least, most, policy)
     report = run(cases, Pipeline((stage,)))
@@ -146,7 +147,6 @@ def test_the_plane_equals_the_pipeline_on_recorded_lists(capture, thresholds, of
 
 
 @given(captures, values, values, limits, st.sampled_from(POLICIES), st.booleans())
-@settings(max_examples=100, deadline=None)
 def test_one_setting_per_query_is_the_plain_cut_of_each_list(capture, thresholds, offsets, limit, policy, relative):
     captured = scored_lists(capture)
     if captured is None:
@@ -158,7 +158,7 @@ def test_one_setting_per_query_is_the_plain_cut_of_each_list(capture, thresholds
     plain = [cut(row, **setting, min_results=limit[0], max_results=limit[1]).keep for (row, _), _ in capture]
     assert kept[:, 0].tolist() == plain
     mean = plane(captured, thresholds[:1], offsets[:1], *limit, policy, relative_offset=relative).SetF[0, 0]
-    assert view.worth(kept).SetF.sum() / captured.scored.sum() == pytest.approx(mean, abs=1e-12)
+    assert next(view.worths(kept, (2,))).sum() / captured.scored.sum() == pytest.approx(mean, abs=1e-12)
 
 
 @given(st.lists(st.floats(0, 3), max_size=20))
@@ -194,25 +194,6 @@ def test_a_query_without_relevant_counts_in_what_is_kept_and_not_in_the_measures
     two = make_lists([OWLBEAR[0], [0.1]], [OWLBEAR[1], [False]], [2, None])
     found = plane(two, [0.2], [0.3])
     assert (found.SetF[0, 0], found.kept_mean[0, 0]) == (1, (2 + 1) / 2)
-
-
-def test_planes_are_in_product_order_and_leave_out_min_over_max():
-    one = make_lists([OWLBEAR[0]], [OWLBEAR[1]], [2])
-    found = planes(one, [0.1], [0.4], min_results=[1, 4], max_results=[3, 5], policies=["largest", "first"])
-    named = [(each.policy, each.min_results, each.max_results) for each in found]
-    assert named[:3] == [("largest", 1, 3), ("largest", 1, 5), ("largest", 4, 5)]
-    assert len(named) == 6
-
-
-@settings(deadline=None)
-@given(captures, values, values)
-def test_planes_equal_one_plane_after_the_other(capture, thresholds, offsets):
-    captured = scored_lists(capture)
-    if captured is None:
-        return
-    for each in planes(captured, thresholds, offsets, [0, 2], [3, 15], POLICIES):
-        single = plane(captured, thresholds, offsets, each.min_results, each.max_results, each.policy)
-        assert all(np.array_equal(getattr(each, name), getattr(single, name)) for name in QUANTITIES)
 
 
 def test_small_blocks_change_nothing(monkeypatch):

@@ -2,9 +2,9 @@
 
 from rag_core.filters.llm.asking import Asking, CandidateVerdict, ask
 from rag_core.filters.llm.decisions import ACTIONS, DISCARD, AnswerReading, Decision, read_decisions
+from rag_core.filters.llm.prompts import Variant, parse_variant, read_variant, variant_names
 from rag_core.filters.llm.reach import ChunkLookup, Reached, reach, reach_all
 from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
-from rag_core.filters.llm.wording import Variant, parse_variant, read_variant, variant_names
 
 __all__ = [
     "ACTIONS",

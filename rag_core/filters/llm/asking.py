@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from rag_core.errors import WinnowError
-from rag_core.filters.llm.decisions import AnswerReading, Decision, counted, read_decisions, with_certainty
+from rag_core.filters.llm.decisions import AnswerReading, Decision, read_decisions, with_certainty
 from rag_core.llm.answer import Answer
 from rag_core.llm.judge import Judge
 from rag_core.llm.prompt import Prompt
@@ -74,7 +74,8 @@ def ask(
         if failure:
             failures.append(failure)
         _settle(verdicts, prompt, reading, failure)
-    facts = {**costs(prompts, answers), **counted(counts), "unchecked_prompts": unchecked}
+    ignored = {name: sum(one[name] for one in counts) for name in (counts[0] if counts else ())}
+    facts = {**costs(prompts, answers), **ignored, "unchecked_prompts": unchecked}
     return Asking(tuple(verdicts), facts, tuple(dict.fromkeys(failures)))
 
 

@@ -63,31 +63,8 @@ def decide(
     made = DecidedHits()
     order = by_distance(hits)
     chosen: set[int] = set()
-    _take_decided(made, hits, verdicts, order, max_chunks, chosen)
-    _fill_undecided(made, hits, verdicts, order, max_chunks, chosen)
-    made.kept = [hits[at] for at in sorted(chosen)]
-    made.flipped = [(hit, verdict) for hit, verdict in zip(hits, verdicts, strict=True) if verdict.flipped]
-    known = {hit.chunk.id: hit.chunk for hit in listed}
-    lookup = Layered(known, chunks) if chunks is not None else Layered(known)
-    for at in (at for at in order if at in chosen):
-        decision = verdicts[at].decision
-        if decision is not None and decision.depth:
-            made.expanded += 1
-            _expand(made, hits[at], decision.action, decision.depth, max_added, lookup, listed)
-    return made
-
-
-def _take_decided(
-    made: DecidedHits,
-    hits: Sequence[Hit],
-    verdicts: Sequence[CandidateVerdict],
-    order: Sequence[int],
-    max_chunks: int,
-    chosen: set[int],
-) -> None:
-    """Keep the first `max_chunks` the model wants, in distance order; reasons for the others it decided or left out."""
     wanted = 0
-    for at in order:
+    for at in order:  # the first max_chunks the model wants, nearest first
         key, verdict = hits[at].key, verdicts[at]
         made.decisions[hits[at].chunk.id] = _word(verdict)
         if verdict.decision is None:
@@ -102,20 +79,8 @@ def _take_decided(
             else:
                 chosen.add(at)
                 made.notes[key] = _said(verdict)
-
-
-def _fill_undecided(
-    made: DecidedHits,
-    hits: Sequence[Hit],
-    verdicts: Sequence[CandidateVerdict],
-    order: Sequence[int],
-    max_chunks: int,
-    chosen: set[int],
-) -> None:
-    """Keep undecided hits in distance order until `max_chunks` are kept in all."""
-    place = len(chosen)
-    for at in (at for at in order if verdicts[at].failure):
-        place += 1
+    undecided = [at for at in order if verdicts[at].failure]
+    for place, at in enumerate(undecided, len(chosen) + 1):  # what a failure left fills the room that remains
         key, failure = hits[at].key, verdicts[at].failure
         if place <= max_chunks:
             chosen.add(at)
@@ -124,6 +89,16 @@ def _fill_undecided(
         else:
             reason = Reason(f"undecided and over max_chunks {max_chunks}: {failure}", place, max_chunks)
             made.drop(key, FAILURE, reason)
+    made.kept = [hits[at] for at in sorted(chosen)]
+    made.flipped = [(hit, verdict) for hit, verdict in zip(hits, verdicts, strict=True) if verdict.flipped]
+    known = {hit.chunk.id: hit.chunk for hit in listed}
+    lookup = Layered(known, chunks) if chunks is not None else Layered(known)
+    for at in (at for at in order if at in chosen):
+        decision = verdicts[at].decision
+        if decision is not None and decision.depth:
+            made.expanded += 1
+            _expand(made, hits[at], decision.action, decision.depth, max_added, lookup, listed)
+    return made
 
 
 def _word(verdict: CandidateVerdict) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -148,15 +148,6 @@ def after_action(right: str) -> str:
     """What follows the action in a text: the model's reason."""
     words = right.strip().split(None, 1)
     return words[1].strip(" -–—:;()*_`|") if len(words) > 1 else ""
-
-
-def counted(readings: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of several counts by name."""
-    total: dict[str, int] = {}
-    for reading in readings:
-        for name, count in reading.items():
-            total[name] = total.get(name, 0) + count
-    return total
 
 
 # Lines

@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 from rag_core.filters.cutoff import cosine_similarity
 from rag_core.filters.llm.asking import Asking, CandidateVerdict, ask
 from rag_core.filters.llm.deciding import FAILURE, FLOOR, OVERSAMPLE, DecidedHits, decide
-from rag_core.filters.llm.prompts import FILE_KEYS, PromptSettings, make_prompts, reordered
+from rag_core.filters.llm.prompts import DEFAULT, FILE_KEYS, PromptSettings, make_prompts, read_variant, reordered
 from rag_core.filters.llm.reach import ChunkLookup
-from rag_core.filters.llm.wording import DEFAULT, read_variant
 from rag_core.llm.judge import Judge
 from rag_core.llm.prompt import Prompt
 from rag_core.settings import chunk_filtering

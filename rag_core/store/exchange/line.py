@@ -72,8 +72,15 @@ def check_line(line: LabelLine) -> LabelLine:
         raise InputError("an id is empty, expected a query id and a chunk id")
     if not HASH.fullmatch(line.text_hash) or not HASH.fullmatch(line.query_hash):
         raise InputError("a hash is not 64 hexadecimal digits, expected a SHA-256 or nothing")
-    _check_time(line.at, "at")
-    _check_drawn(line)
+    for name in ("pressed_at", "sampler"):
+        if getattr(line, name) is not None:
+            check_text(getattr(line, name), name)
+    for name, time in (("at", line.at), ("pressed_at", line.pressed_at or "")):
+        try:
+            datetime.fromisoformat(time or "2026-01-31")
+        except ValueError:
+            raise InputError(f"{name} is {time[:40]!r}, expected a time like 2026-01-31T12:00:00Z") from None
+    check_probability(line.inclusion_p)
     return line
 
 
@@ -93,30 +100,13 @@ def graded(lines: Iterable[LabelLine], source: str, grades: Grades) -> Iterator[
 
 def parse_grades(text: str) -> dict[int, int | None]:
     """`4=3,-2=0`: what grades of a file mean here; an InputError for anything else. Without a text nothing is said."""
-    found: dict[int, int | None] = {}
+    meant: dict[int, int | None] = {}
     for part in text.split(",") if text.strip() else ():
-        theirs, equals, ours = (one.strip() for one in part.partition("="))
+        theirs, equals, ours = (side.strip() for side in part.partition("="))
         if not equals or not WHOLE_NUMBER.fullmatch(theirs) or (ours not in ("0", "1", "2", "3", UNSURE)):
             raise InputError(f"--grades has {part[:40]!r}, expected GRADE=0, 1, 2, 3 or {UNSURE}, such as 4=3,-2=0")
-        found[int(theirs)] = None if ours == UNSURE else int(ours)
-    return found
-
-
-def _check_time(at: str, name: str) -> None:
-    if not at:
-        return
-    try:
-        datetime.fromisoformat(at)
-    except ValueError:
-        raise InputError(f"{name} is {at[:40]!r}, expected a time like 2026-01-31T12:00:00Z") from None
-
-
-def _check_drawn(line: LabelLine) -> None:
-    for name in ("pressed_at", "sampler"):
-        if getattr(line, name) is not None:
-            check_text(getattr(line, name), name)
-    _check_time(line.pressed_at or "", "pressed_at")
-    check_probability(line.inclusion_p)
+        meant[int(theirs)] = None if ours == UNSURE else int(ours)
+    return meant
 
 
 def parse_grade(cell: str) -> int | None:
@@ -139,11 +129,3 @@ def one_grade_each(lines: Iterable[LabelLine], source: str) -> list[LabelLine]:
                 f"are labelled otherwise on line {earlier.number}, expected one label each"
             )
     return list(first.values())
-
-
-def judged(lines: Iterable[LabelLine], format_name: str) -> Iterator[tuple[LabelLine, int]]:
-    """(line, grade) of every line; an unsure one is an InputError, since the format has no word for it."""
-    for line in lines:
-        if line.grade is None:
-            raise InputError(f"{format_name} cannot say unsure, expected grades only")
-        yield line, line.grade

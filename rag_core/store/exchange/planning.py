@@ -17,6 +17,10 @@ from rag_core.store.events import BY_IMPORT, Event, Signature, now
 from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
 from rag_core.store.labels import LabelStore, current_events, insert, recorded_ids
 
+AS_WRITTEN = (
+    "query_id", "chunk_id", "annotator", "grade", "note", "query_hash", "at", "inclusion_p", "sampler"
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
@@ -75,20 +79,32 @@ def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False, 
     If the labels changed since the plan was made, a StoreError says so and nothing is stored.
     """
     batch = f"import-{now()}-{uuid4().hex[:8]}"
-    chosen = [(line, None) for line in plan.new] + (list(plan.conflicting) if overwrite else [])
-    if not chosen:
+    written: list[tuple[LabelLine, Event | None]] = [(line, None) for line in plan.new]
+    written += plan.conflicting if overwrite else ()
+    if not written:
         return Imported("", 0, "")
+    events = [
+        Event(
+            session=batch,
+            seq=seq,
+            eval_set=plan.eval_set,
+            # An overwriting label must have the key of the one it hides.
+            text_hash=line.text_hash or (there.text_hash if there else ""),
+            batch=batch,
+            author=by.author,
+            actor=by.actor,
+            pressed_at=line.pressed_at or by.pressed_at,  # a label that says when it was pressed keeps that
+            **{name: getattr(line, name) for name in AS_WRITTEN},
+        )
+        for seq, (line, there) in enumerate(written)
+    ]
     copy = labels.store.back_up("import")
     with labels.store.writing() as connection:
-        if _compare(connection, plan.eval_set, _lines(plan)) != plan:
+        lines = [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
+        if _compare(connection, plan.eval_set, lines) != plan:
             raise StoreError("the labels changed since the import was planned, expected them as they were: plan again")
-        events = (_event(plan.eval_set, batch, seq, *pair) for seq, pair in enumerate(chosen))
-        insert(connection, [_signed(event, by) for event in events])
-    return Imported(batch, len(chosen), str(copy))
-
-
-def _lines(plan: ImportPlan) -> list[LabelLine]:
-    return [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
+        insert(connection, events)
+    return Imported(batch, len(written), str(copy))
 
 
 def copy_labels(labels: LabelStore, source: str, target: str, by: Signature = BY_IMPORT) -> Imported:
@@ -98,61 +114,24 @@ def copy_labels(labels: LabelStore, source: str, target: str, by: Signature = BY
 
 
 def _compare(connection: Connection, eval_set: str, lines: Iterable[LabelLine]) -> ImportPlan:
-    standing = _Standing(connection, eval_set)
-    pairs = [(line, standing.label_for(line)) for line in lines]
-    return ImportPlan(
-        eval_set,
-        new=tuple(line for line, there in pairs if there is None),
-        equal=tuple(line for line, there in pairs if there is not None and _same(line, there)),
-        conflicting=tuple((line, there) for line, there in pairs if there is not None and not _same(line, there)),
-    )
-
-
-def _same(line: LabelLine, there: Event) -> bool:
-    return line.grade == there.grade and line.note in ("", there.note)
-
-
-class _Standing:
-    """The labels that count now, found by text where both texts are known, else by id."""
-
-    def __init__(self, connection: Connection, eval_set: str) -> None:
-        ids = recorded_ids(connection, eval_set)
-        self.by_text: dict[tuple[str, str, str], Event] = {}
-        self.by_id: dict[tuple[str, str, str], Event] = {}
-        for event in current_events(connection, eval_set):
-            self.by_text[event.annotator, event.query_id, event.text_hash] = event
-            for chunk_id in ids[event.query_id, event.chunk_key]:
-                self.by_id[event.annotator, event.query_id, chunk_id] = event
-
-    def label_for(self, line: LabelLine) -> Event | None:
-        by_id = self.by_id.get((line.annotator, line.query_id, line.chunk_id))
-        if not line.text_hash:
-            return by_id
-        same_text = self.by_text.get((line.annotator, line.query_id, line.text_hash))
-        return same_text or (by_id if by_id and not by_id.text_hash else None)
-
-
-def _event(eval_set: str, batch: str, seq: int, line: LabelLine, there: Event | None) -> Event:
-    return Event(
-        session=batch,
-        seq=seq,
-        eval_set=eval_set,
-        query_id=line.query_id,
-        chunk_id=line.chunk_id,
-        annotator=line.annotator,
-        grade=line.grade,
-        note=line.note,
-        query_hash=line.query_hash,
-        # An overwriting label must have the key of the one it hides.
-        text_hash=line.text_hash or (there.text_hash if there else ""),
-        batch=batch,
-        at=line.at,
-        pressed_at=line.pressed_at,
-        inclusion_p=line.inclusion_p,
-        sampler=line.sampler,
-    )
-
-
-def _signed(event: Event, by: Signature) -> Event:
-    """A label that says when it was pressed keeps that."""
-    return replace(event, author=by.author, actor=by.actor, pressed_at=event.pressed_at or by.pressed_at)
+    """The lines beside the labels that count now, met by text where both texts are known, else by id."""
+    ids = recorded_ids(connection, eval_set)
+    by_text: dict[tuple[str, str, str], Event] = {}
+    by_id: dict[tuple[str, str, str], Event] = {}
+    for event in current_events(connection, eval_set):
+        by_text[event.annotator, event.query_id, event.text_hash] = event
+        for chunk_id in ids[event.query_id, event.chunk_key]:
+            by_id[event.annotator, event.query_id, chunk_id] = event
+    new, equal, conflicting = list[LabelLine](), list[LabelLine](), list[tuple[LabelLine, Event]]()
+    for line in lines:
+        there = by_id.get((line.annotator, line.query_id, line.chunk_id))
+        if line.text_hash:
+            same_id = there if there and not there.text_hash else None
+            there = by_text.get((line.annotator, line.query_id, line.text_hash)) or same_id
+        if there is None:
+            new.append(line)
+        elif line.grade == there.grade and line.note in ("", there.note):
+            equal.append(line)
+        else:
+            conflicting.append((line, there))
+    return ImportPlan(eval_set, tuple(new), tuple(equal), tuple(conflicting))

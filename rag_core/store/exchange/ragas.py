@@ -1,7 +1,7 @@
 """Labels from Ragas data sets: JSONL with `user_input` and `reference_contexts`, the texts an answer needs.
 
 Ragas names nothing by id: queries and chunks are met by their texts. Each reference context is a label of grade 2; its
-chunk is the one of the corpus with the same text, else those that hold it or a piece of it (fragments.py), and the
+chunk is the one of the corpus with the same text, else those that hold it or a piece of it (matching.py), and the
 text's own hash stands for a chunk that is not there. Written
 by text as well: the relevant chunks of each query. Grades other than relevant or not have no place in it.
 """
@@ -15,9 +15,9 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.files import lines as numbered
 from rag_core.files import parse_json
-from rag_core.store.exchange.fragments import FragmentIndex
 from rag_core.store.exchange.line import LabelLine, at_line, check_line
 from rag_core.store.keys import text_hash
+from rag_core.store.matching import FragmentIndex
 
 GRADE = 2
 

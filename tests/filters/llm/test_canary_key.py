@@ -14,14 +14,15 @@ from pytest_httpserver import HTTPServer
 from test_endpoint_faults import COUNT, batches, serve
 from werkzeug import Response
 
+from rag_core.answers.answering import Answering
 from rag_core.errors import EndpointError
 from rag_core.filters.llm import LLMFilter
-from rag_core.judged import answering
 from rag_core.llm import accepted
 from rag_core.llm import client as client_module
 from rag_core.llm.client import Client, RetryBudget
 from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.judge import EndpointJudge, RecordedJudge
+from rag_core.llm.run import RunLimits
 from rag_core.llm.secret import Key
 from rag_core.llm.store import AnswerStore
 from rag_core.measure.experiment import run
@@ -74,7 +75,7 @@ def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, 
     case = Case(batches().query, {"c1": 1}, batches())
     report = run([case], Pipeline((stage,)))
     exported = json.dumps([outcome.to_json() for outcome in report.outcomes], default=str)
-    kept = answering.keep(tmp_path, answering.answer(case, stage, [judge], seconds=1.0)).read_text()
+    answered = Answering(judge, judge=judge).run([report], RunLimits(seconds_per_call=1.0))
     told = ""
     try:
         Client(endpoint).models()
@@ -86,7 +87,7 @@ def test_the_key_stands_nowhere_after_a_fault(server, fault, watched, tmp_path, 
     places = {
         "report": repr(report) + str(report),
         "export": exported,
-        "kept answer": kept,
+        "answers of questions": json.dumps(answered.to_json()) + answered.to_text(),
         "errors": told,
         "logs and spans": repr(ours),
         "answers": repr(rows),

@@ -95,8 +95,17 @@ def serve(server, fault, broken_mark):
     return asked
 
 
-@pytest.mark.parametrize("where", ["first", "middle", "last"])
-@pytest.mark.parametrize("fault", FAULTS)
+PLACES = ("first", "middle", "last")
+
+
+def everywhere():
+    """Each fault in each place; on every run in one of them, the places in turn."""
+    for at, fault in enumerate(FAULTS):
+        for place, where in enumerate(PLACES):
+            yield pytest.param(fault, where, marks=[pytest.mark.slow] if place != at % len(PLACES) else [])
+
+
+@pytest.mark.parametrize(("fault", "where"), everywhere())
 def test_a_fault_in_one_prompt(server, fault, where, caplog):
     caplog.set_level(logging.DEBUG, logger="rag_core")
     handler, sentence, retried = FAULTS[fault]

@@ -71,8 +71,9 @@ def test_there_are_thirty_different_payloads():
     assert len(set(PAYLOADS)) == 30
 
 
-def test_isolated_mode_changes_none_of_12600_foreign_decisions():
-    assert foreign_changes(range(30), PAYLOADS) == (12_600, 0)
+@pytest.mark.parametrize("lists", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_isolated_mode_changes_no_foreign_decision(lists):
+    assert foreign_changes(range(lists), PAYLOADS) == (420 * lists, 0)
 
 
 def test_the_obedient_model_does_obey():

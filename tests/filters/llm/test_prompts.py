@@ -106,7 +106,7 @@ def test_characters_that_do_not_show_are_taken_out():
 
 def test_a_lone_surrogate_can_be_sent():
     (prompt,) = prompts_of(hits_of("a\ud800b"))
-    user_text(prompt).encode("utf-8")
+    assert user_text(prompt).encode("utf-8")
 
 
 def test_a_title_of_several_lines_stays_on_one():

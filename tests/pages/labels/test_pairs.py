@@ -164,3 +164,16 @@ def test_what_decides_comes_first_and_settled_is_said():
     one.take([said(pair, seq, 2) for seq, pair in enumerate(one.pairs.values())])
     one.rank()
     assert one.settled().startswith("Settled: top4 has the higher")
+
+
+def test_settled_holds_for_a_chunk_that_was_brought_from_outside_of_the_pool():
+    """Both keep one relevant chunk, the second an irrelevant one beside it; anything open elsewhere costs both."""
+    query = Query("q", "question")
+    hits = tuple(Hit(Chunk(f"c{i}", text=f"t{i}"), i, {"distance": i / 10}) for i in (1, 2))
+    case = Case(query, {"c1": 0, "c2": 0}, Candidates(query, hits, recorded=True))
+    reports = run_all([case], [Pipeline((TopK(k=k),), label=f"top{k}") for k in (1, 2)])
+    one = queue(pool(reports), rivals=tuple(reports), grades={"q": {"c1": 1, "c2": 0}})
+    assert one.comparison.bounds == pytest.approx((1 / 3, 1 / 3))  # 2·1/(1+1) − 2·1/(2+1)
+    one.bring([Pair(query, Chunk("far", text="far"), places={})], "asked for")
+    one.rank()
+    assert one.comparison.bounds == pytest.approx((2 / 3 - 2 / 4, 1 / 3))  # relevant: 2·1/(1+2) − 2·1/(2+2)

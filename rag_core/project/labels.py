@@ -1,0 +1,245 @@
+"""Labels laid over those an eval set brings: people's, given in the workspace, and a model's where people gave none.
+
+Pages and commands count alike by them. How a label meets its chunk is store/matching.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_core.errors import InputError
+from rag_core.eval_sets.facts import chunk_texts
+from rag_core.eval_sets.reading import EvalSet, folders, load_set
+from rag_core.labelling.agreement import BAR, JudgeAgreement, judge_agreement
+from rag_core.labelling.estimate import Estimates, estimates, pool_bounds, questions_of, sample_of
+from rag_core.labelling.pooling import pool
+from rag_core.measure.experiment import PipelineReport, run_case, start_of, unique_names, with_labels
+from rag_core.project.session import Progress, Session, must_search
+from rag_core.stage import Pipeline
+from rag_core.store.database import has_store, open_store
+from rag_core.store.events import Event
+from rag_core.store.exchange.line import LabelLine
+from rag_core.store.keys import text_hash
+from rag_core.store.labels import LabelStore
+from rag_core.store.matching import AtHand, overlay
+from rag_core.store.model_labels import peoples_grades, runs_of
+from rag_core.types import Candidates, Case
+
+
+def laid_over(labels: Sequence[Event], cases: Iterable[Case], chunks: AtHand | None = None) -> list[Case]:
+    """The cases with these labels laid over their own; None (all unsure) makes a chunk unjudged.
+
+    Labels meet `chunks`, those of the collection that is asked; without them, each case's own list.
+    """
+    cases = list(cases)
+    if not labels:
+        return cases
+    asked = {case.query.id: case for case in cases}
+    lists: dict[str, AtHand] = {}
+
+    def at_hand(query_id: str) -> AtHand | None:
+        if chunks is not None or query_id not in asked:
+            return chunks
+        if query_id not in lists:
+            lists[query_id] = AtHand.of(hit.chunk for hit in start_of(asked[query_id]).hits)
+        return lists[query_id]
+
+    return with_labels(cases, overlay(labels, at_hand))
+
+
+def with_given(eval_set: EvalSet, workspace: Path, index: Any = None) -> EvalSet:
+    """The eval set with the labels given in this workspace laid over its own; `index` is what its queries ask."""
+    labels = given_labels(workspace, eval_set.name)
+    if not labels:
+        return eval_set
+    chunks = None
+    if index is not None:  # a function that searches names no chunks: whatever was labelled is there
+        snapshot = getattr(index, "snapshot", None)
+        chunks = AtHand.of(snapshot.chunks) if snapshot else AtHand({label.chunk_id: "" for label in labels})
+    return replace(eval_set, cases=tuple(laid_over(labels, eval_set.cases, chunks)))
+
+
+def counted(eval_set: EvalSet, workspace: Path) -> EvalSet:
+    """The eval set with the labels given in this workspace, as lists of sets count them: no source is asked.
+
+    They meet the chunks that come with the set; where none do, a label counts for the chunk that it names.
+    """
+    labels = given_labels(workspace, eval_set.name)
+    if not labels:
+        return eval_set
+    texts = {name: text_hash(text) if text else "" for name, text in chunk_texts(eval_set).items()}
+    chunks = AtHand(texts or {label.chunk_id: "" for label in labels})
+    return replace(eval_set, cases=tuple(laid_over(labels, eval_set.cases, chunks)))
+
+
+def given_labels(workspace: Path, eval_set: str) -> list[Event]:
+    """The labels of people that count now; none where no label was ever given here."""
+    if not has_store(workspace):
+        return []
+    with open_store(workspace, create=False) as store:
+        return LabelStore(store).labels(eval_set)
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """How many labels name a query that an eval set does not have, and of the others a chunk that it does not."""
+
+    queries: int
+    chunks: int
+
+    @property
+    def words(self) -> str:
+        """What to say of them; nothing where every label counts."""
+        said = {"query": self.queries, "chunk": self.chunks}
+        named = ", ".join(f"{count} of an unknown {what}" for what, count in said.items() if count)
+        return f"{named}: the eval set does not have it, so the label counts for nothing" if named else ""
+
+
+def unmet(lines: Sequence[LabelLine], eval_set: EvalSet) -> Unmet:
+    """The labels of a file that would meet nothing. A set of queries only cannot tell about chunks."""
+    asked, texts = {case.query.id for case in eval_set.cases}, chunk_texts(eval_set)
+    hashes = {text_hash(text) for text in texts.values() if text}
+    known = [line for line in lines if line.query_id in asked]
+    strange = [line for line in known if texts and line.chunk_id not in texts and line.text_hash not in hashes]
+    return Unmet(len(lines) - len(known), len(strange))
+
+
+def agreement_of(
+    labels: LabelStore,
+    eval_set: str,
+    judge: str,
+    workspace: Path,
+    min_grade: int | None = None,
+    bar: float = BAR,
+    against: str = "",
+) -> JudgeAgreement:
+    """A model's agreement with people on an eval set; labels of the set's own files are people's too."""
+    known = load_set(eval_set, workspace) if eval_set in folders(workspace) or "/" in eval_set else None
+    files = {case.query.id: case.grades for case in known.cases} if known else {}
+    people = peoples_grades(labels, eval_set, labels.labels(eval_set, judge), files, against)
+    least = min_grade or (known.min_grade if known else 1)
+    return judge_agreement(judge, people, runs_of(labels, eval_set, judge), least, bar)
+
+
+def with_judge_labels(
+    eval_set: str, cases: Iterable[Case], judge: str, workspace: Path, min_grade: int, bar: float = BAR
+) -> tuple[list[Case], str]:
+    """The cases with a model's labels where no person's is, and the sentence that figures from them must carry.
+
+    An InputError where the model's agreement with people does not pass the bar.
+    """
+    cases = list(cases)
+    with open_store(workspace, create=False) as store:
+        labels = LabelStore(store)
+        agreed = agreement_of(labels, eval_set, judge, workspace, min_grade, bar)
+        if not agreed.passes:
+            raise InputError(f"{agreed.words}, expected one that passes before its labels count")
+        graded, people = labels.current(eval_set, judge), labels.current(eval_set)
+    overlay: dict[str, dict[str, int | None]] = {}
+    for case in cases:
+        taken = {**case.grades, **people.get(case.query.id, {})}
+        model = graded.get(case.query.id, {})
+        overlay[case.query.id] = {chunk: grade for chunk, grade in model.items() if chunk not in taken}
+    count = sum(map(len, overlay.values()))
+    return with_labels(cases, overlay), f"{count} labels of these figures are a model's: {agreed.words}"
+
+
+# What few labels let one estimate
+
+
+def without_judges(pipeline: Pipeline) -> Pipeline:
+    """The pipeline without stages that ask a model: those only drop, and a pool costs nobody money."""
+    free = tuple(stage for stage in pipeline.stages if "judge" not in stage.needs())
+    return pipeline if len(free) == len(pipeline.stages) else Pipeline(free, pipeline.label)
+
+
+def kept_of(session: Session, pipeline: Pipeline, tell: Progress) -> PipelineReport:
+    """What a pipeline keeps for every question, without its traces: those of 5,000 questions fill a gigabyte."""
+    if session.live and must_search(pipeline):
+        started = [replace(case, candidates=None) for case in session.cases]
+    else:
+        started = session.capture(pipeline, progress=tell)
+    ready, outcomes = session.ready(pipeline), []
+    for done, case in enumerate(started, 1):
+        outcome = run_case(case, ready, session.project.min_grade, ())
+        result = replace(outcome.result, drops=(), steps=())
+        outcomes.append(replace(outcome, lists=(Candidates(case.query), result)))
+        if done % 20 == 0:
+            tell(done, len(started))
+    return PipelineReport(pipeline.label, ready, tuple(outcomes), session.project.min_grade)
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """Pipelines from partial labels: what is certain, and what a sample of the labels says, if it is large enough."""
+
+    names: tuple[str, ...]
+    bounds: tuple[Mapping[str, tuple[float, float] | None], ...]
+    found: Estimates | None
+    questions: int
+    pairs: int
+    labelled: int
+    sample: int
+    depth: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; `kind` says what stands in `pipelines`: exact, estimate or bounds."""
+        rows = []
+        for at, (name, bounds) in enumerate(zip(self.names, self.bounds, strict=True)):
+            row: dict[str, Any] = {"name": name, "bounds": {key: pair and list(pair) for key, pair in bounds.items()}}
+            if self.found:
+                row["estimate"] = {key: self.found.to_json()["single"][key][at] for key in self.found.single}
+            rows.append(row)
+        against = self.found.to_json()["against"] if self.found else {}
+        counts = {key: getattr(self, key) for key in ("questions", "pairs", "labelled", "sample", "depth")}
+        return {"kind": self.kind, "pipelines": rows, "against": against, **counts}
+
+    @property
+    def kind(self) -> str:
+        """What the figures are."""
+        return "exact" if self.labelled == self.pairs else "estimate" if self.found else "bounds"
+
+    def to_text(self) -> str:
+        """What it stands on; then, by pipeline, the estimate with its interval beside the bounds."""
+        lines = [
+            f"{self.labelled:,} of {self.pairs:,} pairs of the pool (first {self.depth} chunks of each pipeline, "
+            f"{self.questions} questions) have a label; {self.sample:,} of them are a sample with known chances; "
+            "outside of the pool only what has a label counts as relevant"
+        ]
+        for at, (name, bounds) in enumerate(zip(self.names, self.bounds, strict=True)):
+            cells = []
+            for measure, pair in bounds.items():
+                told = "no relevant chunk" if pair is None else f"between {pair[0]:.3f} and {pair[1]:.3f}"
+                if self.found and measure in self.found.single:
+                    one = self.found.single[measure][at]
+                    told = f"{one.value:.3f} ± {one.half:.3f} ({told})"
+                cells.append(f"{measure} {told}")
+            lines.append(f"{name}: {', '.join(cells)}")
+        lines.append(self.found.to_text(self.names) if self.found else "Too few labels of that sample for an estimate.")
+        return "\n".join(lines)
+
+
+def estimated(
+    session: Session, pipelines: Sequence[Pipeline], depth: int = 15, seed: int = 0, tell: Progress = lambda *_: None
+) -> Estimated:
+    """What the labels of now say of pipelines whose pool is not wholly judged, as *Labels* shows it.
+
+    Bounds hold for every way the open labels of the pool may fall; the estimate is likely, for these questions.
+    """
+    names = tuple(unique_names(pipelines))
+    reports = [
+        kept_of(session, replace(without_judges(one), label=name), tell)
+        for one, name in zip(pipelines, names, strict=True)
+    ]
+    pairs, grades = pool(reports, depth, seed), {case.query.id: case.grades for case in session.cases}
+    questions = questions_of(pairs, grades, names, session.min_grade)
+    bounds = tuple(pool_bounds(questions, at) for at in range(len(names)))
+    labelled = sum(int((~np.isnan(one.labels)).sum()) for one in questions)
+    sample = sample_of(questions, seed).size
+    found = estimates(questions, seed)
+    return Estimated(names, bounds, found, len(questions), len(pairs), labelled, sample, depth)

@@ -1,1 +1,0 @@
-"""Every schema the label store has had, one numbered step each, run when the store is opened."""

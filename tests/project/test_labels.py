@@ -1,0 +1,98 @@
+"""Labels given in a workspace count wherever an eval set is measured: in commands as on pages."""
+
+import json
+
+import pytest
+
+from rag_core.cli import main
+from rag_core.eval_sets.reading import load_set
+from rag_core.project.labels import with_given
+from tests import small_rules
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    small_rules.build(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(workspace, capsysbinary):
+    def called(*arguments):
+        assert main([*map(str, arguments), "--workspace", str(workspace), "--json"]) == 0
+        return json.loads(capsysbinary.readouterr().out)
+
+    return called
+
+
+@pytest.fixture
+def own(workspace, run):
+    """An eval set of queries only, with a label for each that came from a file and knows chunks by id."""
+    (workspace / "questions.csv").write_text(
+        "id,query\nsix,What does a cleric need to hit armor class 6?\nhelp,How does a shield help?\n"
+    )
+    (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nsix,cleric-6,3\nhelp,shields,3\n")
+    run("eval-sets", "new", "own", workspace / "questions.csv")
+    run("labels", "import", workspace / "mine.csv", "--eval-set", "own")
+    return "own"
+
+
+def scored(document):
+    return document["pipelines"][0]["means"]["queries_scored"]
+
+
+def test_a_set_without_a_label_given_stays_as_it_is(workspace):
+    found = load_set("recorded-combat")
+    assert with_given(found, workspace) is found
+
+
+def test_labels_from_a_file_count_in_evaluate(run, own):
+    assert scored(run("evaluate", "--eval-set", own, "--collection", small_rules.NAME, "-p", "fixed-15")) == 2
+
+
+def test_a_capture_keeps_them_with_its_lists(run, own, workspace):
+    out = workspace / "lists.jsonl"
+    run("capture", "--eval-set", own, "--collection", small_rules.NAME, "--depth", "8", "--out", out)
+    assert scored(run("replay", out, "--pipeline", "unfiltered")) == 2
+
+
+def test_they_count_in_compare_and_tune(run, own):
+    there = ("--eval-set", own, "--collection", small_rules.NAME)
+    compared = run("compare", *there, "-p", "unfiltered", "-p", "fixed-15", "-m", "SetR")
+    assert [row["measures"]["SetR"]["mean"] for row in compared["table"]] == [1.0, 1.0]
+    assert run("sweep", *there, "--stage", "TopK", "--grid", "k=8")["best"]["SetR"] == 1.0
+
+
+def test_they_count_in_recorded_lists(run, workspace):
+    before = run("evaluate", "--eval-set", "recorded-combat", "-p", "unfiltered")["pipelines"][0]["queries"][0]
+    chunk = next(hit["id"] for hit in before["kept"] if hit["relevant"] == 0)
+    (workspace / "mine.csv").write_text(f"query_id,chunk_id,grade\n{before['id']},{chunk},2\n")
+    run("labels", "import", workspace / "mine.csv", "--eval-set", "recorded-combat")
+    after = run("evaluate", "--eval-set", "recorded-combat", "-p", "unfiltered")["pipelines"][0]["queries"][0]
+    assert after["relevant_total"] == before["relevant_total"] + 1
+
+
+def test_an_import_says_how_many_labels_meet_nothing(run, workspace, capsysbinary):
+    (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nsixx,cleric-6,3\nsix,clerik-6,3\nsix,cleric-6,3\n")
+    there = ("labels", "import", workspace / "mine.csv", "--dry-run", "--eval-set")
+    document = run(*there, "recorded-combat")
+    assert (document["unknown_queries"], document["unknown_chunks"]) == (3, 0)
+    lists = {"id": "six", "query": "?", "candidates": [{"id": "cleric-6", "title": "Six", "distance": 0.1}]}
+    (workspace / "eval_sets/small/lists.jsonl").write_text(json.dumps(lists))
+    document = run(*there, "small")
+    assert (document["new"], document["unknown_queries"], document["unknown_chunks"]) == (3, 1, 1)
+    assert main([*map(str, there), "small", "--workspace", str(workspace)]) == 0
+    assert b"1 of an unknown query, 1 of an unknown chunk" in capsysbinary.readouterr().out
+    assert main([*map(str, there), "smal", "--workspace", str(workspace)]) == 2
+    assert b"'smal', expected one of rulebook, small" in capsysbinary.readouterr().err
+
+
+def test_they_count_where_rules_are_checked(run, workspace):
+    (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nshield,strength,2\n")
+    run("labels", "import", workspace / "mine.csv", "--eval-set", small_rules.NAME)
+    from rag_core.cli.rules import RulesAbout
+
+    found = RulesAbout(
+        workspace, project=None, collection=small_rules.NAME, eval_set=small_rules.NAME, lists=None, min_grade=None
+    ).read()
+    assert {case.query.id: dict(case.grades) for case in found.cases}["shield"] == {"shields": 2, "strength": 2}
