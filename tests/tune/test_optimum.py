@@ -37,16 +37,19 @@ def captured(capture):
     return make_lists(distances, [[flag for _, flag in one] for one in capture], totals)
 
 
-def every_value(lists, relative):
-    """Values on both sides of every point at which a cut could change."""
+def every_value(lists, relative, of_the_first=False):
+    """Values on both sides of every point at which a cut could change; relative to a span, or to the first's size."""
     values = {0.0, 10.0}
     for row, length in zip(lists.distances.tolist(), lists.lengths.tolist(), strict=True):
         whole = row[:length]
         sizes = [after - before for before, after in pairwise(whole)] + [one - whole[0] for one in whole]
         for looked in range(1, length + 1) if relative else [0]:
             span = (whole[looked - 1] - whole[0] or 1) if relative else 1e9
+            if of_the_first:
+                span = abs(whole[0]) or 1 if whole else 1
             values |= {max(0.0, (size + more) / span) for size in sizes for more in (-1, -0.4, 0, 0.4, 0.6, 1)}
-    return sorted(values)
+    ordered = sorted(values)
+    return sorted(ordered + [(one + other) / 2 for one, other in pairwise(ordered)])
 
 
 @given(captures, limits, st.sampled_from(POLICIES), st.booleans(), st.sampled_from(["SetP", "SetR", "SetF"]))
@@ -79,7 +82,7 @@ def test_within_the_cell_of_the_optimum_nothing_changes_and_its_edge_is_where_it
         below if below is None else math.nextafter(below, 0) if relative else below - 0.6e-9
         for below, relative in (
             (found.gap_threshold_below, policy in OF_SPAN),
-            (found.distance_offset_below, relative_offset),
+            (found.distance_offset_below, relative_offset or policy == "ratio"),
         )
     ]
     corners = plane(
@@ -100,7 +103,8 @@ def test_with_a_floor_the_optimum_is_the_best_of_what_reaches_it(capture, limit,
     if lists is None:
         return
     found = optimum(lists, "SetP", *limit, policy, at_least=("SetR", floor))
-    every = plane(lists, every_value(lists, policy in OF_SPAN), every_value(lists, False), *limit, policy)
+    offsets = every_value(lists, False, of_the_first=policy == "ratio")
+    every = plane(lists, every_value(lists, policy in OF_SPAN), offsets, *limit, policy)
     allowed = every.SetP[every.SetR >= floor - 1e-12]
     if not allowed.size:
         assert found is None
