@@ -149,6 +149,7 @@ def test_a_server_that_hangs_is_one_sentence(index, monkeypatch):
 
 
 def test_a_deleted_folder_is_rebuilt_from_our_copy(index, exact):
+    assert index._collection().count() == ROWS
     index.close()
     shutil.rmtree(index._server.folder / "data")
     assert index._collection().count() == ROWS

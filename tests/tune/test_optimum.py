@@ -88,7 +88,7 @@ def test_within_the_cell_of_the_optimum_nothing_changes_and_its_edge_is_where_it
     corners = plane(
         lists,
         [found.gap_threshold, 10.0 if last[0] is None else last[0]],
-        [found.distance_offset, 10.0 if last[1] is None else last[1]],
+        [found.distance_offset, found.distance_offset + 10.0 if last[1] is None else last[1]],
         *limit,
         policy,
         relative_offset=relative_offset,
