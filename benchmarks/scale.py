@@ -3,7 +3,7 @@
     python -m benchmarks.scale [--chunks 25000 100000 250000] [--queries 1000 1000 5000] [--json]
 
 One real `chroma run` server on loopback, one collection that grows. At every size: seconds to add (and until the server
-answers a question, for it indexes behind the adding), its processor time, memory and disk; `collections connect`, which
+answers a question, for it indexes behind the adding), its processor time, memory and disk; `connect`, which
 mirrors the collection here; `capture` of all queries at depth 50, exact, from the mirror; and the same queries captured
 from the server itself by a source function, with the share of the exact lists that its graph finds. Connecting and the
 captures run in processes of their own, through the functions that the commands call.
@@ -84,7 +84,7 @@ def fill(collection: Any, start: int, stop: int) -> tuple[list[float], float]:
 
 
 def connected(order: dict[str, Any]) -> dict[str, float]:
-    """`collections connect` of the server's collection."""
+    """`connect` of the server's collection."""
     workspace = Path(order["workspace"])
     began, worked = perf_counter(), process_time()
     done = connect(

@@ -41,6 +41,7 @@ COMMANDS = {
     "query": ("query", "Ask one question: what is found, what is dropped and why."),
     "init": ("projects", "Make a project of documents, lists or a function."),
     "import": ("projects", "Make a project of another tool's log or data set."),
+    "connect": ("collections", "Use a Chroma collection as it is."),
     "projects": ("projects", "Every project: the demo, your own, and what else ships."),
     "why": ("projects", "What became of a chunk, and what would keep it."),
     "advise": ("projects", "Which lever pays on a project, and how far it reaches."),

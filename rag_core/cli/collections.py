@@ -68,8 +68,8 @@ class ReadingOptions:
 
 FieldOption = typer.Option(
     None,
-    "--field",
-    help="FIELD=KEY: which metadata is title, type, file, ref_ids or query_must; may be repeated, replaces what is "
+    "--map",
+    help="FIELD=KEY, also several after commas: which metadata is title, type, file, ref_ids or rule; replaces what is "
     "proposed and is kept.",
 )
 
@@ -134,12 +134,13 @@ def named_pairs(pairs: Sequence[str], option: str, what: str) -> dict[str, str]:
 
 
 def record_fields(pairs: Sequence[str] | None) -> dict[str, str] | None:
-    """What --field says of a store's metadata; None where it says nothing, so that what is proposed holds."""
-    fields = named_pairs(pairs or (), "--field", "KEY")
-    unknown = next((one for one in fields if one not in RECORD_FIELDS), None)
+    """What --map says of a store's metadata; None where it says nothing, so that what is proposed holds."""
+    known = {("rule" if one == "query_must" else one): one for one in RECORD_FIELDS}
+    said = named_pairs([one for pair in pairs or () for one in pair.split(",")], "--map", "KEY")
+    unknown = next((one for one in said if one not in known and one not in RECORD_FIELDS), None)
     if unknown is not None:
-        raise InputError(f"--field names {unknown[:40]!r}, expected one of {', '.join(RECORD_FIELDS)}")
-    return fields or None
+        raise InputError(f"--map names {unknown[:40]!r}, expected one of {', '.join(known)}")
+    return {known.get(one, one): key for one, key in said.items()} or None
 
 
 @collections.callback()
@@ -186,6 +187,7 @@ def found(common: Common, chroma: ChromaOptions) -> None:
     common.say(facts, "\n".join(foreign.to_text() for foreign in listed))
 
 
+@app.command("connect")
 @collections.command("connect")
 def connect(
     common: Common,

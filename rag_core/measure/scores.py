@@ -179,11 +179,17 @@ class Summary:
     false_return_rate: float | None  # share of the queries without relevant that returned anything
 
     def to_json(self) -> dict[str, Any]:
-        """One flat mapping: measures, counts, and each set measure's bounds as NAME_low and NAME_high."""
+        """One flat mapping: measures, counts, each set measure's bounds as NAME_low and NAME_high, and its `kind`.
+
+        The kind is exact where no label that is still open can move the mean, else bounds.
+        """
         counts = {name: getattr(self, name) for name in self.__slots__ if name not in ("means", "low", "high")}
         bounds = {f"{name}_low": value for name, value in self.low.items()}
         bounds |= {f"{name}_high": value for name, value in self.high.items()}
-        return {**self.means, **counts, **bounds}
+        kind = {
+            name: "exact" if self.low[name] == self.high[name] else "bounds" for name in self.low if self.queries_scored
+        }
+        return {**self.means, **counts, **bounds, "kind": kind}
 
 
 def summarise(scores: Sequence[QueryScores]) -> Summary:

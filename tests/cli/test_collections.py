@@ -47,7 +47,9 @@ def run(tmp_path, capsysbinary):
 def test_a_connected_collection_is_used_by_every_command(run, store, tmp_path):
     (found,) = run("collections", "found", "--chroma-path", store)["collections"]
     assert (found["name"], found["count"], found["metric"], found["model"]) == ("wear", 3, "l2", "default")
-    done = run("collections", "connect", "--chroma-path", store, "--collection", "wear", "--as", "clothes")
+    said = ("--chroma-path", store, "--collection", "wear", "--as", "clothes", "--map", "type=kind,rule=needs")
+    done = run("connect", *said)
+    assert done["fields"] == {"type": "kind", "query_must": "needs"}
     assert (done["chunks"], done["metric"], done["model"]) == (3, "l2", "all-MiniLM-L6-v2-int8")
     (listed,) = run("collections")["collections"]
     assert (listed["name"], listed["metric"]) == ("clothes", "l2")

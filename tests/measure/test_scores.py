@@ -291,6 +291,8 @@ def test_the_bounds_of_the_mean_are_the_means_of_the_bounds():
     assert written["SetF_low"] == pytest.approx((2 / 3 + 2 / 3) / 2)  # P 1/2 R 1, and P 1 R 1/2
     assert written["SetF_high"] == pytest.approx((1 + 2 / 3) / 2)
     assert written["SetF_low"] <= written["SetF"] <= written["SetF_high"]
+    assert written["kind"] == {"SetP": "bounds", "SetR": "exact", "SetF": "bounds"}  # R is 1 whatever x is
+    assert summarise([second]).to_json()["kind"] == {"SetP": "exact", "SetR": "exact", "SetF": "exact"}
 
 
 def test_a_summary_of_no_query_has_its_counts_and_no_figure():
