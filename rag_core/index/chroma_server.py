@@ -28,11 +28,11 @@ def watch():
     sys.stdin.read()
     os._exit(0)
 threading.Thread(target=watch, daemon=True).start()
-from chromadb.cli.cli import app
-sys.argv = ["chroma", *sys.argv[1:]]
-app()
+from chromadb_rust_bindings import cli
+cli(["chroma", *sys.argv[1:]])
 """
-"""The server ends with its parent, however that ends: its standard input closes."""
+"""The server ends with its parent, however that ends: its standard input closes. What `chroma run` calls is called at
+once: the package around it takes half a second to import, and all that it does is this call."""
 
 
 class ChromaServer:
@@ -116,7 +116,7 @@ class ChromaServer:
                 client = chromadb.HttpClient("127.0.0.1", port, settings=Settings(anonymized_telemetry=False))
                 return bounded(client, ANSWER_SECONDS)
             except Exception:
-                time.sleep(0.1)
+                time.sleep(0.02)
         raise StoreError(f"Chroma did not answer at 127.0.0.1:{port} within {START_SECONDS:g} seconds")
 
 
