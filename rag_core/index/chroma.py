@@ -16,8 +16,8 @@ from rag_core.errors import StoreError
 from rag_core.index.chroma_server import reported, server_for
 from rag_core.index.collection import Snapshot, folder_of
 from rag_core.index.embed import Embedder, Vectors
-from rag_core.index.search import CollectionIndex, ExactReader, reader_key
-from rag_core.index.where import Mask, allowed_rows
+from rag_core.index.search import CollectionIndex, ExactReader
+from rag_core.index.where import Mask, allowed_rows, reader_key
 from rag_core.types import Hit
 
 EF_SEARCH = 1000

@@ -7,8 +7,6 @@ pipeline in rag_core.retrieve.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +23,7 @@ from rag_core.index.headers import HeaderIndex
 from rag_core.index.lexical import K1, B, LexicalIndex, LexicalReader, WordCounts, kept_counts, weighed
 from rag_core.index.scan import Distances, FullScan, Rows, scan_of
 from rag_core.index.store import embedded_text
-from rag_core.index.where import Mask, allowed_rows
+from rag_core.index.where import Mask, allowed_rows, reader_key
 from rag_core.rules.index import RuleIndex
 from rag_core.rules.rule import Rule, read_rule
 from rag_core.types import Chunk, Hit, Metric
@@ -146,12 +144,6 @@ def rule_index(chunks: Sequence[Chunk]) -> RuleIndex:
     """The rules of chunks, compiled; one that cannot be read counts as none."""
     read = (read_rule(chunk.query_must) for chunk in chunks)
     return RuleIndex([rule if isinstance(rule, Rule) else None for rule in read])
-
-
-def reader_key(fingerprint: str, text: str, where: Mapping[str, Any] | None, file_filter: str | None) -> str:
-    """The fingerprint of one ranking: index, query and conditions."""
-    asked = json.dumps([fingerprint, text, where or {}, file_filter or ""], sort_keys=True, default=str)
-    return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class ExactReader:

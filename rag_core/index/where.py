@@ -5,6 +5,8 @@ Masks over a collection's chunks. User patterns run on re2 only, which cannot be
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +22,12 @@ OWN_FIELDS = ("id", "title", "type")
 LONGEST_PATTERN = 1000
 LONGEST_NAME = 4096
 """Characters of a name that a pattern sees: no system has longer paths, a foreign store may claim anything."""
+
+
+def reader_key(fingerprint: str, text: str, where: Mapping[str, Any] | None, file_filter: str | None) -> str:
+    """The fingerprint of one ranking: index, query and conditions."""
+    asked = json.dumps([fingerprint, text, where or {}, file_filter or ""], sort_keys=True, default=str)
+    return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def allowed_rows(chunks: Sequence[Chunk], where: Mapping[str, Any] | None, file_filter: str | None) -> Mask | None:

@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError, StoreError, WinnowError
-from rag_core.index.search import reader_key
-from rag_core.index.where import allowed_rows
+from rag_core.index.where import allowed_rows, reader_key
 from rag_core.records import read_case
 from rag_core.sources import winnow_source
 from rag_core.types import SCORES, Candidates, Hit, Metric, Query
