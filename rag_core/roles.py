@@ -63,12 +63,12 @@ def read_roles(workspace: Path) -> dict[str, str]:
     return found
 
 
-def _add(found: dict[str, str], name: object, role: str) -> None:
+def _add(roles: dict[str, str], name: object, role: str) -> None:
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"{FILE} lists something under {role} that is no name, expected text")
     key = canonical_name(name)
-    if key in found:
+    if key in roles:
         raise InputError(f"{FILE} lists {name[:80]!r} twice, expected one role for each name")
     if key == ANYBODY and role == ADMIN:
         raise InputError(f"{FILE} makes anybody who logs in admin, expected admins by name")
-    found[key] = role
+    roles[key] = role

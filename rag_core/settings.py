@@ -241,17 +241,17 @@ def variable(name: str, env: Mapping[str, str] = os.environ) -> str:
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
-def _switch(given: Mapping[str, str], name: str, usual: bool) -> bool:
-    value = given.get(name, "").strip().lower()
+def _switch(environment: Mapping[str, str], name: str, usual: bool) -> bool:
+    value = environment.get(name, "").strip().lower()
     if not value:
         return usual
     if value not in _ON + _OFF:
-        raise InputError(f"{name} is {given[name][:80]!r}, expected true or false")
+        raise InputError(f"{name} is {environment[name][:80]!r}, expected true or false")
     return value in _ON
 
 
-def _number(given: Mapping[str, str], name: str, usual: float, low: float, high: float) -> float:
-    text = given.get(name, "").strip()
+def _number(environment: Mapping[str, str], name: str, usual: float, low: float, high: float) -> float:
+    text = environment.get(name, "").strip()
     if not text:
         return usual
     try:
@@ -263,23 +263,23 @@ def _number(given: Mapping[str, str], name: str, usual: float, low: float, high:
     return value
 
 
-def _whole(given: Mapping[str, str], name: str, usual: int, low: int, high: int) -> int:
-    value = _number(given, name, usual, low, high)
+def _whole(environment: Mapping[str, str], name: str, usual: int, low: int, high: int) -> int:
+    value = _number(environment, name, usual, low, high)
     if value != int(value):
-        raise InputError(f"{name} is {given[name][:80]!r}, expected a whole number from {low:,} to {high:,}")
+        raise InputError(f"{name} is {environment[name][:80]!r}, expected a whole number from {low:,} to {high:,}")
     return int(value)
 
 
-def _is_set(given: Mapping[str, str], name: str) -> bool:
-    return bool(given.get(name, "").strip())
+def _is_set(environment: Mapping[str, str], name: str) -> bool:
+    return bool(environment.get(name, "").strip())
 
 
-def _price(given: Mapping[str, str], name: str) -> float | None:
-    return _number(given, name, 0.0, 0, 1_000_000) if _is_set(given, name) else None
+def _price(environment: Mapping[str, str], name: str) -> float | None:
+    return _number(environment, name, 0.0, 0, 1_000_000) if _is_set(environment, name) else None
 
 
-def _word(given: Mapping[str, str], name: str) -> str:
-    text = given.get(name, "").strip()
+def _word(environment: Mapping[str, str], name: str) -> str:
+    text = environment.get(name, "").strip()
     if (not text.replace("_", "").replace("-", "").isalnum() and text) or len(text) > 40:
         raise InputError(f"{name} is {text[:80]!r}, expected one word as low, medium or high")
     return text

@@ -16,6 +16,6 @@ SHIPPED_IN = _PACKAGE / "_app" if (_PACKAGE / "_app").is_dir() else _PACKAGE.par
 """The folder of app, pages and eval sets: in the package once a wheel is installed, beside it in a checkout."""
 
 
-def resolve_workspace(chosen: str | Path | None = None) -> Path:
+def resolve_workspace(folder: str | Path | None = None) -> Path:
     """The workspace folder: the one chosen (`--workspace`), else WINNOW_WORKSPACE, else `.winnow` here."""
-    return Path(chosen or os.environ.get(VARIABLE) or DEFAULT).expanduser()
+    return Path(folder or os.environ.get(VARIABLE) or DEFAULT).expanduser()

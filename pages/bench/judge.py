@@ -177,10 +177,10 @@ def _choose() -> None:
     )
 
 
-def _simulated(chosen: JudgeChoice, judge: Any, case: Case | None) -> None:
+def _simulated(choice: JudgeChoice, judge: Any, case: Case | None) -> None:
     st.markdown(f":material/texture: *{judge.origin}.* No cost, and no verdict.", help=SIMULATED_HELP)
     st.number_input(
-        "Decides wrongly, %", 0, 100, round(chosen.error_rate * 100), 5, key="judge.rate", on_change=_choose
+        "Decides wrongly, %", 0, 100, round(choice.error_rate * 100), 5, key="judge.rate", on_change=_choose
     )
     if case is not None and not case.grades:
         say.problem("This question has no label, so there is nothing to draw an answer from.")

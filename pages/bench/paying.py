@@ -44,25 +44,25 @@ def show(session: Session, pipeline: Pipeline, stages: Sequence[SeenList], put: 
     calibrating.show(session, pipeline)
 
 
-def _line(found: Levers) -> str:
-    if not found.questions:
+def _line(levers: Levers) -> str:
+    if not levers.questions:
         return ":material/flag: :gray[Which lever pays: no dev question has a relevant label yet.]"
     # short: the line and its buttons share the window with ten rows and the verdict; the help has the sentences
     reach = " · ".join(
         f"{KINDS[one.name]} {one.gain:.2f} lost"
         if one.name == SEARCH
         else f"{KINDS[one.name]} {'≤ ' if one.bound else ''}{one.gain:+.2f}"
-        for one in found.levers
+        for one in levers.levers
     )
-    base = f"from F₁ {found.fixed:.2f} of the best fixed k = {found.fixed_k}:"
-    return f":material/flag: **Which lever pays** :gray[{base}] {reach if found.best else 'none'}"
+    base = f"from F₁ {levers.fixed:.2f} of the best fixed k = {levers.fixed_k}:"
+    return f":material/flag: **Which lever pays** :gray[{base}] {reach if levers.best else 'none'}"
 
 
-def _buttons(found: Levers, session: Session, stages: Sequence[SeenList], put: Put) -> None:
+def _buttons(levers: Levers, session: Session, stages: Sequence[SeenList], put: Put) -> None:
     """A button for each lever that pays and can be pulled here; what it opens is where the lever is."""
-    if not found.questions and LABELS.is_file():
+    if not levers.questions and LABELS.is_file():
         st.page_link(str(LABELS), label="Label some", icon=":material/new_label:", query_params=state.link())
-    for lever in found.levers:
+    for lever in levers.levers:
         if lever.gain < LEAST:
             continue
         place = next((at for at, entry in enumerate(stages) if _pulls(lever.name, entry.stage)), None)
@@ -75,7 +75,7 @@ def _buttons(found: Levers, session: Session, stages: Sequence[SeenList], put: P
         elif lever.name == JUDGE:
             st.button("Try a judge", icon=ICONS[JUDGE], type="tertiary", key="lever.judge", on_click=_add_judge,
                       args=(list(stages), put))  # fmt: skip
-    if found.questions:  # a list without a cut keeps too much even where no cut beats the best fixed k
+    if levers.questions:  # a list without a cut keeps too much even where no cut beats the best fixed k
         st.button("Best cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_best_cut,
                   args=(session, list(stages), put), disabled=jobs.running(),
                   help="Of every cut there is and every fixed k, on the dev questions; it is shown before it is taken.",

@@ -85,32 +85,32 @@ def why(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> None
         say.problem("The chunk cannot be followed.", str(error))
 
 
-def answer(found: WhyNot) -> Iterator[Block]:
+def answer(why: WhyNot) -> Iterator[Block]:
     """What became of a chunk, in blocks."""
-    if found.hit is None:
-        yield Block("text", (TextRun(found.reason),))
+    if why.hit is None:
+        yield Block("text", (TextRun(why.reason),))
         return
-    yield Block("lead", (TextRun(found.hit.chunk.title or found.hit.chunk.id),))
-    yield Block("chips", (TextRun(f"rank {found.rank}", "plain"), TextRun(_outcome(found), "plain")))
-    if found.reason:
-        yield Block("text", (TextRun(found.reason),))
-    if found.would_bring_back:
+    yield Block("lead", (TextRun(why.hit.chunk.title or why.hit.chunk.id),))
+    yield Block("chips", (TextRun(f"rank {why.rank}", "plain"), TextRun(_outcome(why), "plain")))
+    if why.reason:
+        yield Block("text", (TextRun(why.reason),))
+    if why.would_bring_back:
         yield Block("note", (TextRun("What would bring it back:"),))
-        yield Block("text", (TextRun("\n".join(f"• {one.text}" for one in found.would_bring_back)),))
-    if found.then is not None and found.then.hit is not None:
-        reason = f": {found.then.reason}" if found.then.reason else ""
-        yield Block("text", (TextRun(f"Then: {_outcome(found.then)}{reason}"),))
-        yield Block("text", (TextRun("\n".join(f"• {one.text}" for one in found.then.would_bring_back)),))
-    if found.others:
-        more = f" and {len(found.others) - MOST_OTHERS} more" if len(found.others) > MOST_OTHERS else ""
-        yield Block("note", (TextRun(f"Also fits: {', '.join(found.others[:MOST_OTHERS])}{more}"),))
+        yield Block("text", (TextRun("\n".join(f"• {one.text}" for one in why.would_bring_back)),))
+    if why.then is not None and why.then.hit is not None:
+        reason = f": {why.then.reason}" if why.then.reason else ""
+        yield Block("text", (TextRun(f"Then: {_outcome(why.then)}{reason}"),))
+        yield Block("text", (TextRun("\n".join(f"• {one.text}" for one in why.then.would_bring_back)),))
+    if why.others:
+        more = f" and {len(why.others) - MOST_OTHERS} more" if len(why.others) > MOST_OTHERS else ""
+        yield Block("note", (TextRun(f"Also fits: {', '.join(why.others[:MOST_OTHERS])}{more}"),))
 
 
-def _outcome(found: WhyNot) -> str:
-    if found.outcome == KEPT:
-        return f"● kept, place {found.position}"
-    stage = f" {stage_class(found.stage).title}" if found.outcome == DROPPED else ""
-    return f"○ {NOTES.get(found.outcome, 'in no list')}{stage}"
+def _outcome(why: WhyNot) -> str:
+    if why.outcome == KEPT:
+        return f"● kept, place {why.position}"
+    stage = f" {stage_class(why.stage).title}" if why.outcome == DROPPED else ""
+    return f"○ {NOTES.get(why.outcome, 'in no list')}{stage}"
 
 
 def rows_of(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> None:

@@ -19,21 +19,21 @@ KEPT = "history.handed_over"  # the last of this session: (collection and questi
 AGAIN_SECONDS = 30.0
 
 
-def keep(found: Candidates, stages: Sequence[Any], collection: str) -> None:
+def keep(candidates: Candidates, stages: Sequence[Any], collection: str) -> None:
     """Keep a live question with its settings; one whose sliders move is kept again at most twice a minute."""
     if not history_days():
         return
     last = st.session_state.get(KEPT)
-    question, settings = (collection, found.query.text), json.dumps(list(stages), sort_keys=True, default=str)
+    question, settings = (collection, candidates.query.text), json.dumps(list(stages), sort_keys=True, default=str)
     if last is not None and last[0] == question and (last[1] == settings or monotonic() - last[2] < AGAIN_SECONDS):
         return
     st.session_state[KEPT] = (question, settings, monotonic())
-    arguments = (resources.workspace(), found, list(stages), collection, who.person().name)
+    arguments = (resources.workspace(), candidates, list(stages), collection, who.person().name)
     threading.Thread(target=_append, args=arguments, name="history", daemon=True).start()
 
 
-def _append(workspace: Path, found: Candidates, stages: list[Any], collection: str, name: str) -> None:
+def _append(workspace: Path, candidates: Candidates, stages: list[Any], collection: str, name: str) -> None:
     from rag_core.store.history import asked_of, expire, remember
 
-    remember(workspace, asked_of(found, stages, collection, name))
+    remember(workspace, asked_of(candidates, stages, collection, name))
     expire(workspace)

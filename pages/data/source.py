@@ -269,23 +269,23 @@ def _look_there(order: Chroma) -> None:
         st.session_state[PROBLEM] = str(error)
 
 
-def _choose_collection(project: Project | None, place: Chroma, found: Sequence[Foreign]) -> None:
+def _choose_collection(project: Project | None, place: Chroma, collections: Sequence[Foreign]) -> None:
     """The collections of the store as a table, one of them with what its metadata means."""
-    st.markdown(f"**Collections in the store: {len(found):,}**")
-    if not found:
+    st.markdown(f"**Collections in the store: {len(collections):,}**")
+    if not collections:
         return
     table(
         {
-            "collection": [one.name for one in found],
-            "records": [one.count for one in found],
-            "distance": [str(one.metric) for one in found],
-            "dimensions": [one.dimension for one in found],
-            "model it names": [one.model or "none" for one in found],
+            "collection": [one.name for one in collections],
+            "records": [one.count for one in collections],
+            "distance": [str(one.metric) for one in collections],
+            "dimensions": [one.dimension for one in collections],
+            "model it names": [one.model or "none" for one in collections],
         },
         "data.source.table",
-        f"{len(found)} collections with records, distance, dimensions and model",
+        f"{len(collections)} collections with records, distance, dimensions and model",
     )
-    by_name = {one.name: one for one in found}
+    by_name = {one.name: one for one in collections}
     left, right = st.columns(2)
     name = str(left.selectbox("Which one", list(by_name), key="data.chroma_name"))
     model = right.text_input("Model", key="data.chroma_model", help=STORE_MODEL_HELP, placeholder="as the store says")

@@ -166,11 +166,11 @@ def _list(kind: str, text: str, taken: tuple[str, ...]) -> Keywords | Synonyms:
     return wording.with_headers(found, taken) if isinstance(found, Keywords) else found
 
 
-def _synonyms(found: Synonyms | None) -> None:
-    if found is None:
+def _synonyms(synonyms: Synonyms | None) -> None:
+    if synonyms is None:
         say.quiet("The table comes back when the text can be read.")
         return
-    terms = found.terms
+    terms = synonyms.terms
     table(
         {"official term": list(terms), "words people say": [", ".join(said) for said in terms.values()]},
         "data.words.synonyms",
@@ -180,9 +180,9 @@ def _synonyms(found: Synonyms | None) -> None:
     )
 
 
-def _keywords(taken: tuple[str, ...], found: Keywords | None) -> None:
+def _keywords(taken: tuple[str, ...], keywords: Keywords | None) -> None:
     """Every keyword with where it comes from."""
-    headers, names = set(taken), found.names if found is not None else taken
+    headers, names = set(taken), keywords.names if keywords is not None else taken
     table(
         {"keyword": list(names), "comes from": ["a header" if one in headers else "the list" for one in names]},
         "data.words.keywords",

@@ -105,7 +105,7 @@ def _share(value: float | None, items: int) -> str:
 
 
 def _list(
-    found: Sequence[Disagreement], events: Sequence[Event], session: Session, store: LabelStore, annotator: str
+    disagreements: Sequence[Disagreement], events: Sequence[Event], session: Session, store: LabelStore, annotator: str
 ) -> None:
     decided = {(e.query_id, e.chunk_key): e for e in events if e.annotator == ADJUDICATED}
     known = {(e.query_id, e.chunk_key): e for e in events}
@@ -115,14 +115,14 @@ def _list(
         {"question": asked.get(one.item[0], one.item[0]), "chunk": _title(known[one.item], chunks),
          "difference": one.spread, "grades": ", ".join(f"{name} {grade}" for name, grade in sorted(one.grades.items())),
          "adjudicated": "" if one.item not in decided else str(decided[one.item].grade)}
-        for one in found
+        for one in disagreements
     ]  # fmt: skip
     answer: Any = table(
         rows, "agreement.list", "Chunks that people label differently", on_select="rerun", selection_mode="single-row"
     )
     picked = answer.selection.rows
-    if picked and picked[0] < len(found):
-        event = known[found[picked[0]].item]
+    if picked and picked[0] < len(disagreements):
+        event = known[disagreements[picked[0]].item]
         _open(event, asked.get(event.query_id, ""), chunks.of(event), store, annotator)
     else:
         st.markdown(":gray[Select a row to read the chunk and decide.]")

@@ -54,7 +54,7 @@ def labelled(session: Session) -> list[LabelledPair]:
     return rows
 
 
-def _blind(found: Sequence[LabelledPair], session: Session, store: LabelStore, chunks: Chunks) -> list[LabelledPair]:
+def _blind(pairs: Sequence[LabelledPair], session: Session, store: LabelStore, chunks: Chunks) -> list[LabelledPair]:
     """Without labels given with distance and verdict in sight: a sample of those says nothing about blind ones."""
     seen = {
         (event.query_id, chunk_id)
@@ -62,7 +62,7 @@ def _blind(found: Sequence[LabelledPair], session: Session, store: LabelStore, c
         if event.sampler == IN_SIGHT
         for chunk_id in chunks.at_hand.ids(event)
     }
-    return [one for one in found if (one.query_id, one.chunk_id) not in seen]
+    return [one for one in pairs if (one.query_id, one.chunk_id) not in seen]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Looking for suspect labels")

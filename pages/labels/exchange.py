@@ -61,11 +61,11 @@ def _import(session: Session, store: LabelStore, annotator: str) -> None:
     _offer(plan, store, len(lines), unread, _lost(lines, session))
 
 
-def _read(session: Session, file_name: str, text: str, chosen: str | None) -> tuple[list[LabelLine], int]:
+def _read(session: Session, file_name: str, text: str, form: str | None) -> tuple[list[LabelLine], int]:
     """The labels of a file, and how many of its lines ask what the project does not."""
-    if chosen == RAGAS:
+    if form == RAGAS:
         return read_ragas(text, "the file", _questions(session), _texts(session))
-    name = format_of(file_name) if chosen not in FORMATS else str(chosen)
+    name = format_of(file_name) if form not in FORMATS else str(form)
     return read_labels(text, name, "the file"), 0
 
 

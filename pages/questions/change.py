@@ -36,12 +36,12 @@ def do(what: Callable[[], Any], done: Callable[[Any], str], kind: Kind = CHANGE_
     return act(DONE, kind, state.current().project, lambda _: what(), done)
 
 
-def tags(session: Session, chosen: Sequence[Case]) -> None:
+def tags(session: Session, cases: Sequence[Case]) -> None:
     """Tags of the questions in sight or picked, and taking these questions away."""
     if session.project.shipped:
         _only_copies(session)
         return
-    ids = [case.query.id for case in chosen]
+    ids = [case.query.id for case in cases]
     which = "all" if len(ids) == len(session.cases) else f"these {len(ids):,}"
     st.markdown(f"**Tags of {which}**: figures can be asked for one tag alone. Pick rows or type in *Find* to choose.")
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -145,11 +145,11 @@ def draw_advice(session: Session, split: Sides) -> None:
             rail.link("bench", "See what the pipelines do with them")
 
 
-def draw_parts(session: Session, chosen: Sequence[Case]) -> None:
+def draw_parts(session: Session, cases: Sequence[Case]) -> None:
     """What can be done, one part at a time."""
     parts: Mapping[str, Any] = {
         ADD: lambda: add.show(session),
-        TAGS: lambda: change.tags(session, chosen),
+        TAGS: lambda: change.tags(session, cases),
         HELD_OUT: lambda: change.held_out(session),
         GUIDELINES: lambda: change.guidelines(session),
         COPY: lambda: change.copies(session),

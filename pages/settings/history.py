@@ -51,17 +51,17 @@ def draw_table(listed: Sequence[HistoryEntry], total: int) -> list[HistoryEntry]
     return [listed[row] for row in rows if row < len(listed)]
 
 
-def draw_actions(chosen: Sequence[HistoryEntry]) -> None:
+def draw_actions(entries: Sequence[HistoryEntry]) -> None:
     """What can be done with the ticked questions."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(chosen) == 1:
-            _draw_open(chosen[0])
+        if len(entries) == 1:
+            _draw_open(entries[0])
         with st.popover("Make a project of them", icon=":material/add:"):
             st.text_input("Name", key=NAME, max_chars=64, placeholder="asked-this-week")
-            st.button("Make it", key="history.make", type="primary", on_click=make_project, args=(list(chosen),))
+            st.button("Make it", key="history.make", type="primary", on_click=make_project, args=(list(entries),))
         with st.popover("Delete", icon=":material/delete:"):
-            st.markdown(f"Questions ticked: **{len(chosen):,}**. They go for good.")
-            numbers = [one.number for one in chosen]
+            st.markdown(f"Questions ticked: **{len(entries):,}**. They go for good.")
+            numbers = [one.number for one in entries]
             st.button("Delete them", type="primary", key="history.delete", on_click=delete, args=(numbers,))
 
 
@@ -78,12 +78,12 @@ def _draw_open(asked: HistoryEntry) -> None:
     st.page_link(place.script, label="Open on the Bench", icon=":material/open_in_new:", query_params=link)
 
 
-def make_project(chosen: Sequence[HistoryEntry]) -> None:
+def make_project(entries: Sequence[HistoryEntry]) -> None:
     """A project of these questions, each once, on the collection they were asked of."""
     name = str(st.session_state.get(NAME) or "").strip()
-    texts = list(dict.fromkeys(one.query for one in reversed(chosen)))
+    texts = list(dict.fromkeys(one.query for one in reversed(entries)))
     queries = [Query(f"q{number}", text) for number, text in enumerate(texts, 1)]
-    collections = {one.collection for one in chosen}
+    collections = {one.collection for one in entries}
     source = ProjectSource(COLLECTION, collections.pop()) if len(collections) == 1 else ProjectSource()
     said = f"project {name} holds {counted(len(queries), 'question', 'questions')}"
     if act(

@@ -512,22 +512,22 @@ def judge(
     works_on.say(said.to_json(), said.to_text())
 
 
-def _told(found: Any) -> dict[str, Any]:
+def _told(result: Any) -> dict[str, Any]:
     """What became of a chunk as plain values."""
-    hit = found.hit
+    hit = result.hit
     return {
-        "wanted": found.wanted,
-        "outcome": found.outcome,
+        "wanted": result.wanted,
+        "outcome": result.outcome,
         "id": None if hit is None else hit.chunk.id,
         "title": None if hit is None else hit.chunk.title,
         "distance": None if hit is None else hit.distance,
-        "rank": found.rank,
-        "position": found.position,
-        "stage": found.stage or None,
-        "reason": found.reason or None,
-        "would_keep": [asdict(one) for one in found.would_bring_back],
-        "then": None if found.then is None else _told(found.then),
-        "others": list(found.others),
+        "rank": result.rank,
+        "position": result.position,
+        "stage": result.stage or None,
+        "reason": result.reason or None,
+        "would_keep": [asdict(one) for one in result.would_bring_back],
+        "then": None if result.then is None else _told(result.then),
+        "others": list(result.others),
     }
 
 

@@ -276,12 +276,12 @@ def apply_file(
         raise GateFailed("no rule passed the check")
 
 
-def _store(folder: Path, collection: str, found: Mapping[str, Rule], about: str) -> int | None:
+def _store(folder: Path, collection: str, rules: Mapping[str, Rule], about: str) -> int | None:
     """The number of the batch that the rules became, or None where there is none to store."""
-    if not found:
+    if not rules:
         return None
     with deeds.command(deeds.CHANGE_RULES, collection, folder) as performed:
-        number = apply_rules(folder, collection, found, about).number
+        number = apply_rules(folder, collection, rules, about).number
         performed.result = f"batch {number}"
     return number
 

@@ -138,22 +138,22 @@ def promise_document(
     }
 
 
-def search_json(found: Any, study: str | None) -> dict[str, Any]:
+def search_json(search: Any, study: str | None) -> dict[str, Any]:
     """What a search found: the baseline first, then the rows that no other beats."""
     return {
-        "objectives": list(found.objectives),
+        "objectives": list(search.objectives),
         "study": study,
-        "trials": len(found.rows),
-        "feasible": sum(row.feasible for row in found.rows),
-        "table": [{"name": row.name, **row.settings, **row.values, "feasible": row.feasible} for row in found.table],
+        "trials": len(search.rows),
+        "feasible": sum(row.feasible for row in search.rows),
+        "table": [{"name": row.name, **row.settings, **row.values, "feasible": row.feasible} for row in search.table],
     }
 
 
-def search_text(found: Any) -> Iterator[str]:
+def search_text(search: Any) -> Iterator[str]:
     """The table of a search, a line a row."""
-    yield f"{len(found.rows)} trials, {len(found.front)} that no other beats"
-    for row in found.table:
-        settings = "" if row is found.baseline else f"   {_shown(row.settings)}"
+    yield f"{len(search.rows)} trials, {len(search.front)} that no other beats"
+    for row in search.table:
+        settings = "" if row is search.baseline else f"   {_shown(row.settings)}"
         yield f"  {row.name:<24} {_shown(row.values)}{settings}"
 
 

@@ -168,19 +168,20 @@ def _differing(one: Query, other: Query) -> tuple[str, ...]:
     return tuple(name for name, (old, new) in pairs.items() if old != new)
 
 
-def chunk_texts(found: EvalSet) -> dict[str, str]:
+def chunk_texts(eval_set: EvalSet) -> dict[str, str]:
     """Chunk id → text of all chunks that come with a set, in its corpus or its lists."""
-    return {chunk_id: text for chunk_id, (_, text) in _chunks(found).items()}
+    return {chunk_id: text for chunk_id, (_, text) in _chunks(eval_set).items()}
 
 
-def _chunks(found: EvalSet) -> dict[str, tuple[str, str]]:
+def _chunks(eval_set: EvalSet) -> dict[str, tuple[str, str]]:
     """Chunk id → title and text, of the corpus, else of the recorded lists."""
-    if found.corpus is not None:
+    if eval_set.corpus is not None:
         rows = (
-            parse_json_line(line, f"{found.corpus} line {number}") for number, line in lines(read_text(found.corpus))
+            parse_json_line(line, f"{eval_set.corpus} line {number}")
+            for number, line in lines(read_text(eval_set.corpus))
         )
         return {str(row.get("id")): (str(row.get("title") or ""), str(row.get("text") or "")) for row in rows}
-    hits = (hit for case in found.cases if case.candidates for hit in case.candidates.hits)
+    hits = (hit for case in eval_set.cases if case.candidates for hit in case.candidates.hits)
     return {hit.chunk.id: (hit.chunk.title, hit.chunk.text) for hit in hits}
 
 

@@ -267,7 +267,7 @@ def measure_of(objectives: Sequence[str]) -> str:
 
 
 def choice_of(
-    found: Search,
+    search: Search,
     row: SearchedSetting,
     cases: Sequence[Case],
     pipeline: Pipeline,
@@ -276,9 +276,9 @@ def choice_of(
 ) -> Choice:
     """A row of a search over these cases as `tune.choose` gives one, beside the search's best fixed k."""
     chosen = replace(pipeline_at(pipeline, [(axis, row.settings[axis.name]) for axis in axes]), label="found")
-    by, captures = QUANTITIES.index(measure_of(found.objectives)), Captures(cases, min_grade)
-    value, fixed = (float(means_of(captures, one)[by]) for one in (chosen, found.baseline_pipeline))
-    return Choice(chosen, row.settings, value, found.baseline_pipeline, int(found.baseline.settings["k"]), fixed)
+    by, captures = QUANTITIES.index(measure_of(search.objectives)), Captures(cases, min_grade)
+    value, fixed = (float(means_of(captures, one)[by]) for one in (chosen, search.baseline_pipeline))
+    return Choice(chosen, row.settings, value, search.baseline_pipeline, int(search.baseline.settings["k"]), fixed)
 
 
 # Studies of Optuna

@@ -258,36 +258,36 @@ def judge(
     )
 
 
-def judgement_json(found: ChoiceJudgement) -> dict[str, Any]:
+def judgement_json(judgement: ChoiceJudgement) -> dict[str, Any]:
     """The judgement as plain JSON values."""
     return {
-        "queries": found.queries,
-        found.objective: found.value,
-        "ci": None if found.interval is None else list(found.interval),
-        "baseline": found.baseline_value,
-        "optimism": found.optimism,
-        "tells": found.tells,
-        "looks": found.looks,
-        "verdict": found.ruling.word,
-        "bounds": [found.ruling.low, found.ruling.high],
-        "needed": found.ruling.needed,
-        "comparison": [one.to_json() for one in (found.against_baseline, found.given) if one is not None],
-        "sentence": sentence(found),
+        "queries": judgement.queries,
+        judgement.objective: judgement.value,
+        "ci": None if judgement.interval is None else list(judgement.interval),
+        "baseline": judgement.baseline_value,
+        "optimism": judgement.optimism,
+        "tells": judgement.tells,
+        "looks": judgement.looks,
+        "verdict": judgement.ruling.word,
+        "bounds": [judgement.ruling.low, judgement.ruling.high],
+        "needed": judgement.ruling.needed,
+        "comparison": [one.to_json() for one in (judgement.against_baseline, judgement.given) if one is not None],
+        "sentence": sentence(judgement),
     }
 
 
-def sentence(found: ChoiceJudgement) -> str:
+def sentence(judgement: ChoiceJudgement) -> str:
     """The judgement in plain words, for people who read nothing else."""
-    compared, word = found.against_baseline, found.ruling.word
-    interval = "" if found.interval is None else f" [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
+    compared, word = judgement.against_baseline, judgement.ruling.word
+    interval = "" if judgement.interval is None else f" [{judgement.interval[0]:.3f}, {judgement.interval[1]:.3f}]"
     between = "" if compared.low is None else f" [{compared.low:+.3f}, {compared.high:+.3f}]"
     p = "" if compared.p is None else f", {shown_p(compared.p)}"
-    needed = found.ruling.needed
+    needed = judgement.ruling.needed
     more = "" if needed is None else f" About {needed:,} in all would tell, if they are like these."
-    times = "1 look" if found.looks == 1 else f"{found.looks} looks"
+    times = "1 look" if judgement.looks == 1 else f"{judgement.looks} looks"
     return (
-        f"On {found.queries} held-out queries {found.objective} {found.value:.3f}{interval} "
-        f"vs {found.baseline_value:.3f} for {found.choice.baseline.label}: "
+        f"On {judgement.queries} held-out queries {judgement.objective} {judgement.value:.3f}{interval} "
+        f"vs {judgement.baseline_value:.3f} for {judgement.choice.baseline.label}: "
         f"{compared.delta or 0.0:+.3f}{between}{p}: {word}{' which is better' if word == OPEN else ''}.{more} "
-        f"Dev was {found.choice.value:.3f} (optimism of the gain {found.optimism:+.3f}). After {times}."
+        f"Dev was {judgement.choice.value:.3f} (optimism of the gain {judgement.optimism:+.3f}). After {times}."
     )
