@@ -32,6 +32,7 @@ MANIFEST, DATABASE, FILES = "manifest.json", "database.jsonl", "workspace/"
 LEFT_OUT = frozenset({BACKUPS, "chroma", "__pycache__", journal.FILE, journal.FILE_BEFORE})
 ENDINGS_LEFT_OUT = (".lock", ".partial", "-wal", "-shm", "-journal")
 LARGEST_MANIFEST = 64 * 1024 * 1024
+MOST_RATIO, OF_ANY_RATIO = 200, 100_000_000  # bytes out of each byte of the file, and bytes that may come anyway
 SQLITE = b"SQLite format 3\x00"
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 
@@ -214,7 +215,7 @@ class _Swap:
 def _unpacked(path: Path, folder: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as bundle:
-            manifest = _manifest(bundle, path)
+            manifest = _manifest(bundle, path, folder)
             for name, facts in manifest["files"].items():
                 _take(bundle, name, facts, folder / _place(name, path), path)
             return manifest
@@ -224,7 +225,7 @@ def _unpacked(path: Path, folder: Path) -> dict[str, Any]:
         raise InputError(f"{path.name} is damaged or no back-up ({type(error).__name__})") from None
 
 
-def _manifest(bundle: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+def _manifest(bundle: zipfile.ZipFile, path: Path, folder: Path) -> dict[str, Any]:
     if bundle.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
         raise InputError(f"{path.name} has a list of parts that is too long, expected up to 64 MB")
     try:
@@ -235,6 +236,10 @@ def _manifest(bundle: zipfile.ZipFile, path: Path) -> dict[str, Any]:
         raise InputError(f"{path.name} is no back-up of this program, version {VERSION}")
     if sorted(bundle.namelist()) != sorted([MANIFEST, *manifest["files"]]):
         raise InputError(f"{path.name} does not hold the parts it lists, expected exactly those")
+    listed, most = sum(int(facts["bytes"]) for facts in manifest["files"].values()), shutil.disk_usage(folder).free
+    most = min(most, path.stat().st_size * MOST_RATIO + OF_ANY_RATIO)
+    if listed > most:
+        raise InputError(f"{path.name} would unpack to {listed:,} bytes, expected at most {most:,}")
     return manifest
 
 

@@ -1,5 +1,6 @@
 """Back-up and restore: everything comes back, a damaged file changes nothing, nothing is overwritten unasked."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -190,7 +191,7 @@ def test_a_restore_killed_between_folder_and_rows_is_finished_by_the_same_comman
 
 
 def rewritten(source, target, change):
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         parts = {name: old.read(name) for name in old.namelist()}
         change(parts)
         for name, data in parts.items():
@@ -227,6 +228,14 @@ def absolute(parts):
     parts["manifest.json"] = json.dumps(manifest).encode()
 
 
+def swollen(parts):
+    """Some kilobytes that unpack to two hundred million zeros, as listed."""
+    zeros = bytes(200_000_000)
+    manifest = json.loads(parts["manifest.json"])
+    manifest["files"]["workspace/x"] = {"sha256": hashlib.sha256(zeros).hexdigest(), "bytes": len(zeros)}
+    parts["manifest.json"], parts["workspace/x"] = json.dumps(manifest).encode(), zeros
+
+
 def other_kind(parts):
     parts["manifest.json"] = b'{"kind": "other"}'
 
@@ -249,7 +258,7 @@ def test_a_workspace_named_by_a_dot_is_the_folder_one_stands_in(filled, tmp_path
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("change", [other_bytes, longer, missing, extra, outside, absolute, other_kind])
+@pytest.mark.parametrize("change", [other_bytes, longer, missing, extra, outside, absolute, swollen, other_kind])
 def test_a_file_that_is_not_what_was_stored_changes_nothing(filled, tmp_path, change):
     make(filled, tmp_path / "copy.zip")
     rewritten(tmp_path / "copy.zip", tmp_path / "bad.zip", change)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from rag_core.corpus.apart import read_apart
 from rag_core.corpus.columns import Columns, check_columns
 from rag_core.corpus.html_tables import plain_tables
 from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
@@ -213,18 +216,7 @@ def load(
     check_columns(columns or {})
     roots = tuple(Path(path).expanduser().resolve() for path in paths)
     found, others = find(roots, format)
-    apis: dict[Path, Document] = {}
-    for root in dict.fromkeys(file.root for file in found if file.kind == "openapi"):
-        together = [file for file in found if file.kind == "openapi" and file.root == root]
-        read = read_openapi({file.name: _text(file) for file in together})  # they may refer to each other
-        for file in together:
-            chunks = tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name)
-            warnings = tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference "))
-            apis[file.path] = Document(file.path, file.name, chunks, warnings, "openapi")
-    documents = tuple(
-        apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns, skip_bad)
-        for file in found
-    )
+    documents = tuple(_documents(found, header_level, columns, skip_bad))
     owner: dict[str, str] = {}
     for document in documents:
         for chunk in document.chunks:
@@ -242,14 +234,103 @@ def load(
 def columns_of(paths: Sequence[str | Path], format: str = "auto") -> list[str]:
     """The columns and keys that a mapping may name in the tables and JSON lines under the paths; [] where none."""
     found, _ = find([Path(path).expanduser().resolve() for path in paths], format)
+    tables = [file for file in found if file.kind in MAPPED]
+    largest = _largest(tables)
+    named = read_apart({"wanted": "columns", "files": _said(tables)}, largest) if largest else map(_columns, tables)
     names: dict[str, None] = {}
-    for file in found:
-        if file.kind == "parquet":
-            names |= dict.fromkeys(parquet_columns(file.path, file.name))
-        elif file.kind in MAPPED:
-            text, read = _text(file), csv_columns if file.kind == "csv" else json_columns
-            names |= dict.fromkeys(read(text, file.name))
+    for file in tables:
+        with _bounded(file):
+            names |= dict.fromkeys(next(named))
     return list(names)
+
+
+def _columns(file: FoundFiles) -> list[str]:
+    if file.kind == "parquet":
+        return parquet_columns(file.path, file.name)
+    return (csv_columns if file.kind == "csv" else json_columns)(_text(file), file.name)
+
+
+@contextmanager
+def _bounded(file: FoundFiles) -> Iterator[None]:
+    """Reading this file: an InputError where it takes more than it may."""
+    try:
+        yield
+    except MemoryError:
+        raise InputError(
+            f"{file.path} takes more memory or time than documents of its size do, expected a smaller or plainer file"
+        ) from None
+
+
+IN_PLACE = 100_000
+"""Bytes of text that no reader makes large: they are read where they are asked for; more, and all Parquet, in a child.
+"""
+
+
+def _largest(files: Sequence[FoundFiles]) -> int:
+    """The bytes that are read at once, at most; 0 where all may be read in place."""
+    sizes = {file: file.path.stat().st_size for file in files}
+    if not any(file.kind == "parquet" for file in files) and sum(sizes.values()) <= IN_PLACE:
+        return 0
+    together = sum(size for file, size in sizes.items() if file.kind == "openapi")
+    return max(together, *sizes.values())
+
+
+def _said(files: Sequence[FoundFiles]) -> list[list[str]]:
+    return [[str(file.path), file.name, str(file.root), file.kind] for file in files]
+
+
+def _documents(found: Sequence[FoundFiles], *settings: Any) -> Iterator[Document]:
+    """The documents in order, read here or in a child; `settings` are header level, columns and skip_bad."""
+    largest = _largest(found)
+    if not largest:
+        yield from _read(found, *settings)
+        return
+    values = read_apart({"wanted": "documents", "files": _said(found), "settings": settings}, largest)
+    for file in found:
+        with _bounded(file):
+            warnings, skipped, count = next(values)
+            chunks = tuple(
+                Chunk(identity, title, text, type_, rule, tuple(references), metadata)
+                for identity, title, text, type_, rule, references, metadata in islice(values, count)
+            )
+        yield Document(file.path, file.name, chunks, tuple(warnings), file.kind, tuple(skipped))
+
+
+def answers(request: Mapping[str, Any]) -> Iterator[Any]:
+    """What the child gives for such a request: names, or for each document what it is and then its chunks."""
+    found = [FoundFiles(Path(path), name, Path(root), kind) for path, name, root, kind in request["files"]]
+    if request["wanted"] == "columns":
+        yield from map(_columns, found)
+        return
+    for document in _read(found, *request["settings"]):
+        yield document.warnings, document.skipped, len(document.chunks)
+        for chunk in document.chunks:
+            yield chunk.id, chunk.title, chunk.text, chunk.type, chunk.query_must, chunk.ref_ids, chunk.metadata
+
+
+def _read(
+    found: Sequence[FoundFiles], header_level: int, columns: Columns | None, skip_bad: bool
+) -> Iterator[Document]:
+    apis: dict[Path, Document] = {}
+    for file in found:
+        if file.kind == "openapi" and file.path not in apis:
+            apis |= _apis([other for other in found if other.kind == "openapi" and other.root == file.root])
+        yield apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns, skip_bad)
+
+
+def _apis(together: Sequence[FoundFiles]) -> dict[Path, Document]:
+    """OpenAPI documents of one root, which may refer to each other."""
+    read = read_openapi({file.name: _text(file) for file in together})
+    return {
+        file.path: Document(
+            file.path,
+            file.name,
+            tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name),
+            tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference ")),
+            "openapi",
+        )
+        for file in together
+    }
 
 
 def _text(file: FoundFiles) -> str:

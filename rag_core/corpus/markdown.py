@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -51,9 +53,10 @@ def split_markdown(text: str, source: str, level: int = 3) -> list[Chunk]:
         headers = [replace(header, level=FIRST_LEVEL) if header.level == BOLD else header for header in found]
     starts = _starts(lines, headers, level) if text.strip() else []
     stops = [*starts[1:], len(lines)]
+    pieces = zip(starts, stops, _paths(headers, stops, level), strict=False)
     return [
-        _chunk("".join(lines[start:stop]), _path(headers, start, stop, level), source, names, position)
-        for position, (start, stop) in enumerate(zip(starts, stops, strict=False), 1)
+        _chunk("".join(lines[start:stop]), path, source, names, position)
+        for position, (start, stop, path) in enumerate(pieces, 1)
     ]
 
 
@@ -63,15 +66,17 @@ def find_headers(text: str) -> list[Header]:
     Those inside quotes, lists, fences and front matter are none.
     """
     skipped = _front_matter(text)
-    tokens = _parser().parse("".join(lines_of(text)[skipped:]))
+    known: dict[str, Any] = {}  # what reference links mean
+    tokens = _parser().parse("".join(lines_of(text)[skipped:]), known)
     found = []
     for position, token in enumerate(tokens):
         if token.level or token.map is None:
             continue
         line = token.map[0] + skipped
         if token.type == "heading_open":
-            found.append(Header(line, token.map[1] + skipped, int(token.tag[1:]), _plain(tokens[position + 1])))
-        elif token.type == "paragraph_open" and (words := _bold_line(tokens[position + 1])):
+            words = _plain(_inside(tokens[position + 1], known))
+            found.append(Header(line, token.map[1] + skipped, int(token.tag[1:]), words))
+        elif token.type == "paragraph_open" and (words := _bold_line(tokens[position + 1], known)):
             found.append(Header(line, line + 1, BOLD, words))
     return found
 
@@ -85,10 +90,12 @@ def code_lines(text: str) -> list[tuple[int, int]]:
     ]
 
 
-def _bold_line(inline: Any) -> str:
+def _bold_line(block: Any, known: dict[str, Any]) -> str:
     """The words of a paragraph's first line where it is bold as a whole and no sentence, else nothing."""
-    line = list(itertools.takewhile(lambda child: not child.type.endswith("break"), inline.children or ()))
-    line = [child for child in line if child.type != "text" or child.content.strip()]
+    if not re.search(r"\*\*|__", block.content):
+        return ""
+    line = list(itertools.takewhile(lambda child: not child.type.endswith("break"), _inside(block, known)))
+    line = [child for child in line if not child.type.startswith("text") or child.content.strip()]
     if len(line) < 3 or (line[0].type, line[-1].type) != ("strong_open", "strong_close"):
         return ""
     if any(child.type.startswith("strong_") for child in line[1:-1]):
@@ -101,12 +108,20 @@ def _bold_line(inline: Any) -> str:
 def _parser() -> Any:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark").enable("table")
+    return MarkdownIt("commonmark").enable("table").disable("inline")  # what stands in a block: _inside
 
 
-def _plain(inline: Any) -> str:
+def _inside(block: Any, known: dict[str, Any]) -> list[Any]:
+    """The words and marks of a header or a paragraph, which the parser leaves alone: most are never asked for."""
+    children: list[Any] = []
+    parser = _parser()
+    parser.inline.parse(block.content, parser, known, children)
+    return children
+
+
+def _plain(children: list[Any]) -> str:
     """The words of a header without its markup."""
-    parts = [child.content or (" " if child.type.endswith("break") else "") for child in inline.children or ()]
+    parts = [child.content or (" " if child.type.endswith("break") else "") for child in children]
     return " ".join("".join(parts).split())
 
 
@@ -137,16 +152,16 @@ def _starts(lines: list[str], headers: list[Header], level: int) -> list[int]:
     return kept
 
 
-def _path(headers: list[Header], start: int, stop: int, level: int) -> tuple[Header, ...]:
-    """The headers that lead to a chunk: the last cutting one inside it under those above it, else its title."""
+def _paths(headers: list[Header], stops: list[int], level: int) -> Iterator[tuple[Header, ...]]:
+    """The headers that lead to each chunk: the last cutting one inside it under those above it, else its title."""
     path: tuple[Header, ...] = ()
-    for header in headers:
-        if header.line >= stop:
-            break
-        if header.level <= level:
-            path = (*(above for above in path if above.level < header.level), header)
-    below_title = tuple(header for header in path if header.level > 1)
-    return below_title or path
+    coming = deque(headers)
+    for stop in stops:
+        while coming and coming[0].line < stop:
+            header = coming.popleft()
+            if header.level <= level:
+                path = (*(above for above in path if above.level < header.level), header)
+        yield tuple(header for header in path if header.level > 1) or path
 
 
 def _chunk(piece: str, path: tuple[Header, ...], source: str, names: Names, position: int) -> Chunk:

@@ -7,8 +7,8 @@ Strict: a row with another number of cells than the header, a column name that s
 from __future__ import annotations
 
 import csv
-import io
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ MAX_COLUMNS = 1_000
 MAX_PARQUET_BYTES = 2_000_000_000  # of what it says it holds, unpacked
 DELIMITERS = (",", ";", "\t")
 BATCH = 1_000  # rows
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 Record = tuple[str, dict[str, Any]]
 """(where it stands, its fields)."""
@@ -61,7 +62,8 @@ def _rows(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
 def _reader(text: str, where: str) -> Iterator[list[str]]:
     head = text[: text.find("\n")] if "\n" in text else text
     delimiter = max(DELIMITERS, key=head.count)  # the first of them where none stands there
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    broken = (line[0] for line in _LINE.finditer(text))  # as a file would give them, without a second copy of it
+    reader = csv.reader(broken, delimiter=delimiter, strict=True)
     try:
         yield from reader
     except csv.Error as error:

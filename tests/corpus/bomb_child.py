@@ -1,7 +1,10 @@
-"""Read one path as an ingest would, in a process of its own; prints what happened, CPU seconds and peak memory in MB."""
+"""Read one path as an ingest would, in a process of its own; prints what happened, and of it and of the child that reads
+CPU seconds together and the larger peak memory in MB.
+"""
 
 import json
 import re
+import resource
 import sys
 from pathlib import Path
 from time import process_time
@@ -18,4 +21,6 @@ except BaseException as error:
     said = f"FAULT {type(error).__name__}: {error}"
 # not ru_maxrss: that begins with the peak of the process that started this one
 peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
-print(json.dumps([said, process_time() - started, peak]))
+child = resource.getrusage(resource.RUSAGE_CHILDREN)
+seconds = process_time() - started + child.ru_utime + child.ru_stime
+print(json.dumps([said, seconds, max(peak, child.ru_maxrss / 1024)]))

@@ -1,11 +1,14 @@
 """Files and folders to documents: what is read, passed over and refused."""
 
 import json
+import sys
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from rag_core.corpus import load
-from rag_core.corpus.load import LIMITS
+from rag_core.corpus.load import LIMITS, columns_of
 from rag_core.errors import InputError
 
 
@@ -104,3 +107,32 @@ def test_an_id_in_two_files_is_refused_naming_both(tmp_path):
 def test_documents_without_any_text_are_refused(tmp_path):
     write(tmp_path, a_DOT_md=" \n")
     refuse("holds no text", [tmp_path])
+
+
+def test_a_child_reads_what_would_be_read_in_place(tmp_path, monkeypatch):
+    """Every format with its warnings, left-out records and columns; a refusal word for word."""
+    (tmp_path / "a.md").write_text("# T\n\nbefore\n\n## One\n\né \U0001f600\n\n## Two\n\nx\n")
+    (tmp_path / "b.jsonl").write_text(
+        '{"text": "x", "n": 1.5, "m": [null, {"k": true}], "ref_ids": ["a"]}\n{"no": 1}\n'
+    )
+    (tmp_path / "c.csv").write_text('id,text,query_must\nc1,"two\nlines","{""contain"": ""x""}"\n')
+    pyarrow.parquet.write_table(pa.table({"text": ["p", "q"], "n": [1, None]}), tmp_path / "d.parquet")
+    (tmp_path / "e.json").write_text(
+        json.dumps({"openapi": "3.0.0", "paths": {"/p": {"get": {"responses": {"200": {"$ref": "#/no"}}}}}})
+    )
+    wrong = tmp_path / "wrong" / "f.csv"
+    wrong.parent.mkdir()
+    wrong.write_text("id,text\n1\n")
+
+    def everything():
+        read = load([path for path in tmp_path.iterdir() if path.is_file()], skip_bad=True)
+        with pytest.raises(InputError) as refused:
+            load([wrong])
+        return read, columns_of([tmp_path / "b.jsonl", tmp_path / "d.parquet"]), type(refused.value), str(refused.value)
+
+    module = sys.modules["rag_core.corpus.load"]  # the package has a function of that name
+    monkeypatch.setattr(module, "_largest", lambda files: 0)
+    in_place = everything()
+    monkeypatch.setattr(module, "_largest", lambda files: 1)
+    assert everything() == in_place
+    assert len(in_place[0].documents) == 5
