@@ -42,7 +42,7 @@ KINDS = (COLLECTION, LISTS, CALLABLE, NOTHING)
 SIDES = ("A", "B", "C")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 DECLARED, BY_HASH = "declared", "hash"
-DEFAULT_PIPELINES = {"A": "query-must-refill", "B": "auto", "C": None}
+DEFAULT_PIPELINES = {"A": "asked-for", "B": "auto", "C": None}
 
 
 @dataclass(frozen=True, slots=True)
