@@ -85,13 +85,18 @@ def look(session: Session, pipelines: Mapping[str, Pipeline], question: str) -> 
 
 
 def question_in_sight(session: Session, question: str) -> Case | None:
-    """The question of an id, one of a person's own (`?` and its text), else the first; None where there is none."""
+    """The question of an id, one of a person's own (`?` and its text), else the first with labels, else the first.
+
+    None where there is none.
+    """
     if question.startswith("?"):
         return session.question(question[1:])
     cases = session.cases
     if not cases:
         return None
-    return next((case for case in cases if case.query.id == question), None) or walked(session)[0]
+    shown = walked(session)
+    usual = next((case for case in shown if case.grades), shown[0])
+    return next((case for case in cases if case.query.id == question), usual)
 
 
 def walked(session: Session) -> list[Case]:

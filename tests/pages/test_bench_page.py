@@ -49,6 +49,22 @@ def test_the_first_sight_is_fifteen_chunks_of_which_two_stay(demo):
     assert all(row.a.reason for row in first.rows if row.a and not row.a.kept)
 
 
+def test_a_project_opens_on_a_question_that_has_labels(tmp_path):
+    folder = tmp_path / "eval_sets" / "own"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: own\n")
+    rows = [
+        {"id": f"q{number}", "query": f"question {number}", "candidates": [{"id": "a", "distance": 0.2, **label}]}
+        for number, label in enumerate([{}, {}, {"relevant": 1}, {}, {"relevant": 1}])
+    ]
+    (folder / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    session = Session(open_project("own", tmp_path))
+    walked = [case.query.id for case in sight.walked(session)]
+    opened = sight.question_in_sight(session, "").query.id
+    assert opened == next((name for name in walked if name in ("q2", "q4")), walked[0])
+    assert sight.question_in_sight(session, "q1").query.id == "q1"
+
+
 def test_examples_are_in_no_mean(demo):
     whole = seen(demo)
     ids = {question.id for question in whole.questions}
