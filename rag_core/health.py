@@ -29,6 +29,7 @@ from rag_core.store.migrations import revision
 
 LITTLE_ROOM = 500_000_000  # bytes
 LISTED = 5  # positions of damaged rows
+MEND = "`winnow doctor --salvage` gathers what is whole, or restore a back-up"
 
 
 @dataclass(frozen=True)
@@ -108,20 +109,23 @@ def _collections(workspace: Path) -> str:
 
 
 def _labels(workspace: Path) -> str:
-    """Opening the store runs SQLite's own check, here every event is held against its checksum; no labels are whole."""
+    """SQLite's own check, indexes included, and every event held against its checksum; no labels are whole."""
     if not has_store(workspace):
         return f"none yet in {workspace}"
     with open_store(workspace) as store:
         if store.unwritable:
             raise SurroundingsError(store.unwritable)
         with store.reading() as connection:
+            found = "ok" if store.server else connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+            if found != "ok":
+                raise SurroundingsError(f"{store.name} is damaged ({str(found)[:200]}): {MEND}".replace("\n", " "))
             checked = check_rows(connection)
         if checked.broken:
             listed = ", ".join(f"{position}" for position in checked.broken[:LISTED])
             more = f" and {len(checked.broken) - LISTED} more" if len(checked.broken) > LISTED else ""
             raise SurroundingsError(
                 f"{len(checked.broken)} label events are not what was stored (positions {listed}{more}), expected each "
-                "to match its checksum: restore a back-up"
+                f"to match its checksum: {MEND}"
             )
         labels = LabelStore(store)
         counts = {name: labels.stats(name).labels for name in labels.eval_sets()}

@@ -17,6 +17,7 @@ from rag_core.health import checks_of
 from rag_core.llm.store import forget_answers
 from rag_core.project import deeds
 from rag_core.project.captures import ListCache
+from rag_core.store.salvage import salvage
 from rag_core.workspace import SHIPPED_IN, VARIABLE
 
 app, cache = Commands(), Commands("Captured lists, and the stored answers of models.")
@@ -78,8 +79,19 @@ def clear(
 
 
 @app.command("doctor")
-def doctor(common: Common) -> None:
+def doctor(
+    common: Common,
+    mend: bool = typer.Option(
+        False, "--salvage", help="Gather what is whole of a damaged label file and its copies into a new one."
+    ),
+) -> None:
     """Look whether everything is reachable and whole; exit code 3 if something is not."""
+    if mend:
+        with deeds.command(deeds.SALVAGE, "labels", common.folder) as performed:
+            found = salvage(common.folder)
+            performed.result = f"{found.events} events"
+        common.say(found, found.to_text())
+        return
     checks = list(checks_of(common.folder))
     broken = [check.name for check in checks if not check.ok]
     facts = {"ok": not broken, "checks": [vars(check) for check in checks]}

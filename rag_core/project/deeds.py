@@ -47,6 +47,7 @@ class Kind:
     words: str
     logged: bool = True
     actor: str | None = None
+    alone: bool = False  # the workspace is needed alone, not shared
     paid: bool = False  # calls of a model are made, which count against the person's of the day
 
     def refusal(self, person: Person) -> str:
@@ -93,7 +94,8 @@ CANCEL_JOB = Kind("cancel job", VIEWER, "stop work of your own")
 CANCEL_ANY_JOB = Kind("cancel another's job", ADMIN, "stop somebody else's work")
 CLEAR_CACHE = Kind("clear cache", ADMIN, "clear caches")
 BACK_UP = Kind("back up", ADMIN, "make back-ups")
-RESTORE = Kind("restore", ADMIN, "restore back-ups")
+RESTORE = Kind("restore", ADMIN, "restore back-ups", alone=True)
+SALVAGE = Kind("salvage", ADMIN, "salvage a damaged label store", alone=True)
 
 KINDS: tuple[Kind, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
 """Every kind of deed above."""
@@ -142,7 +144,7 @@ def perform(deed: Deed, workspace: Path) -> Iterator[Performed]:
         if refusal := deed.kind.refusal(deed.person):
             outcome = REFUSED
             raise InputError(refusal)
-        shared = _sharing(workspace) if deed.kind is not RESTORE else nullcontext()
+        shared = nullcontext() if deed.kind.alone else _sharing(workspace)
         with shared, spending(allowance_of(deed.person, workspace)) if deed.kind.paid else nullcontext():
             yield performed
         outcome = DONE

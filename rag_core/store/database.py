@@ -6,8 +6,10 @@ postgres.py, the schema's steps are in migrations.py, what is stored in labels.p
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -91,6 +93,12 @@ class Store:
                 return dump(self, sqlite.backup_path(self.workspace, reason, "jsonl"))
             return sqlite.back_up(self.engine, self.workspace, reason)
 
+    def copy_when_due(self) -> None:
+        """While people label: a copy now and then, made in the background, so that nobody waits for it."""
+        if self.server or not sqlite.copy_due(self.workspace) or not _copying.acquire(blocking=False):
+            return
+        threading.Thread(target=_copied, args=(self.workspace,), name="copy").start()
+
     def close(self) -> None:
         """Give the file or the connections back, and the workspace free."""
         self.engine.dispose()
@@ -104,6 +112,19 @@ class Store:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+_copying = threading.Lock()
+
+
+def _copied(workspace: Path) -> None:
+    try:
+        with open_store(workspace, create=False) as store, plain_errors(store.name, store.busy_seconds):
+            sqlite.copy_and_prune(store.engine, workspace)
+    except StoreError as error:
+        logging.getLogger(__name__).warning("labels could not be copied: %s", error)
+    finally:
+        _copying.release()
 
 
 def has_store(workspace: Path) -> bool:
@@ -125,6 +146,7 @@ def open_store(workspace: Path, *, create: bool = True, busy_seconds: float = BU
             raise StoreError(f"no label store at {path}, expected one made by labelling or importing")
         refuse_network_folder(workspace)
         holding.refuse_missing(workspace)
+        sqlite.refuse_emptied(path)
     with plain_errors(name, busy_seconds):
         workspace.mkdir(parents=True, exist_ok=True)
         identity = None

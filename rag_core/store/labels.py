@@ -73,6 +73,7 @@ class LabelStore:
         if events:
             with self.store.writing() as connection:
                 insert(connection, events)
+            self.store.copy_when_due()
         return tuple(event.seq for event in events)
 
     def undo_batch(self, batch: str, by: Signature = UNSIGNED) -> int:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from rag_core.errors import StoreError
+from rag_core.store.holding import FILE as LOCK
 from rag_core.store.holding import identity, identity_of
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -158,6 +159,40 @@ def back_up(opened: Engine, workspace: Path, reason: str) -> Path:
         return partial.replace(final)
     finally:
         partial.unlink(missing_ok=True)
+
+
+COPY_EVERY = 600.0  # seconds in which labels came
+COPIES_KEPT = 24
+WHILE_LABELLING = "auto"
+
+
+def copies(workspace: Path, reason: str = "*") -> list[Path]:
+    """The whole copies in `backups`, the oldest first."""
+    return sorted((workspace / BACKUPS).glob(f"winnow-*-{reason}.db"))
+
+
+def copy_due(workspace: Path) -> bool:
+    """Whether the newest copy, or where there is none the workspace itself, is older than COPY_EVERY."""
+    newest = (copies(workspace) or [workspace / LOCK])[-1]
+    with suppress(OSError):
+        return time.time() - newest.stat().st_mtime > COPY_EVERY
+    return False
+
+
+def copy_and_prune(opened: Engine, workspace: Path) -> None:
+    """Copy the store for whoever labels in it; of such copies the newest COPIES_KEPT stay."""
+    back_up(opened, workspace, WHILE_LABELLING)
+    for old in copies(workspace, WHILE_LABELLING)[:-COPIES_KEPT]:
+        old.unlink(missing_ok=True)
+
+
+def refuse_emptied(path: Path) -> None:
+    """Raise a StoreError for a file that holds nothing though copies of it do."""
+    if path.is_file() and not path.stat().st_size and copies(path.parent):
+        raise StoreError(
+            f"label store {path} is empty though there are copies of it in {BACKUPS}, expected labels: "
+            "`winnow doctor --salvage` brings back what they hold"
+        )
 
 
 def backup_path(workspace: Path, reason: str, ending: str) -> Path:
