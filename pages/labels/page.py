@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
@@ -15,6 +16,7 @@ import streamlit as st
 from pages import rail, state
 from pages.components import labels, resources, say, who
 from pages.labels import WANTED, pool, queue, settings
+from pages.labels.leases import leases_of
 from pages.labels.pairs import PairQueue, make_queue
 from pages.labels.queue import QueueData
 from pages.labels.queue.intake import Unfit, read_batch, take
@@ -30,6 +32,7 @@ from rag_core.text import counted
 
 KEY, VIEW_KEY = "labels.component", "labels.view"
 QUEUE, ACKS, ANSWERED, VERSION = "labels.queue", "labels.acks", "labels.answered", "labels.version"
+HOLDER = "labels.holder"
 QUEUE_VIEW, AGREEMENT, AUDIT, FILES = "Queue", "Agreement", "Audit", "Import and export"
 VIEWS = (QUEUE_VIEW, AGREEMENT, AUDIT, FILES)
 NO_GUIDELINES = (
@@ -78,6 +81,8 @@ def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue
             made.rivals,
             chosen.show_origin,
             chosen.seed,
+            leases_of(str(session.workspace)),
+            st.session_state.setdefault(HOLDER, token_hex(8)),
         )
         found.base = base
         kept = st.session_state[QUEUE] = (key, found, made)

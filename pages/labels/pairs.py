@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pages.labels.leases import Leases
 from pages.labels.queue import QueueItem
 from pages.labels.queue.intake import Entry
 from rag_core.labelling.estimate import SAMPLER, estimates, key_of, place_of, questions_of, weight_of
@@ -67,7 +68,10 @@ class PairPool:
 
 @dataclass
 class PairQueue:
-    """A queue of one person over one pool. `judged` are the pairs somebody labelled, `done` those not to be shown."""
+    """A queue of one person over one pool. `judged` are the pairs somebody labelled, `done` those not to be shown.
+
+    `leases` and `holder` say which pairs others are being asked now; `once`: a label of anybody is enough.
+    """
 
     eval_set: str
     annotator: str
@@ -82,6 +86,9 @@ class PairQueue:
     comparison: OpenComparison | None = None
     asked_for: dict[str, str] = field(default_factory=dict)  # pair → why somebody wants it now
     seed: int = 0
+    leases: Leases = field(default_factory=Leases)
+    holder: str = ""
+    once: bool = False
     _estimated: tuple[int, str] = (-RANK_AGAIN, "")
     _since_ranked: int = 0
     _start: int = 0
@@ -89,6 +96,7 @@ class PairQueue:
     def __post_init__(self) -> None:
         self._total = Counter(pipeline for pair in self.pairs.values() for pipeline in pair.places)
         self._pooled = PairPool(self.eval_set, self.pairs, {}).chunks_of() if self.rivals else {}
+        self._heard = len(self.leases.labelled)
         self._covered = Counter(pipeline for name in self.judged for pipeline in self.pairs[name].places)
         self.rank()
 
@@ -126,6 +134,8 @@ class PairQueue:
             if pair is None or (entry.event.eval_set, entry.event.annotator) != (self.eval_set, self.annotator):
                 continue
             self._mark(entry.pair, pair, undone=entry.event.kind == UNDO)
+            if entry.event.kind != UNDO:
+                self.leases.labelled.append((entry.pair, self.annotator))
             self._since_ranked += 1
             of_query = self.grades.setdefault(pair.query.id, {})
             for chunk in pair.chunks:
@@ -166,10 +176,12 @@ class PairQueue:
             known.discard(name) if undone else known.add(name)
 
     def window(self, later: Collection[str] = ()) -> tuple[QueueItem, ...]:
-        """The next pairs, those put off last."""
+        """The next pairs, those put off last, and behind them those that others are being asked."""
+        self._hear()
         items: list[QueueItem] = []
         characters = 0
-        for name in self._next(set(later)):
+        held = self.leases.claim(self.holder, self._next(set(later))) - self.asked_for.keys()
+        for name in self._next(set(later), held):
             item = self.item(name)
             characters += len(item.text)
             if len(items) >= WINDOW or (characters > WINDOW_CHARACTERS and len(items) >= LEAST):
@@ -177,17 +189,27 @@ class PairQueue:
             items.append(item)
         return tuple(items)
 
-    def _next(self, later: set[str]) -> Iterator[str]:
+    def _hear(self) -> None:
+        """Take over what other sessions labelled meanwhile, where that is enough or it was this person."""
+        heard, self._heard = self.leases.labelled[self._heard :], len(self.leases.labelled)
+        for name, annotator in heard:
+            if name in self.pairs and name not in self.asked_for and (self.once or annotator == self.annotator):
+                self._mark(name, self.pairs[name], undone=False)
+
+    def _next(self, later: set[str], held: Collection[str] = ()) -> Iterator[str]:
         while self._start < len(self.order) and self.order[self._start] in self.done:
             self._start += 1
         open_ones = (name for name in self.order[self._start :] if name not in self.done)
-        put_off = []
+        put_off, of_others = [], []
         for name in open_ones:
-            if name in later:
+            if name in held:
+                of_others.append(name)
+            elif name in later:
                 put_off.append(name)
             else:
                 yield name
         yield from put_off
+        yield from of_others
 
     def item(self, name: str) -> QueueItem:
         """A pair as the browser gets it."""
@@ -271,6 +293,8 @@ def make_queue(
     rivals: tuple[PipelineReport, PipelineReport] | None = None,
     show_origin: bool = False,
     seed: int = 0,
+    leases: Leases | None = None,
+    holder: str = "",
 ) -> PairQueue:
     """A queue over a pool.
 
@@ -295,4 +319,7 @@ def make_queue(
         {query_id: dict(given) for query_id, given in grades.items()},
         show_origin,
         seed=seed,
+        leases=leases or Leases(),
+        holder=holder,
+        once=unjudged_only,
     )

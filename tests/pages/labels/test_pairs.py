@@ -2,11 +2,16 @@
 
 import gc
 import os
+import time
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pages.labels.leases import AHEAD, SECONDS, Leases
 from pages.labels.pairs import LEAST, WINDOW, PairPool, make_queue, pair_id
 from pages.labels.queue.intake import Entry
 from rag_core.filters.cutoff import TopK
@@ -177,3 +182,52 @@ def test_settled_holds_for_a_chunk_that_was_brought_from_outside_of_the_pool():
     one.bring([Pair(query, Chunk("far", text="far"), places={})], "asked for")
     one.rank()
     assert one.comparison.bounds == pytest.approx((2 / 3 - 2 / 4, 1 / 3))  # relevant: 2·1/(1+2) − 2·1/(2+2)
+
+
+def label(one_queue, seq):
+    """What the browser does with the first pair of its window."""
+    pair = next(iter(one_queue.window()))
+    entry = Entry(pair.id, (replace(said(one_queue.pairs[pair.id], seq).event, annotator=one_queue.annotator),))
+    one_queue.take([entry])
+    return pair.id
+
+
+def several(pairs, people, **more):
+    """Queues of these people in a session each, over one pool and one register."""
+    leases, pool = Leases(), PairPool.of("s", pairs)
+    return [
+        make_queue(pool, who, {}, (), leases=leases, holder=str(number), **more) for number, who in enumerate(people)
+    ]
+
+
+@given(st.lists(st.integers(0, 2), min_size=60, max_size=60))
+def test_nobody_is_asked_what_another_session_is_asked_or_has_labelled(turns):
+    """Two people, one of them in two tabs; each browser knows its own last window alone."""
+    queues = several(many(60), ["ann", "ann", "bob"], unjudged_only=True)
+    ahead = [[item.id for item in one.window()][:AHEAD] for one in queues]
+    labelled = []
+    for seq, turn in enumerate(turns):
+        labelled.append(label(queues[turn], seq))
+        ahead[turn] = [item.id for item in queues[turn].window()][:AHEAD]
+        if len(labelled) + len(queues) * AHEAD <= 60:
+            shown = [name for one in ahead for name in one]
+            assert len(set(shown)) == len(shown)
+    assert len(set(labelled)) == 60
+
+
+def test_a_second_opinion_is_asked_of_another_person_and_of_no_other_tab_of_the_first():
+    first, tab, other = several(many(3), ["ann", "ann", "bob"], unjudged_only=False)
+    done = {label(first, seq) for seq in range(3)}
+    assert [item.id for item in tab.window()] == []
+    assert {item.id for item in other.window()} == done
+
+
+def test_pairs_of_a_silent_session_are_asked_of_others_in_time_and_wanted_ones_at_once(monkeypatch):
+    silent, other = several(many(AHEAD + 2), ["ann", "bob"], unjudged_only=True)
+    held = [item.id for item in silent.window()][:AHEAD]
+    assert [item.id for item in other.window()][-AHEAD:] == held  # last, but not never
+    other.bring([other.pairs[held[3]]], "wanted")
+    assert other.window()[0].id == held[3]
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + SECONDS + 1)
+    assert [item.id for item in other.window()][1:4] == held[:3]
