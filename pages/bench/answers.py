@@ -129,7 +129,7 @@ def _run(session: Session, pipelines: Mapping[str, Pipeline], cases: Sequence[Ca
                 type="primary",
                 icon=":material/forum:",
                 key="answers.ask",
-                disabled=jobs.running(),
+                disabled=jobs.running(KIND),
                 on_click=_start,
                 args=(asking, reports, budget or None),
             )
@@ -140,9 +140,7 @@ def _run(session: Session, pipelines: Mapping[str, Pipeline], cases: Sequence[Ca
 
 
 def _start(asking: Answering, reports: Sequence[PipelineReport], budget: float | None) -> None:
-    def work(_: jobs.Progress) -> Progress:
-        job = jobs.current(KIND)
-        assert job is not None
+    def work(job: jobs.Job) -> Progress:
         return asking.run(reports, RunLimits(budget=budget, seconds_per_call=60.0), bar_of(job), job.stop).progress
 
     words = {"verb": "asked", "unit": "calls", "first": "looking what is stored …"}

@@ -21,7 +21,7 @@ HELP = (
 def button(session: Session, pipeline: Pipeline) -> None:
     """The button that begins it."""
     st.button("Calibrate", icon=":material/instant_mix:", type="tertiary", key="bench.calibrate", on_click=_start,
-              args=(session, pipeline), disabled=jobs.running(), help=HELP)  # fmt: skip
+              args=(session, pipeline), disabled=jobs.running(KIND), help=HELP)  # fmt: skip
 
 
 def show(session: Session, pipeline: Pipeline) -> None:
@@ -54,7 +54,7 @@ def _draw(made: Calibration, session: Session) -> None:
             if made.proposals:
                 st.button("Take as A", icon=":material/check:", type="primary", key="bench.calibrate.take",
                           on_click=_take, args=(made, session))  # fmt: skip
-            st.button("Leave it", key="bench.calibrate.leave", on_click=jobs.put_away)
+            st.button("Leave it", key="bench.calibrate.leave", on_click=jobs.put_away, args=(KIND,))
         if made.left:
             st.caption("As they are: " + "; ".join(f"{name} ({say.plain(why)})" for name, why in made.left.items()))
 

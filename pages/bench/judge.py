@@ -281,7 +281,7 @@ def _ask(pipeline: Pipeline, place: int, case: Case | None, session: Session) ->
             type="primary",
             icon=":material/forum:",
             key="judge.ask.run",
-            disabled=jobs.running(),
+            disabled=jobs.running(KIND),
             on_click=_start,
             args=(bench, entrants, budget or None, int(most) or None),
         )
@@ -290,9 +290,7 @@ def _ask(pipeline: Pipeline, place: int, case: Case | None, session: Session) ->
 def _start(bench: Bench, entrants: list[Entrant], budget: float | None, most: int | None) -> None:
     limits = limits_of(entrants, budget, most)
 
-    def work(_: jobs.Progress) -> Progress:
-        job = jobs.current(KIND)
-        assert job is not None
+    def work(job: jobs.Job) -> Progress:
         return answer_all(calls_of(bench, entrants), limits, on_progress=bar_of(job), cancel=job.stop)
 
     words = {"verb": "asked", "unit": "calls", "first": "looking what is stored …"}

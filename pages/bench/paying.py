@@ -77,7 +77,7 @@ def _buttons(levers: Levers, session: Session, stages: Sequence[SeenList], put: 
                       args=(list(stages), put))  # fmt: skip
     if levers.questions:  # a list without a cut keeps too much even where no cut beats the best fixed k
         st.button("Best cut", icon=ICONS[CUT], type="tertiary", key="lever.cut", on_click=_best_cut,
-                  args=(session, list(stages), put), disabled=jobs.running(),
+                  args=(session, list(stages), put), disabled=jobs.running(tuning.KIND),
                   help="Of every cut there is and every fixed k, on the dev questions; it is shown before it is taken.",
                   )  # fmt: skip
 

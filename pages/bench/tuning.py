@@ -50,7 +50,7 @@ def show(index: int, stages: Sequence[SeenList], session: Session) -> None:
         key="bench.tune",
         type="primary",
         icon=":material/tune:",
-        disabled=jobs.running(),
+        disabled=jobs.running(KIND),
         on_click=start,
         args=(session, pipeline, place, str(aim)),
     )

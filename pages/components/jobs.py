@@ -1,7 +1,8 @@
 """Long work in a thread of its own: it goes on while pages are changed, says how far it is, and can be stopped.
 
-One job at a time in the app, each the deed of a person. What is done when it is stopped stays done; that is the work's
-own promise.
+Several at once, each the deed of a person. A kind with a name behind it, as `data mine`, is work on what people share:
+one at a time, seen by all; of a kind without one each person has one, and sees their own. What is done when it is
+stopped stays done; that is the work's own promise.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from rag_core.project.deeds import Deed, allow, cancel_kind, perform
 from rag_core.workspace import resolve_workspace
 
 Progress = Callable[[int, int], None]
-Work = Callable[[Progress], Any]
-"""The work; it calls the progress it is given and returns its report. Being stopped is a Cancelled from there."""
+Work = Callable[["Job"], Any]
+"""The work; it calls the job with how far it is and returns its report. Being stopped is a Cancelled from there."""
 
+AT_ONCE = 4  # jobs of the server: each takes a processor
 DONE, UNIT = "embedded", "texts"
 FIRST = "reading the documents …"
 PROBLEM = "jobs.problem"
@@ -57,7 +59,7 @@ class Job:
         self.counting_since = self.counting_since or perf_counter()
         self.done, self.total, self.note = done, total, note
 
-    def progress(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int) -> None:
         """Take note of how far the work is; raises Cancelled where a person wants it stopped."""
         self.reached(done, total)
         if self.stop.is_set() and done < total:
@@ -67,7 +69,7 @@ class Job:
         """Do the work and keep its report or its one sentence."""
         try:
             with logged("job"), perform(self.deed, self.workspace):
-                self.report = work(self.progress)
+                self.report = work(self)
         except Cancelled as error:
             self.stopped = str(error)
         except (WinnowError, OSError) as error:
@@ -79,21 +81,33 @@ class Job:
             self.over.set()
 
 
+_beginning = threading.Lock()
+
+
 @st.cache_resource(show_spinner=False)
-def _kept() -> dict[str, Job]:
+def _kept() -> dict[tuple[str, str], Job]:
+    """(kind, whose, '' where it is everybody's) → the job that runs or the last one."""
     return {}
 
 
-def current(kind: str = "corpus") -> Job | None:
-    """The job of that kind that runs, or the last one until it is put away."""
-    job = _kept().get("job")
-    return job if job is not None and job.kind == kind else None
+def _key(kind: str) -> tuple[str, str]:
+    return kind, "" if " " in kind else who.person().name
 
 
-def running() -> bool:
-    """Whether a job of any kind runs."""
-    job = _kept().get("job")
-    return job is not None and not job.over.is_set()
+def current(kind: str) -> Job | None:
+    """The job of that kind that runs, this person's own or everybody's, or the last one until it is put away."""
+    return _kept().get(_key(kind))
+
+
+def under_way() -> list[Job]:
+    """Every job that runs, whoever began it."""
+    return [job for job in list(_kept().values()) if not job.over.is_set()]
+
+
+def running(kind: str = "") -> bool:
+    """Whether no job of that kind can be begun: one runs, or as many as the server does at once."""
+    job = current(kind) if kind else None
+    return (job is not None and not job.over.is_set()) or len(under_way()) >= AT_ONCE
 
 
 def start(
@@ -105,21 +119,24 @@ def start(
     unit: str = UNIT,
     first: str = FIRST,
 ) -> None:
-    """Start the work, unless another job runs; `verb`, `unit` and `first` are the words of its bar.
+    """Start the work, unless no job of its kind can be begun; `verb`, `unit` and `first` are the words of its bar.
 
     An InputError where the deed is not allowed: it is asked here, where the page can still say so.
     """
     allow(deed, resolve_workspace())
-    if running():
-        return
-    job = _kept()["job"] = Job(title, deed, resolve_workspace(), kind, verb, unit, first)
+    with _beginning:
+        if running(kind):
+            return
+        job = _kept()[_key(kind)] = Job(title, deed, resolve_workspace(), kind, verb, unit, first)
     threading.Thread(target=job.run, args=(work,), name="job", daemon=True).start()
 
 
-def put_away() -> None:
-    """Forget a job that is over."""
-    if not running():
-        _kept().pop("job", None)
+def put_away(kind: str = "") -> None:
+    """Forget a job that is over; without a kind, all of this person's own."""
+    mine = who.person().name
+    for key in [_key(kind)] if kind else [key for key in _kept() if key[1] == mine]:
+        if key in _kept() and _kept()[key].over.is_set():
+            _kept().pop(key, None)
 
 
 def outcome(kind: str, of: Any, refused: str) -> Any:
@@ -137,23 +154,26 @@ def outcome(kind: str, of: Any, refused: str) -> Any:
 
 
 def show(kind: str = "") -> None:
-    """The running job with a bar and a button that stops it; the page is drawn anew when it ends.
+    """The running job of that kind, without one every job that runs, with a bar and a button that stops it.
 
-    Where several kinds may be shown on one page each names its own: a bar stands on a page once.
+    The page is drawn anew when it ends.
     """
-    if running() and kind in ("", _kept()["job"].kind):
-        _bar()
+    job = current(kind) if kind else None
+    for number, one in enumerate([job] if job else [] if kind else under_way()):
+        if not one.over.is_set():
+            _bar(one, f"job{number or ''}")
 
 
 @st.fragment(run_every=0.5)
-def _bar() -> None:
-    job = _kept().get("job")
-    if job is None or job.over.is_set():
+def _bar(job: Job, key: str) -> None:
+    if job.over.is_set():
         st.rerun()
-    with st.container(border=True, key="job"):
+    with st.container(border=True, key=key):
         st.markdown(f"**{job.title}**")
+        if job.deed.person.name != who.person().name:
+            st.text(f"begun by {job.deed.person.name}")
         st.progress(job.done / job.total if job.total else 0.0, text=_how_far(job))
-        st.button("Cancel", key="job.cancel", on_click=_cancel, args=(job,), disabled=job.stop.is_set())
+        st.button("Cancel", key=f"{key}.cancel", on_click=_cancel, args=(job,), disabled=job.stop.is_set())
         if problem := st.session_state.pop(PROBLEM, ""):
             say.problem("The work goes on.", problem)
 

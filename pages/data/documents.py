@@ -75,7 +75,7 @@ def _up_to_date(session: Session) -> None:
             "Bring up to date",
             icon=":material/sync:",
             key="data.again",
-            disabled=jobs.running() or bool(who.refusal(INGEST)),
+            disabled=jobs.running(source.job_of(project)) or bool(who.refusal(INGEST)),
             on_click=again,
             args=(project,),
             help="Reads these documents again; only what changed is embedded.",
@@ -107,7 +107,7 @@ def _mirror(project: Project, summary: CollectionSummary) -> None:
     kept = dict(order.fields or ())
     fields = source.ask_fields(sorted({*names, *kept.values()}), kept, "data.kept_field")
     if st.button(
-        "Read it again", icon=":material/sync:", key="data.again", disabled=jobs.running(),
+        "Read it again", icon=":material/sync:", key="data.again", disabled=jobs.running(source.job_of(project)),
         help="Brings the mirror up to date, with the metadata meaning what is chosen here.",
     ):  # fmt: skip
         st.session_state[PROBLEM] = ""
@@ -132,7 +132,7 @@ def _delete(project: Project) -> None:
             "Delete",
             key="data.delete",
             type="primary",
-            disabled=typed != project.source.name or jobs.running(),
+            disabled=typed != project.source.name or jobs.running(source.job_of(project)),
             on_click=_deleted,
             args=(project,),
         )

@@ -99,7 +99,7 @@ def _found(session: Session) -> tuple[SlotFamily, ...] | None:
         return _proposed(*key, session)
     job = jobs.current(kind)
     if job is None or not job.over.is_set():
-        if not jobs.running():
+        if not jobs.running(kind):
             try:
                 jobs.start(
                     "Looking for families of titles", lambda progress: _proposed(*key, session),
@@ -109,11 +109,11 @@ def _found(session: Session) -> tuple[SlotFamily, ...] | None:
             except InputError as error:
                 say.problem("Families cannot be looked for.", str(error))
                 return None
-        jobs.show()
+        jobs.show(kind)
         return None
     if job.problem or job.stopped:
         say.problem("Families were not found.", job.problem or job.stopped)
-        st.button("Look again", on_click=jobs.put_away)
+        st.button("Look again", on_click=jobs.put_away, args=(kind,))
         return None
     return _proposed(*key, session)
 

@@ -58,9 +58,9 @@ def draw() -> None:
     try:
         head("What is in it, how did it get there, and which families crowd out answers?", session)
         if jobs.current(source.job_of(session.project)) is not None:
-            jobs.show()
+            jobs.show(source.job_of(session.project))
         elif jobs.running():
-            st.caption("Other work is under way on this server; what is begun here waits until it has ended.")
+            st.caption("As much work is under way on this server as it does at once; begin when some has ended.")
         draw_outcome(session)
         draw_source(session)
     except WinnowError as error:
@@ -117,7 +117,13 @@ def draw_outcome(session: Session) -> None:
                         "Resume", icon=":material/resume:", type="primary", key="data.resume",
                         on_click=documents.again, args=(project,), help="What is embedded is not embedded again.",
                     )  # fmt: skip
-                st.button("Leave it", key="data.close", on_click=jobs.put_away, type="tertiary")
+                st.button(
+                    "Leave it",
+                    key="data.close",
+                    on_click=jobs.put_away,
+                    args=(source.job_of(project),),
+                    type="tertiary",
+                )
             return
         report = job.report
         if isinstance(report, IngestReport):
@@ -142,7 +148,13 @@ def draw_outcome(session: Session) -> None:
             st.text(f"{report.origin}\n{report.notice or f'queries are embedded with {report.model}'}")
         with st.container(horizontal=True, vertical_alignment="center"):
             next_action(session)
-            st.button("Hide this report", key="data.close", on_click=jobs.put_away, type="tertiary")
+            st.button(
+                "Hide this report",
+                key="data.close",
+                on_click=jobs.put_away,
+                args=(source.job_of(project),),
+                type="tertiary",
+            )
 
 
 def draw_source(session: Session) -> None:

@@ -49,12 +49,9 @@ def draw_checks(checks: list[HealthCheck]) -> None:
 
 
 def draw_job() -> None:
-    st.markdown("**Job**")
-    job = jobs.current()
-    if job is None:
-        st.markdown(":gray[None runs. Ingests and searches over settings run one at a time.]")
-    elif job.over.is_set():
-        st.text(f"{job.title}: {job.problem or job.stopped or 'done'}")
+    st.markdown("**Jobs**")
+    if not jobs.under_way():
+        st.markdown(f":gray[None runs. Up to {jobs.AT_ONCE} run at once, one of a kind for each person or project.]")
     jobs.show()
 
 

@@ -61,7 +61,7 @@ def press(app, key):
 
 def finish(app):
     deadline = time.monotonic() + 120
-    while jobs.running():
+    while jobs.under_way():
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return sane(app.run(timeout=60))
