@@ -18,6 +18,12 @@ from rag_core.stage import Pipeline
 
 FORMS = (
     ("Python file", "", ":material/code:", "One file for Python 3.11 or later; needs nothing else and tests itself."),
+    (
+        "Chroma",
+        "chroma",
+        ":material/database:",
+        "The same file with a retriever over your collection, asked on as here.",
+    ),
     ("LangChain", "langchain", ":material/link:", "The same file with a retriever over your vector store."),
     ("LlamaIndex", "llamaindex", ":material/account_tree:", "The same file with a node post-processor."),
 )
@@ -83,7 +89,7 @@ def take_home(session: Session, pipeline: Pipeline) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for title, adapter, icon, about in FORMS:
             try:
-                text = export_filter(pipeline, adapter, *session.scores_of(pipeline))
+                text = export_filter(pipeline, adapter, *session.scores_of(pipeline), session.record_fields())
             except (SpecError, InputError) as error:
                 text, refused = "", str(error)
             st.download_button(

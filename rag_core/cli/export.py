@@ -27,7 +27,9 @@ def export(
     project: str | None = ProjectName,
     out: Path | None = typer.Option(None, "--out", help="The file to write; without it the text goes to stdout."),
     format: str = typer.Option("python", "--format", help="python: one file, standard library only; spec: the spec."),
-    adapter: str = typer.Option("", "--adapter", help="langchain or llamaindex: a function for it in the Python file."),
+    adapter: str = typer.Option(
+        "", "--adapter", help="chroma, langchain or llamaindex: a function for it in the file."
+    ),
     metric: str = typer.Option("", "--metric", help="Of the lists it was tuned on; default: the project's."),
     score: str = typer.Option(
         "", "--score", help="What orders those lists: distance, score …; default: the project's."
@@ -40,7 +42,7 @@ def export(
         raise InputError("--json came without --out, expected the file to write")
     if adapter and format != "python":
         raise InputError(f"--adapter {adapter[:40]} came with --format {format}, expected it with python")
-    named, tuned_on = project_named(project), (metric, score)
+    named, tuned_on, fields = project_named(project), (metric, score), None
     if named is None:
         pipeline = read_pipeline(spec)
     else:
@@ -48,9 +50,9 @@ def export(
         pipeline = session.pipeline(spec)
         if format == "python":
             seen = session.scores_of(pipeline)
-            tuned_on = (metric or seen[0], score or seen[1])
+            tuned_on, fields = (metric or seen[0], score or seen[1]), session.record_fields()
     if format == "python":
-        text, hint = export_filter(pipeline, adapter, *tuned_on), f"; try it: python {out} --self-test"
+        text, hint = export_filter(pipeline, adapter, *tuned_on, fields), f"; try it: python {out} --self-test"
     else:
         text, hint = export_spec(pipeline, "yaml" if out and out.suffix in (".yaml", ".yml") else "json"), ""
     if out is None:

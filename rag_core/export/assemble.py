@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from pprint import pformat
@@ -26,6 +26,7 @@ from rag_core.stage import Pipeline, Stage, needs_of
 from rag_core.types import SCORES, Metric
 
 ADAPTERS = {
+    "chroma": ("chroma_retriever",),
     "langchain": ("langchain_retriever", "langchain_compressor"),
     "llamaindex": ("llamaindex_postprocessor",),
 }
@@ -76,12 +77,19 @@ def fates(pipeline: Pipeline) -> list[Fate]:
     return [fate_of(stage) for stage in pipeline.stages]
 
 
-def export_filter(pipeline: Pipeline, adapter: str = "", metric: str = "", score: str = "") -> str:
+def export_filter(
+    pipeline: Pipeline,
+    adapter: str = "",
+    metric: str = "",
+    score: str = "",
+    fields: Mapping[str, str] | None = None,
+) -> str:
     """The text of a Python file (3.11 or later, standard library only) that keeps what the pipeline keeps.
 
-    A source in front is left to the service, which hands its list over. `metric` and `score` are those of the lists it
-    was tuned on, "" where nobody knows; others are then refused. An `adapter` (see ADAPTERS) adds functions for that
-    framework, which is imported when they are called. A SpecError names the stage that cannot go.
+    A source in front is left to the service, which hands its list or its search over. `metric` and `score` are those of
+    the lists it was tuned on, "" where nobody knows; others are then refused. `fields` say which metadata of the
+    store's records is what. An `adapter` (see ADAPTERS) adds functions for that framework, which is imported when they
+    are called. A SpecError names the stage that cannot go.
     """
     _check(pipeline, adapter, metric, score)
     stages = tuple(stage for stage, fate in zip(pipeline.stages, fates(pipeline), strict=True) if fate.goes)
@@ -91,8 +99,9 @@ def export_filter(pipeline: Pipeline, adapter: str = "", metric: str = "", score
             (STAGES[stage.name].removeprefix(f"{ROOT}."), stage.name, plain(stage.carried_settings()))
             for stage in filters.stages
         ],
-        "TUNED": {"metric": metric, "score": score},
+        "TUNED": {"metric": metric, "score": score, **({"fields": dict(fields)} if fields else {})},
         "SELF_TEST": self_test_of(filters),
+        "DEPTH": _depth(pipeline),
     }
     wanted = [*(STAGES[stage.name] for stage in filters.stages), "rag_core.export.running"]
     sources = dict(copied([*wanted, *(["rag_core.export.adapters"] if adapter else [])]))
@@ -141,8 +150,9 @@ def _load(package: str) -> dict[str, Any]:
 
 
 _loaded = _load(PACKAGE)
-exported = _loaded["export.running"].ExportedFilter(STAGES, TUNED, SELF_TEST, PRINT)
-filter_chunks, explain, self_test = exported.filter_chunks, exported.explain, exported.self_test
+exported = _loaded["export.running"].ExportedFilter(STAGES, TUNED, SELF_TEST, PRINT, DEPTH)
+filter_chunks, explain, retrieve = exported.filter_chunks, exported.explain, exported.retrieve
+self_test = exported.self_test
 hand_over, record_to = exported.hand_over, exported.record_to
 '''
 
@@ -251,11 +261,26 @@ def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:
     return tests
 
 
+def _depth(pipeline: Pipeline) -> int:
+    """How many chunks the pipeline's own source brings; without one as many as its stages read, or 50."""
+    depths = [int(stage.settings()["depth"]) for stage in pipeline.stages if "depth" in stage.settings()]
+    return next(iter(depths), 0) or _reach(pipeline) or 50
+
+
+def _reach(pipeline: Pipeline) -> int:
+    return max((stage.reach for stage in pipeline.stages), default=0)
+
+
 def _header(pipeline: Pipeline) -> str:
     """Docstring and first imports; what a user named is text that cannot end the docstring."""
     name = _harmless(pipeline.called)
-    deep = max((stage.reach for stage in pipeline.stages), default=0)
-    deeper = f"It refills what rules drop: hand over a deep list, {deep} chunks or more.\n\n" if deep else ""
+    deep = _reach(pipeline)
+    deeper = (
+        f"It refills what rules drop: hand over a deep list, {deep} chunks or more, or your search itself:\n\n"
+        "    kept = retrieve(question, search)   # search(question, count): the nearest; asked again for more\n\n"
+        if deep
+        else ""
+    )
     stays = [
         f"\nLeft to your own search: {_harmless(json.dumps(entry))}\n"
         for entry, fate in zip(dump_stages(pipeline), fates(pipeline), strict=True)

@@ -16,16 +16,20 @@ from rag_core.errors import InputError
 from rag_core.records import read_case
 from rag_core.sources.winnow_record import ListRecorder
 from rag_core.stage import Pipeline, Stage
-from rag_core.types import SCORES, Candidates, Chunk, Drop, Metric
+from rag_core.types import SCORES, Candidates, Chunk, Drop, Hit, Metric, Query
 
 ROOT = __name__.rpartition(".export.")[0]
 ROUNDING = 1e-4  # by which a store in single precision leaves a metric's range
 Given = Mapping[str, Any]
+Search = Callable[[str, int], Iterable[Given]]
+"""A service's own search: a question, and how many chunks are wanted → the nearest, best first; fewer where it ends."""
 
 
 @dataclass
 class ExportedFilter:
     """A tuned pipeline and what it was tuned on; `stages` are (module, class, settings), `tuned` is metric and score.
+
+    `depth` is how many chunks its own source brought, before anything read on.
 
     `handles` are what some stages wait for: `entities` (says which entities a question means: `teams`, `at`,
     `explain`), `chunks` (a function: chunk id → mapping, or None) and `reranker` (a question
@@ -33,9 +37,10 @@ class ExportedFilter:
     """
 
     stages: list[Any]
-    tuned: Mapping[str, str]
+    tuned: Mapping[str, Any]
     tests: list[Any]
     fingerprint: str = ""
+    depth: int = 50
     handles: dict[str, Any] = field(default_factory=dict)
     recorder: ListRecorder | None = None
     _made: Pipeline | None = None
@@ -75,46 +80,76 @@ class ExportedFilter:
         on; another is refused. `order` is `distance` or `fused`. Chunks that were added otherwise carry `origin`, and a
         cut lets them pass. Raises ValueError.
         """
-        return self._run(query, list(chunks), metric, order)[0]
+        return self._filtered(query, chunks, metric, order)[0]
+
+    def retrieve(
+        self, query: str, search: Search, metric: str = "", order: str = "distance", depth: int = 0
+    ) -> list[Given]:
+        """The chunks that are kept of what a search finds, in final order: the very objects that it gave.
+
+        Where rules drop chunks the search is asked again for more, as a refill of the workbench reads on. It gives
+        chunks as `filter_chunks` takes them; `depth` is how many it is asked for first, 0 as many as in the workbench.
+        Raises ValueError.
+        """
+        metric = self._metric(metric)
+        ranking = _Ranking(self, query, search, metric, order)
+        hits = ranking.read(0, depth or self.depth)
+        return self._run(replace(ranking.start, hits=hits, reader=ranking), ranking.objects, order)[0]
 
     def explain(
         self, query: str, chunks: Iterable[Given], metric: str = "", order: str = "distance"
     ) -> list[tuple[Given, str, str]]:
         """What is dropped, as (chunk, stage, reason), in the order of the stages."""
-        return self._run(query, list(chunks), metric, order)[1]
+        return self._filtered(query, chunks, metric, order)[1]
 
-    def _run(
-        self, query: str, given: list[Given], metric: str, order: str
-    ) -> tuple[list[Given], list[tuple[Given, str, str]]]:
-        metric = metric or self.tuned.get("metric") or "unknown"
+    def _metric(self, metric: str) -> str:
+        """The metric of a list, by default the one the filter was tuned on; another is refused."""
         expected = self.tuned.get("metric") or "unknown"
-        if "unknown" not in (metric, expected) and metric != expected:
+        if "unknown" not in (metric or expected, expected) and metric and metric != expected:
             raise InputError(f"the list has {metric} scores, expected {expected} ones: this filter was tuned on them")
+        return metric or str(expected)
+
+    def _filtered(
+        self, query: str, chunks: Iterable[Given], metric: str, order: str
+    ) -> tuple[list[Given], list[tuple[Given, str, str]]]:
         objects: dict[str, Given] = {}
-        again = []
-        rows: list[dict[str, Any]] = []
-        for rank, chunk in enumerate(given, 1):
+        start, again = self.listed(query, chunks, self._metric(metric), order, objects)
+        kept, dropped = self._run(replace(start, recorded=True), objects, order)
+        return kept, again + dropped
+
+    def listed(
+        self, query: str, chunks: Iterable[Given], metric: str, order: str, objects: dict[str, Given]
+    ) -> tuple[Candidates, list[tuple[Given, str, str]]]:
+        """The list as candidates, and the chunks that came before in it; `objects` are what it gave, by their id."""
+        again: list[tuple[Given, str, str]] = []
+        rows: dict[str, Given] = {}
+        for rank, chunk in enumerate(chunks, 1):
             identity = str(chunk.get("id") or f"#{rank}")
-            if identity in objects:
+            if identity in rows:
                 again.append((chunk, "this file", "the chunk came before in this list"))
                 continue
             objects[identity] = chunk
-            rows.append({**chunk, "id": identity})
-        record = {"query": query, "metric": metric, "order": order, "candidates": rows}
+            rows[identity] = {**chunk, "id": identity}
+        record = {"query": query, "metric": metric, "order": order, "candidates": list(rows.values())}
         start = read_case(record, "the list", "list").candidates
         if start is None:
             raise InputError("there is no list, expected chunks")
         self._check_scores(start)
         hits = tuple(replace(hit, origin=str(objects[hit.chunk.id].get("origin") or "")) for hit in start.hits)
-        after = self.pipeline()(replace(start, hits=hits, recorded=True))
+        return replace(start, hits=hits, recorded=False), again
+
+    def _run(
+        self, start: Candidates, objects: Mapping[str, Given], order: str
+    ) -> tuple[list[Given], list[tuple[Given, str, str]]]:
+        after = self.pipeline()(start)
         if after.fallbacks and not self.handles:
             raise InputError(f"{after.fallbacks[0].stage}: {after.fallbacks[0].reason}")
         lookup = self.handles.get("chunks")
         added = lookup.seen if isinstance(lookup, _Lookup) else {}
         kept = [objects.get(hit.chunk.id) or added[hit.chunk.id] for hit in after.hits]
         if self.recorder is not None:
-            self._record(query, start, {hit.chunk.id for hit in after.hits}, metric, order)
-        return kept, again + [(_object(drop, objects, added), drop.stage, drop.reason.text) for drop in after.drops]
+            self._record(start, {hit.chunk.id for hit in after.hits}, order)
+        return kept, [(_object(drop, objects, added), drop.stage, drop.reason.text) for drop in after.drops]
 
     def _check_scores(self, candidates: Candidates) -> None:
         """A list of another kind of score, or whose numbers its metric cannot give, is refused."""
@@ -128,13 +163,14 @@ class ExportedFilter:
             if self.tuned.get("metric") == Metric.COSINE and distance is not None and distance > 2 + ROUNDING:
                 raise InputError(f"a chunk has distance {distance:.6g}, expected a cosine distance, 0 to 2")
 
-    def _record(self, query: str, start: Candidates, kept: set[str], metric: str, order: str) -> None:
+    def _record(self, start: Candidates, kept: set[str], order: str) -> None:
         if self.recorder is not None:
             hits = [
                 {"id": hit.chunk.id, **hit.scores, "text": hit.chunk.text, "kept": hit.chunk.id in kept}
                 for hit in start.hits
             ]
-            self.recorder.record(query, hits, metric if metric != "unknown" else "", order, filter=self.fingerprint)
+            metric = "" if start.metric is Metric.UNKNOWN else str(start.metric)
+            self.recorder.record(start.query.text, hits, metric, order, filter=self.fingerprint)
 
     def self_test(self) -> list[str]:
         """What does not give the kept ids it should; nothing: all is well."""
@@ -162,6 +198,35 @@ class ExportedFilter:
                 ids = [chunk.get("id") for chunk in kept]
                 sys.stdout.write(json.dumps({"id": record.get("id"), "kept": ids}) + "\n")
         return 0
+
+
+class _Ranking:
+    """The ranking of a service's search, asked again for a longer one when a stage reads on."""
+
+    fingerprint = ""
+
+    def __init__(self, exported: ExportedFilter, query: str, search: Search, metric: str, order: str) -> None:
+        self.objects: dict[str, Given] = {}
+        self.start = Candidates(Query("", query))
+        self._exported, self._query, self._search = exported, query, search
+        self._metric, self._order = metric, order
+        self._hits: tuple[Hit, ...] = ()
+        self._asked, self._ended = 0, False
+
+    def read(self, start: int, stop: int) -> tuple[Hit, ...]:
+        """The hits at these places of the ranking."""
+        if stop > self._asked and not self._ended:
+            self._asked = max(stop, 2 * self._asked)  # twice as deep each time: few questions, whatever is dropped
+            chunks = list(self._search(self._query, self._asked))
+            self.start, _ = self._exported.listed(self._query, chunks, self._metric, self._order, self.objects)
+            self._hits, self._ended = self.start.hits, len(chunks) < self._asked
+        return self._hits[start:stop]
+
+    def read_excluding(self, ids: Iterable[str], count: int) -> tuple[Hit, ...]:
+        """The nearest others: a search that is not told what it may leave out is asked for so many more."""
+        without = set(ids)
+        self.read(0, len(without) + count)
+        return tuple(hit for hit in self._hits if hit.chunk.id not in without)[:count]
 
 
 class _Lookup:

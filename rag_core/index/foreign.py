@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from rag_core.corpus.columns import guess_columns
-from rag_core.errors import Cancelled, InputError, RuleError, StoreError, WinnowError
+from rag_core.errors import Cancelled, InputError, RuleError, StoreError
 from rag_core.index.collection import fingerprints, folder_of, rules_of, rules_said
 from rag_core.index.embed import CHARACTERS_PER_TOKEN, KNOWN, BundledEmbedder, Progress, Vectors, normalise
 from rag_core.index.foreign_place import ForeignPlace, reached, stamp
 from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, StoredChunk, embedded_text, opened
-from rag_core.rules.rule import parse_rule, parse_text
+from rag_core.rules.rule import parse_rule
+from rag_core.sources.store_record import chunk_of_record, parsed_value, references_of
 from rag_core.types import Chunk, Metric
 
 PAGE = 500  # records read, and vectors stored, at a time
@@ -114,12 +114,13 @@ def _reads_as(field: str, values: Sequence[Any], records: int, ids: Collection[s
     texts = [value for value in values if isinstance(value, str)]
     if field == "query_must":
         try:
-            return all(parse_rule(_parsed(value), "the record") for value in values)
+            return all(parse_rule(parsed_value(value), "the record") for value in values)
         except RuleError:
             return False
     if field == "ref_ids":
         named = [one in ids for value in values for one in references_of(value)]
-        written = all(isinstance(_parsed(value), list) for value in values)  # else words, which may happen to be ids
+        # else they are words, which may happen to be ids
+        written = all(isinstance(parsed_value(value), list) for value in values)
         return any(named) if written else 2 * sum(named) > len(named)
     if len(texts) < len(values) or len(values) < 0.5 * records:
         return False
@@ -151,7 +152,7 @@ def read_records(
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
         texts, metadatas = (page[name] or [None] * len(page["ids"]) for name in ("documents", "metadatas"))
         for identity, text, metadata, vector in zip(page["ids"], texts, metadatas, page["embeddings"], strict=True):
-            chunk = _chunk(str(identity), text or "", dict(metadata or {}), meaning)
+            chunk = chunk_of_record(str(identity), text or "", metadata or {}, meaning)
             chunks[chunk.id], vectors[chunk.id] = chunk, np.asarray(vector, dtype=np.float32)
         if progress is not None:
             progress(min(start + PAGE, about.count), about.count)
@@ -164,43 +165,6 @@ def read_records(
     if not np.isfinite(array).all():
         raise StoreError(f"collection {about.name[:80]!r} of {place.said} holds a vector that is not finite")
     return [chunks[one] for one in ids], normalise(array) if about.metric is Metric.COSINE else array
-
-
-def _chunk(identity: str, text: str, metadata: dict[str, Any], fields: Mapping[str, str]) -> Chunk:
-    """A record as a chunk: title, type, rule and references from the metadata; the rest stays there, the file too."""
-    names = {field: key for field, key in fields.items() if field != "file" and key in metadata}
-    taken = {field: metadata.pop(key) for field, key in names.items()}
-    rule = _parsed(taken.get("query_must"))
-    title, type_ = (_clean(str(taken.get(field, ""))) for field in ("title", "type"))
-    return Chunk(
-        _clean(identity), title, _clean(text), type_, rule or None, references_of(taken.get("ref_ids")), metadata
-    )
-
-
-def references_of(value: Any) -> tuple[str, ...]:
-    """The ids a chunk refers to: a list, its text as JSON or as Python writes it, or ids between commas."""
-    parsed = _parsed(value)
-    if isinstance(parsed, str) and parsed.startswith("["):
-        with suppress(WinnowError):
-            parsed = parse_text(parsed, "the references")
-    if isinstance(parsed, str):
-        parsed = re.split(r"[,;]", parsed)
-    listed = parsed if isinstance(parsed, list | tuple) else [] if parsed is None else [parsed]
-    return tuple(_clean(said) for one in listed if (said := str(one).strip()))
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _parsed(value: Any) -> Any:
-    """Chroma's metadata is flat: a rule or a list stands there as JSON text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
 
 
 COPIES = "foreign"
@@ -337,10 +301,20 @@ def folder_stamp(place: ForeignPlace) -> str:
     return "" if place.path is None or place.in_place else _hashed(stamp(place.path.expanduser().absolute()))
 
 
+def _origin_facts(workspace: Path, name: str) -> dict[str, Any]:
+    """What is kept of where a collection was connected from; nothing where it was not."""
+    with opened(folder_of(workspace, name)) as file:
+        return dict(json.loads(file.meta().get("origin_facts", "{}")))
+
+
+def fields_of(workspace: Path, name: str) -> dict[str, str]:
+    """Which key of the store's metadata is what, in a collection that was connected; nothing in another."""
+    return dict(_origin_facts(workspace, name).get("fields") or {})
+
+
 def origin_of(workspace: Path, name: str) -> str:
     """The place a collection was connected from, as it is shown; an InputError where it was not connected."""
-    with opened(folder_of(workspace, name)) as file:
-        place = json.loads(file.meta().get("origin_facts", "{}")).get("place")
+    place = _origin_facts(workspace, name).get("place")
     if not place:
         raise InputError(f"collection {name} was not connected from Chroma, expected one that was")
     return str(place)
@@ -348,8 +322,7 @@ def origin_of(workspace: Path, name: str) -> str:
 
 def has_changed(workspace: Path, name: str) -> bool:
     """Whether the folder a mirror was read from was written to since; False for servers, which do not tell."""
-    with opened(folder_of(workspace, name)) as file:
-        facts = json.loads(file.meta().get("origin_facts", "{}"))
+    facts = _origin_facts(workspace, name)
     folder = Path(facts.get("place", ""))
     return bool(facts.get("stamp")) and facts["stamp"] != (_hashed(stamp(folder)) if folder.is_dir() else "")
 

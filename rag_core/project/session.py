@@ -30,6 +30,7 @@ from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import revision_of
+from rag_core.index.foreign import fields_of
 from rag_core.llm.store import SCORES as RERANKED
 from rag_core.measure.experiment import Outcome, PipelineReport, run_case, start_of, unique_names
 from rag_core.measure.experiment import stream as run_stream
@@ -300,6 +301,11 @@ class Session:
             if any(stage.kind == "source" and type(stage) is not Dense for stage in pipeline.stages):
                 kind = ""  # a search by words brings other scores, a fused list several
         return ("" if metric == Metric.UNKNOWN else metric), kind
+
+    def record_fields(self) -> dict[str, str]:
+        """Which metadata of the store's records is what, where the source is a collection that was connected."""
+        source = self.project.source
+        return fields_of(self.project.workspace, source.name) if source.kind == COLLECTION else {}
 
     @property
     def live(self) -> bool:

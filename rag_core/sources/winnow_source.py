@@ -147,10 +147,15 @@ def _named(value: Any) -> str:
     return str(getattr(value, "value", value)).rpartition(".")[2].lower()
 
 
+def space_of(collection: Any) -> str:
+    """The space of a Chroma collection: cosine, l2 (squared) or ip."""
+    settings = getattr(collection, "configuration", None) or {}
+    index = settings.get("hnsw") or settings.get("spann") or {}
+    return str(index.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2")
+
+
 def _chroma(store: Any) -> tuple[str, str, str]:
-    collection = store._collection
-    index = (getattr(collection, "configuration", None) or {}).get("hnsw") or {}
-    space = index.get("space") or (collection.metadata or {}).get("hnsw:space") or "l2"
+    space = space_of(store._collection)
     return "distance", space, f"space {space}" + (", squared" if space == "l2" else "")
 
 
