@@ -54,13 +54,25 @@ def entry_of(*stages):
 
 def test_every_form_is_one_click_away_and_each_stage_says_what_becomes_of_it(ship):
     app = ship(entry_of("Dense", "QueryMust", {"TopK": {"k": 3}}))
-    assert downloads(app) == {"Python file": False, "LangChain": False, "LlamaIndex": False, "Spec (YAML)": False}
+    assert downloads(app) == {
+        "Python file": False,
+        "Chroma": False,
+        "LangChain": False,
+        "LlamaIndex": False,
+        "Spec (YAML)": False,
+    }
     assert [one.split()[0] for one in table(app, "why")[""]] == ["·", "✓", "✓"]
 
 
 def test_a_stage_that_cannot_be_taken_home_is_said_with_its_reason_and_the_spec_still_goes(ship, words):
     app = ship(entry_of("Dense", "LLMFilter"))
-    assert downloads(app) == {"Python file": True, "LangChain": True, "LlamaIndex": True, "Spec (YAML)": False}
+    assert downloads(app) == {
+        "Python file": True,
+        "Chroma": True,
+        "LangChain": True,
+        "LlamaIndex": True,
+        "Spec (YAML)": False,
+    }
     assert "LLMFilter" in words(app)
     assert "model" in list(table(app, "why")["why"])[1]
 
