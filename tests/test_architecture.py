@@ -58,7 +58,7 @@ MAY = {
         "workbench",
     },
     "report": BASE | {"measure", "compare"},
-    "export": BASE | {"stage", "records", "spec", "sources"},
+    "export": BASE | {"stage", "records", "spec", "sources", "corpus"},
     "project": BASE
     | {"stage", "filters", "retrieve", "spec", "records", "index", "store", "sources", "settings"}
     | {

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from rag_core.corpus.store_record import chunk_of_record
 from rag_core.errors import InputError
 from rag_core.export.running import ExportedFilter, Given
 from rag_core.records import CANDIDATE_KEYS
-from rag_core.sources.store_record import chunk_of_record
 from rag_core.sources.winnow_source import proposal_of, space_of
 
 USUAL = {"title": "title", "type": "type", "ref_ids": "ref_ids", "query_must": "query_must"}

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rag_core.corpus.columns import guess_columns
+from rag_core.corpus.store_record import chunk_of_record, parsed_value, references_of
 from rag_core.errors import Cancelled, InputError, RuleError, StoreError
 from rag_core.index.collection import fingerprints, folder_of, rules_of, rules_said
 from rag_core.index.embed import CHARACTERS_PER_TOKEN, KNOWN, BundledEmbedder, Progress, Vectors, normalise
@@ -27,7 +28,6 @@ from rag_core.index.lock import writing
 from rag_core.index.rules import kept_rules
 from rag_core.index.store import FILE, FORMAT, StoredChunk, embedded_text, opened
 from rag_core.rules.rule import parse_rule
-from rag_core.sources.store_record import chunk_of_record, parsed_value, references_of
 from rag_core.types import Chunk, Metric
 
 PAGE = 500  # records read, and vectors stored, at a time
