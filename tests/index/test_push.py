@@ -13,6 +13,7 @@ import pytest
 from rag_core.cli import main
 from rag_core.errors import InputError
 from rag_core.index.browse import overview
+from rag_core.index.chroma_server import ChromaServer
 from rag_core.index.collection import open_collection
 from rag_core.index.foreign import connect, has_changed, list_foreign
 from rag_core.index.foreign_place import ForeignPlace
@@ -113,6 +114,63 @@ def test_rules_are_pushed_read_by_plain_chroma_and_undone_to_what_was_there(stor
     assert read(folder) == before
     with pytest.raises(InputError, match="stands"):
         undo_push(workspace, "mine", place)
+
+
+@pytest.fixture
+def server(made, tmp_path):
+    """A Chroma server of its own over the same records, and its address."""
+    data = tmp_path / "served" / "data"
+    data.parent.mkdir()
+    subprocess.run(["cp", "-r", str(made), str(data)], check=True)
+    running = ChromaServer(data.parent)
+    yield running.client().get_collection("monsters"), f"http://127.0.0.1:{running.port}"
+    running.stop()
+
+
+def test_over_a_server_the_command_writes_and_takes_back_and_news_are_joined(server, tmp_path, capsys):
+    theirs, address = server
+    workspace = ["--workspace", str(tmp_path / "workspace"), "--json"]
+
+    def run(*arguments):
+        assert main([*arguments, *workspace]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    def values():
+        got = theirs.get(include=["metadatas"])
+        return dict(zip(got["ids"], got["metadatas"], strict=True))
+
+    again = (
+        "connect",
+        "--chroma-url",
+        address,
+        "--collection",
+        "monsters",
+        "--as",
+        "mine",
+        "--model",
+        "text-embedding-3-small",
+    )
+    run(*again)
+    apply_rules(tmp_path / "workspace", "mine", {f"c{n}": a_rule(n) for n in range(10)}, "ours")
+    before = values()
+    push = ("rules", "push", "--collection", "mine", "--to", "chroma")
+    assert len(run(*push, "--dry-run")["changes"]) == 10
+    assert values() == before
+    assert run(*push)["state"] == DONE
+    assert all(json.loads(values()[f"c{n}"]["query_must"]) == {"query_must": a_rule(n).as_mapping()} for n in range(10))
+    # what somebody else did there since: a record more, a text changed; connecting again joins it, rules stay
+    theirs.add(ids=["new"], embeddings=[[0.5] * 1536], documents=["a new beast"], metadatas=[{"monster_name": "New"}])
+    theirs.update(ids=["c1"], documents=["a changed beast"], embeddings=[[0.25] * 1536])
+    run(*again)
+    chunks = {chunk.id: chunk for chunk in open_collection(tmp_path / "workspace", "mine").chunks}
+    assert (chunks["new"].title, chunks["c1"].text, read_rule(chunks["c1"].query_must)) == (
+        "New",
+        "a changed beast",
+        a_rule(1),
+    )
+    theirs.delete(ids=["new"])
+    assert run(*push, "--undo")["state"] == UNDONE
+    assert values() == before
 
 
 def test_our_own_writing_is_no_news(store):
