@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import Any
 
 import streamlit as st
 
@@ -16,15 +18,18 @@ from pages.components.inert_text import Block, TextRun
 from pages.widgets.take_along import table
 from rag_core.errors import InputError, WinnowError
 from rag_core.files import parse_json
+from rag_core.index import push
+from rag_core.index.push import RulePush, push_rules
 from rag_core.project import rules as stored_rules
 from rag_core.project.deeds import CHANGE_RULES, UNDO_RULES, Kind
-from rag_core.project.project import Project
+from rag_core.project.project import COLLECTION, Project
 from rag_core.project.session import Session
 from rag_core.rules.check import SEVERITIES, RuleFinding, check_proposals, lint_rules
 from rag_core.rules.match import RulePart, RuleVerdict, chip_text, decide, would_stay_text
 from rag_core.rules.rule import Rule, parse_rule, read_rule
 from rag_core.types import Chunk
 
+PUSHED = "data.rules_pushed"  # (project, what a push would change or did)
 DONE, FAILED = "data.rules_done", "data.rules_failed"  # (project, sentence, batch that can be undone or 0); why not
 CHUNK, VIEW = "data.rule_chunk", "data.rules_view"
 SECTION, RULES = "data.section", "Rules"  # which section of the place stands open, and this one
@@ -139,6 +144,74 @@ def _batches(project: Project) -> None:
         )
         st.button("Undo this batch", icon=":material/undo:", key="data.undo", on_click=undo, args=(project, number))
     st.caption("Chunks whose rules were changed by a later batch keep what they have.")
+    _back_to_the_store(project)
+
+
+# Back to the store that they are for
+
+
+def _back_to_the_store(project: Project) -> None:
+    """What of the rules set here the person's own Chroma store lacks, written there on request and taken back."""
+    collection = project.source.name
+    try:
+        if project.source.kind != COLLECTION:
+            return
+        place = stored_rules.store_of(project.workspace, collection)
+    except (WinnowError, OSError):  # its chunks were ingested here: there is no other store
+        return
+    st.markdown(f"**Back to the store** {say.plain(place.said)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "What would change", icon=":material/difference:", key="data.push_look", on_click=_push,
+            args=(project, None, lambda: push_rules(project.workspace, collection, place, dry_run=True)),
+        )  # fmt: skip
+        of_project, told = st.session_state.get(PUSHED, ("", None))
+        told = told if of_project == project.name else None
+        if told is not None and told.changes and not told.state:
+            st.button(
+                f"Write {len(told.changes):,} rules there", icon=":material/upload:", key="data.push", type="primary",
+                on_click=_push,
+                args=(project, CHANGE_RULES, lambda: push_rules(project.workspace, collection, place)),
+            )  # fmt: skip
+        if any(one.state in (push.DONE, push.WRITING) for one in push.pushes(project.workspace, collection)):
+            st.button(
+                "Take the last writing back", icon=":material/undo:", key="data.push_undo", on_click=_push,
+                args=(project, UNDO_RULES, lambda: push.undo_push(project.workspace, collection, place)),
+            )  # fmt: skip
+    if told is None:
+        st.caption(
+            "Rules set here are written into the store's metadata only on request, a chunk at a time to be seen."
+        )
+        return
+    *_, summary = told.to_text().splitlines()
+    st.text(told.ended or summary)
+    if told.changes:
+        table(
+            {
+                "chunk": [one.chunk for one in told.changes],
+                "there now" if not told.state else "before": [_value(one.before) for one in told.changes],
+                "then" if not told.state else "after": [_value(one.after) for one in told.changes],
+                "": ["left: changed by somebody else" if one.chunk in told.left else "" for one in told.changes],
+            },
+            "data.pushed",
+            f"{len(told.changes)} chunks whose rule in the store changes, with its value before and after",
+            tall=300,
+        )
+
+
+def _value(stored: Any) -> str:
+    return "no rule" if stored is None else str(stored)
+
+
+def _push(project: Project, kind: Kind | None, work: Callable[[], RulePush]) -> None:
+    """Ask the store, or write there as a deed of that kind, and keep what is told of it for the page."""
+    st.session_state[FAILED] = ""
+    try:
+        with nullcontext() if kind is None else who.doing(kind, project.name):
+            st.session_state[PUSHED] = (project.name, work())
+    except (WinnowError, OSError) as error:
+        st.session_state.pop(PUSHED, None)
+        st.session_state[FAILED] = str(error)
 
 
 # Lint

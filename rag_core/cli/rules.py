@@ -17,8 +17,6 @@ from rag_core.cli.output import AskingBar, ProgressBar
 from rag_core.cli.sessions import InProject, open_session, project_named
 from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
-from rag_core.index.foreign import origin_of
-from rag_core.index.foreign_place import named_place_of
 from rag_core.index.push import push_rules, undo_push
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
 from rag_core.llm.endpoint import named_endpoint
@@ -26,6 +24,7 @@ from rag_core.llm.judge import judge_of
 from rag_core.llm.run import RunLimits, preview
 from rag_core.project import deeds
 from rag_core.project.project import COLLECTION
+from rag_core.project.rules import store_of
 from rag_core.records import load_lists
 from rag_core.retrieve.capture import captured
 from rag_core.rules import siblings as crowding
@@ -34,7 +33,6 @@ from rag_core.rules.check import SEVERITIES, Checked, check_proposals, lint_rule
 from rag_core.rules.generate import SECONDS, check_generated, generate_rules, rule_prompts
 from rag_core.rules.rule import Rule, read_rules, save_rules, stored_rules, unreadable_lines
 from rag_core.rules.templates import TemplateFamily, propose, read_families
-from rag_core.settings import chroma_settings
 from rag_core.types import Case, Chunk
 from rag_core.wording import synonyms_in, word_file
 
@@ -350,7 +348,7 @@ def push(
     if dry_run and undo:
         raise InputError("got --dry-run and --undo, expected one of them")
     name, folder = stored.name, stored.folder
-    place = named_place_of(origin_of(folder, name), **asdict(chroma_settings()))
+    place = store_of(folder, name)
     progress = ProgressBar("written")
     if dry_run:
         told = push_rules(folder, name, place, form=form, dry_run=True)

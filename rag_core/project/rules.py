@@ -11,14 +11,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.files import read_text, write_whole
+from rag_core.index.foreign import origin_of
+from rag_core.index.foreign_place import ForeignPlace, named_place_of
 from rag_core.index.lock import writing
 from rag_core.index.rules import RuleBatch, Undone, apply_rules, rule_batches, undo_rules
 from rag_core.project.project import COLLECTION, Project
 from rag_core.rules.rule import Rule
+from rag_core.settings import chroma_settings
 
 OVERLAY = "rules.json"
 VERSION = 1
@@ -68,6 +72,11 @@ def undo(project: Project, number: int | None = None) -> Undone:
         batch["undone"] = True
         _write(project, kept)
     return Undone(batch["number"], tuple(restored), tuple(one for one in after if one not in restored))
+
+
+def store_of(workspace: Path, collection: str) -> ForeignPlace:
+    """The Chroma store a collection was connected from, reached as the settings say; an InputError where it was not."""
+    return named_place_of(origin_of(workspace, collection), **asdict(chroma_settings()))
 
 
 def batches(project: Project) -> tuple[RuleBatch, ...]:

@@ -6,15 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from rag_core.index.chroma_server import ChromaServer
 from rag_core.index.collection import open_collection
+from rag_core.index.foreign import connect
+from rag_core.index.foreign_place import ForeignPlace
+from rag_core.index.rules import apply_rules
 from rag_core.project.intake import begin_project, take_lists
-from rag_core.rules.rule import read_rule
+from rag_core.rules.rule import Rule, read_rule
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the small collection that tests share
 
 import small_rules
 
 LOST = {"contain": "halberd"}
+HOSTILE = "![x](http://foreign.invalid/a.png)"
 
 
 def opened(app_at, section="Families", project=small_rules.NAME):
@@ -243,3 +248,35 @@ def test_the_demo_opens_with_its_rules_and_what_they_save(app_at, figures):
     app = opened(app_at, project="rulebook")
     assert with_rule(figures, app) == "138 (20%)"
     assert frame(app, "family")["carry rules"][0] == "84 of 84"
+
+
+def test_rules_go_back_to_the_store_after_the_change_was_seen_and_are_taken_back(workspace, app_at, tmp_path, words):
+    server = ChromaServer(tmp_path / "served")
+    server.folder.mkdir()
+    try:
+        there = server.client().create_collection("theirs", embedding_function=None)
+        there.add(
+            ids=["a", "b"], embeddings=[[1.0, 0.0], [0.0, 1.0]], documents=["A wolf.", "A bear."],
+            metadatas=[{"title": HOSTILE, "needs": '{"contain": "wolf"}'}, {"title": "Bear"}],
+        )  # fmt: skip
+        place = ForeignPlace(url=f"http://127.0.0.1:{server.port}")
+        fields = {"title": "title", "query_must": "needs"}
+        connect(place, "theirs", "mine", workspace, model="text-embedding-3-small:2", fields=fields)
+        apply_rules(workspace, "mine", {"a": Rule(contain_one_of=(("wolf", "wolves"),))}, "ours")
+        before = there.get(include=["metadatas"])
+        begin_project(workspace, "store")
+        project = workspace / "eval_sets" / "store" / "project.yaml"
+        project.write_text("version: 1\nsource: {kind: collection, name: mine}\n")
+        app = click(opened(app_at, "Rules", "store"), "What would change")
+        assert list(frame(app, "chunk")["there now"]) == ['{"contain": "wolf"}']
+        assert there.get(include=["metadatas"]) == before
+        app = click(app, "Write 1 rules there")
+        assert "1 chunks written" in words(app)
+        assert "wolves" in there.get(ids=["a"], include=["metadatas"])["metadatas"][0]["needs"]
+        app = click(app, "Take the last writing back")
+        assert there.get(include=["metadatas"]) == before
+        server.stop()
+        app = click(app, "What would change")
+        assert "Nothing was stored." in words(app)
+    finally:
+        server.stop()
