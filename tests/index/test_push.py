@@ -12,6 +12,7 @@ import pytest
 
 from rag_core.cli import main
 from rag_core.errors import InputError
+from rag_core.index import foreign_place
 from rag_core.index.browse import overview
 from rag_core.index.chroma_server import ChromaServer
 from rag_core.index.collection import open_collection
@@ -127,8 +128,18 @@ def server(made, tmp_path):
     running.stop()
 
 
-def test_over_a_server_the_command_writes_and_takes_back_and_news_are_joined(server, tmp_path, capsys):
+@pytest.mark.parametrize("cloud", [False, True], ids=["by its address", "as Cloud is reached"])
+def test_over_a_server_the_command_writes_and_takes_back_and_news_are_joined(
+    server, tmp_path, capsys, monkeypatch, cloud
+):
     theirs, address = server
+    where = ["--chroma-url", address]
+    if cloud:  # its client, tenant, database and token against a server of our own: there is no Cloud to ask
+        monkeypatch.setattr(foreign_place, "CLOUD", address)
+        monkeypatch.setenv("CHROMA_API_KEY", "canary-key-123456789")
+        monkeypatch.setenv("CHROMA_TENANT", "default_tenant")
+        monkeypatch.setenv("CHROMA_DATABASE", "default_database")
+        where = ["--chroma-cloud"]
     workspace = ["--workspace", str(tmp_path / "workspace"), "--json"]
 
     def run(*arguments):
@@ -141,8 +152,7 @@ def test_over_a_server_the_command_writes_and_takes_back_and_news_are_joined(ser
 
     again = (
         "connect",
-        "--chroma-url",
-        address,
+        *where,
         "--collection",
         "monsters",
         "--as",
