@@ -10,6 +10,8 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import lru_cache
 from math import isfinite, isinf
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,15 @@ def parse_yaml(text: str, where: str) -> Any:
     """The YAML 1.2 value of a small file; aliases, duplicate keys, deep nesting and over 1 MB are refused."""
     if len(text) > MAX_YAML_BYTES:
         raise InputError(f"{where} holds {len(text):,} characters, expected at most {MAX_YAML_BYTES:,}")
+    # a page reads its project's files anew at every change, and they rarely are others
+    return deepcopy(_parsed(text, where)) if len(text) <= MOST_REMEMBERED else _parsed.__wrapped__(text, where)
+
+
+MOST_REMEMBERED = 20_000  # characters of a file whose value is kept
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, where: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

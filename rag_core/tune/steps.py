@@ -244,7 +244,7 @@ def step_function(
     if not turn.taken and turn.refusal is not None:
         raise turn.refusal
     # What a number gives at its positions is the same wherever it stands: after a drag its own function is known.
-    others = fingerprint(Pipeline(_put(pipeline.stages, stage, turn.variants[turn.taken[0]])))
+    others = fingerprint(Pipeline(_put(pipeline.stages, stage, turn.variant(turn.taken[0]))))
     key = (others, stage, setting, values.tobytes(), question)
     if key not in captures.functions:
         while len(captures.functions) >= _KEPT_FUNCTIONS:
@@ -303,14 +303,14 @@ def asks(stage: Stage) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Turn:
-    """A number of one stage turned through positions over captured lists; a variant is None where it is refused."""
+    """A number of one stage turned through positions over captured lists."""
 
     captures: Captures
     pipeline: Pipeline
     place: int
     setting: str
     values: Floats
-    variants: tuple[Any, ...]
+    open: Bools  # the positions that are not refused
     refusal: SpecError | None
 
     @property
@@ -321,24 +321,27 @@ class _Turn:
     @property
     def taken(self) -> list[int]:
         """The positions that are not refused."""
-        return [at for at, variant in enumerate(self.variants) if variant is not None]
+        return list(np.flatnonzero(self.open).tolist())
 
-    @property
-    def open(self) -> Bools:
-        """Which positions these are."""
-        return np.array([variant is not None for variant in self.variants], dtype=bool)
+    def variant(self, at: int) -> Any:
+        """The stage with its number at a position."""
+        return _changed(self.stage, self.setting, float(self.values[at]))
 
 
 def _turn(captures: Captures, pipeline: Pipeline, place: int, setting: str, values: Sequence[float] | Floats) -> _Turn:
-    variants: list[Stage | None] = []
-    refusal = None
-    for value in np.asarray(values, dtype=np.float64).tolist():
-        try:
-            variants.append(_changed(pipeline.stages[place], setting, value))
-        except SpecError as error:
-            variants.append(None)
-            refusal = error
-    return _Turn(captures, pipeline, place, setting, np.asarray(values, dtype=np.float64), tuple(variants), refusal)
+    """What a stage takes of ascending positions; as it takes a range, all where it takes both ends of whole ones."""
+    positions = np.asarray(values, dtype=np.float64)
+    open_, refusal = np.ones(len(positions), dtype=bool), None
+    whole = not isinstance(getattr(pipeline.stages[place], setting, 0.0), int) or not (positions % 1).any()
+    for tried in ((0, -1) if whole else (), range(len(positions))):
+        for at in tried:
+            try:
+                _changed(pipeline.stages[place], setting, float(positions[at]))
+            except SpecError as error:
+                open_[at], refusal = False, error
+        if whole and refusal is None:
+            break
+    return _Turn(captures, pipeline, place, setting, positions, open_, refusal)
 
 
 # In arrays: lists, and how much of each is kept at every position
@@ -425,7 +428,7 @@ def _cut_moved(turn: _Turn) -> _Lengths | None:
     values = {at: float(turn.values[at]) for at in turn.taken}
     # a cut refuses its default thresholds where the metric is not cosine: the chain is built around another value
     usual = next((at for at, value in values.items() if value not in (DEFAULT_THRESHOLD, DEFAULT_OFFSET)), min(values))
-    cut: AdaptiveGap = turn.variants[usual]
+    cut: AdaptiveGap = turn.variant(usual)
     bound = turn.setting in BOUNDS
     if bound:
         cut = cut.changed(**{turn.setting: None})
@@ -492,7 +495,7 @@ def _cutoff_moved(turn: _Turn) -> _Lengths | None:
 def _limits(captured: Captured, turn: _Turn) -> Whole | None:
     """How many of each list each of these cutoffs, sources or refills would leave (q, n); None: no beginning of it."""
     if isinstance(turn.stage, Requery):
-        refills = [turn.variants[at] for at in turn.taken]
+        refills = [turn.variant(at) for at in turn.taken]
         return None if captured.read_at is None else np.stack([captured.refilled(one) for one in refills], axis=1)
     lengths, values = captured.lengths[:, None], turn.values[turn.open]
     if not isinstance(turn.stage, MinSimilarity):

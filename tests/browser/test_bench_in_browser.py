@@ -51,6 +51,21 @@ def test_a_knob_by_keys_moves_the_figures_and_a_reload_keeps_them(page, app):
     assert figures(page) == after
 
 
+def test_a_number_let_go_again_costs_few_messages(page, app):
+    frames = []
+    page.on("websocket", lambda socket: socket.on("framereceived", frames.append))
+    open_bench(page, app, "/?project=recorded-combat&q=combat-1&a=adaptive-default&b=unfiltered")
+    for key in ("ArrowLeft", "ArrowRight"):  # the first change also says above whose settings these are now
+        frames.clear()
+        before = figures(page)
+        page.locator("input[data-setting=max_results]").focus()
+        for _ in range(6):
+            page.keyboard.press(key)
+        until(page, lambda: figures(page) != before and frames)
+        settle(page)
+    assert len(frames) <= 8
+
+
 def test_a_label_in_the_row_moves_the_figures_and_stays(page, app, own_lists):
     open_bench(page, app, f"/?project={own_lists}&q=combat-1&a=query-must&b=unfiltered")
     before = figures(page)
