@@ -53,7 +53,7 @@ def test_a_knob_by_keys_moves_the_figures_and_a_reload_keeps_them(page, app):
 
 def test_a_number_let_go_again_costs_few_messages(page, app):
     frames = []
-    page.on("websocket", lambda socket: socket.on("framereceived", frames.append))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
     open_bench(page, app, "/?project=recorded-combat&q=combat-1&a=adaptive-default&b=unfiltered")
     for key in ("ArrowLeft", "ArrowRight"):  # the first change also says above whose settings these are now
         frames.clear()
