@@ -61,7 +61,7 @@ def test_a_number_let_go_again_costs_few_messages(page, app):
         page.locator("input[data-setting=max_results]").focus()
         for _ in range(6):
             page.keyboard.press(key)
-        until(page, lambda: figures(page) != before and frames)
+        until(page, lambda before=before: figures(page) != before)
         settle(page)
     assert len(frames) <= 8
 
