@@ -277,8 +277,11 @@ def estimates(questions: Sequence[Question], seed: int = 0) -> Estimates | None:
     """What the sampled labels of these questions say of each pipeline (rows of `Question.kept`); None if too few."""
     sample = sample_of(questions, seed)
     chances = chances_of_relevance(questions, sample) if questions else None
-    if chances is None:
-        return None
+    return None if chances is None else estimates_of(questions, sample, chances)
+
+
+def estimates_of(questions: Sequence[Question], sample: Sample, chances: Sequence[Row]) -> Estimates:
+    """The same, of any sample whose probabilities are known and any model of relevance: `chances` by question."""
     known = [
         np.where(np.isnan(question.labels), chance, question.labels)
         for question, chance in zip(questions, chances, strict=True)
