@@ -80,7 +80,7 @@ class Query:
 
     @property
     def made_from(self) -> str:
-        """What a generated question was made from ("slots"); empty for a question that somebody asked."""
+        """What a question was made from ("slots", "model") or taken from ("log"); empty: somebody asked it."""
         return str(self.metadata.get("made_from") or "")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from pages.bench import payload as wire
 from rag_core.compare.attribution import waterfall
 from rag_core.errors import InputError
+from rag_core.eval_sets.facts import made_said
 from rag_core.filters.cut import Cut
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.simulated import SimulatedJudge
@@ -320,9 +321,9 @@ def _line_of_all(sight: Sight) -> wire.BenchLine:
     note = _left_alone(sight) if a.scored else "no label yet: nothing is scored"
     if not note and _has_idle_rules(sight):
         note = "no chunk carries a rule: rules drop nothing"
-    made = sum(bool(case.query.made_from) for case in sight.dev)
+    made = made_said(sight.dev)
     return wire.BenchLine(
-        f"ALL {len(sight.dev):,} {kind}" + (f", {made:,} generated" if made else ""),
+        f"ALL {len(sight.dev):,} {kind}" + (f", {made}" if made else ""),
         len(sight.dev),
         a.scored,
         _means(a),

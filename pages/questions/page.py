@@ -17,6 +17,7 @@ from pages.components.act import tell
 from pages.questions import add, change
 from pages.widgets.take_along import table
 from rag_core.errors import WinnowError
+from rag_core.eval_sets.facts import made_counts
 from rag_core.eval_sets.queries import expected_answer
 from rag_core.project.ledger import looks_at
 from rag_core.project.session import Session
@@ -54,16 +55,15 @@ def draw_figures(session: Session, split: Sides, cases: Sequence[Case]) -> None:
     families = _families(tuple((case.query.id, case.query.text) for case in cases), session)
     grade = session.project.min_grade
     grades = ", ".join(f"{number} {word}" for number, word in GRADES.items())
+    made = made_counts(cases)
     figures = {
         "questions": (f"{len(cases):,}", ""),
         "families": (f"{families:,}", "Questions that ask the same in other words: they stay on one side."),
         "dev": (f"{len(split.dev):,}", "Settings are chosen on these."),
         "held-out": (f"{len(split.held_out):,}", "What was chosen is judged on these; nothing is chosen on them."),
         "examples": (f"{len(split.examples):,}", "To be looked at; in no figure."),
-        "generated": (
-            f"{sum(bool(case.query.made_from) for case in cases):,}",
-            "Made from slots: they never judge rules from slots.",
-        ),
+        "generated": (f"{made['generated']:,}", "From slots or by a model: they never judge rules, nor models theirs."),
+        "from a log": (f"{made['from_log']:,}", "Asked by people of another system; they brought no label."),
         "on both sides": (f"{len(split.straddling):,}", "Their family is on the dev side too: they judge nothing."),
         "looks at held-out": (
             f"{seen:,}",
@@ -73,7 +73,7 @@ def draw_figures(session: Session, split: Sides, cases: Sequence[Case]) -> None:
     }
     with st.container(horizontal=True, gap="medium", key="questions.figures"):
         for name, (value, meaning) in figures.items():
-            if value != "0" or name not in ("examples", "generated", "on both sides"):
+            if value != "0" or name not in ("examples", "generated", "from a log", "on both sides"):
                 said = f":gray[{name}] **{value}**" if name.startswith("relevant") else f"**{value}** :gray[{name}]"
                 st.markdown(said, width="content", help=meaning or None)
 

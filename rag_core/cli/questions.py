@@ -1,47 +1,86 @@
-"""`questions`: more of them. Made from the slots of near-duplicate chunks, with their labels."""
+"""`questions`: more of them. Made from slots or by a model, with their labels, or taken from a log, without."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
+from rag_core.cli.llm_filter import Endpoint, Spending
 from rag_core.cli.options import Commands, Common
+from rag_core.cli.output import AskingBar
 from rag_core.cli.sessions import ProjectName, open_session
-from rag_core.project import deeds
-from rag_core.project.project import add_questions
-from rag_core.rules import slots
-from rag_core.rules.questions import make_questions
+from rag_core.errors import InputError
+from rag_core.eval_sets.facts import LOG
+from rag_core.judged.questions import SECONDS
+from rag_core.llm.endpoint import named_endpoint
+from rag_core.llm.judge import judge_of
+from rag_core.llm.run import RunLimits, preview
+from rag_core.project import deeds, made
+from rag_core.project.project import check_takes_questions
 
 app = Commands()
-questions = Commands("More questions: made from slots, with their labels.")
+questions = Commands("More questions: from slots, a model or a log.")
 app.add_typer(questions, name="questions")
 
 
 @questions.command("make")
 def make(
     common: Common,
+    spending: Spending,
     project: str | None = ProjectName,
+    origin: str = typer.Option(made.SLOTS, "--from", help=f"What they are made from: {', '.join(made.FROM)}."),
     count: int = typer.Option(50, "-n", min=1, max=10_000, help="How many, at most."),
-    family: str | None = typer.Option(None, "--family", help="Only of families with this in their name."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be added."),
+    family: str | None = typer.Option(None, "--family", help="Slots: only of families with this in their name."),
+    endpoint: str = Endpoint,
+    log: Path | None = typer.Option(None, "--log", help="The log: any form that `import` reads."),
+    preset: str = typer.Option("auto", "--preset", help="Of the log, as `import` takes it."),
+    mapped: list[str] = typer.Option([], "--map", help="FIELD=PATH of the log, also several."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Add nothing; a model is asked, its answers are stored."),
 ) -> None:
-    """Make questions from what near-duplicate titles differ in; add them with their labels to a project of one's own.
+    """Make questions and add them to a project of one's own: from slots or by a model with labels, or from a log.
 
-    They are marked as generated wherever they count, and never judge rules from slots.
+    They are marked and counted apart wherever they count, and judge neither the rules nor the models they came from.
+    A model is shown a chunk and those nearest to it; the chunk is the question's label, what else is relevant is open.
 
     Example: python -m rag_core questions make --project espresso -n 40 --dry-run
     """
     folder = common.folder
+    if origin not in made.FROM:
+        raise InputError(f"--from is {origin[:40]!r}, expected one of {', '.join(made.FROM)}")
+    if (origin == LOG) != (log is not None):
+        raise InputError("--log and --from log go together, expected both or neither")
     session = open_session(folder, project)
-    families = slots.named_so(slots.propose(session.source.chunks), family)
-    made = make_questions(families, session.source.chunks, count)
+    if not dry_run:
+        check_takes_questions(session.project)
+    if origin == made.MODEL:
+        settings = named_endpoint(folder, endpoint)
+        if settings is None:
+            raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
+        judge = judge_of(settings, folder)
+        prompts = made.model_prompts(session, count)
+        ahead = preview([(judge, prompts)])
+        if spending.preview:
+            common.say({"model": judge.model, "preview": ahead.to_json()}, f"{judge.name}: {ahead.to_text()}")
+            return
+        limits = RunLimits(
+            per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls, seconds_per_call=SECONDS
+        )
+        with deeds.command(deeds.ASK_MODEL, judge.model, folder):
+            found = made.by_model(session, prompts, judge, limits, AskingBar())
+    elif log is not None:
+        pairs = [one.partition("=") for one in mapped]
+        if any(not (field and path) for field, _, path in pairs):
+            raise InputError("--map came without a path, expected FIELD=PATH such as query=inputs.question")
+        paths = {field.strip(): path for field, _, path in pairs}
+        found = made.from_log(session, log.read_bytes(), log.name, count, preset, paths)
+    else:
+        found = made.from_slots(session, count, family)
     added = 0
-    if made and not dry_run:
+    if found.questions and not dry_run:
         with deeds.command(deeds.CHANGE_SET, session.project.name, folder) as performed:
-            labels = {one.query.id: one.grades for one in made}
-            added = add_questions(session.project, [one.query for one in made], labels)
-            performed.result = f"{added} generated questions"
-    lines = [f"{one.query.text}  → {one.title}" for one in made] if dry_run else []
-    counted = f"{len(made)} questions from {len(families)} families"
-    lines.append(f"{counted}; nothing was added" if dry_run else f"{counted}, {added} of them new")
-    facts = {"questions": [one.to_json() for one in made], "families": len(families), "added": added}
-    common.say(facts, "\n".join(lines))
+            added = made.add(session, found)
+            performed.result = f"{added} questions from {origin}"
+    lines = [f"{one.query.text}  → {one.title}" for one in found.questions] if dry_run else []
+    lines += [found.to_text(), "nothing was added" if dry_run else f"{added} of them are new"]
+    common.say(found, "\n".join(lines), added=added)

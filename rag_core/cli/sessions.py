@@ -21,6 +21,7 @@ from rag_core.cli.options import Collection, Common
 from rag_core.cli.output import ProgressBar
 from rag_core.cli.replay import chosen, fingerprints_of
 from rag_core.errors import InputError, WinnowError
+from rag_core.eval_sets.facts import made_counts, made_said
 from rag_core.eval_sets.reading import folders, load_set
 from rag_core.eval_sets.writing import META, QUERIES
 from rag_core.index.collection import list_collections
@@ -260,9 +261,8 @@ def stands_on(
     if not session.cases:  # a question of one's own stands on no side
         return {"fingerprints": prints, "split": None, **looks}
     split, asked = session.split, {case.query.id for case in cases}
-    generated = sum(bool(case.query.made_from) for case in cases)
-    if generated:
-        typer.echo(f"{generated} of {len(cases)} questions are generated", err=True)
+    if said := made_said(cases):
+        typer.echo(f"of {len(cases)} questions: {said}", err=True)
     sides = {side: len(asked & set(getattr(split, side))) for side in ("dev", "held_out", "examples")}
     mixed = session.flattered(pipelines, cases)
     return {
@@ -271,6 +271,6 @@ def stands_on(
         "chosen_on": {one.called: asdict(one.chosen_on) for one in pipelines if one.chosen_on is not None},
         **({"notices": mixed} if mixed else {}),
         "split": {"fingerprint": split.fingerprint, "declared": split.declared, **sides},
-        "generated": generated,
+        **made_counts(cases),
         **looks,
     }

@@ -13,9 +13,12 @@ from rag_core.eval_sets.writing import guidelines
 from rag_core.files import lines, read_text
 from rag_core.records import parse_json_line
 from rag_core.text import some
-from rag_core.types import Query
+from rag_core.types import Case, Query
 
 RECORDED, CORPUS, QUERIES_ONLY = "recorded lists", "corpus", "queries only"
+
+LOG = "log"
+"""What questions taken from a log are marked with."""
 
 
 @dataclass(frozen=True)
@@ -190,3 +193,16 @@ def _chunk_changes(old: Mapping[str, tuple[str, str]], new: Mapping[str, tuple[s
         return None
     changed = tuple(name for name in old if name in new and old[name] != new[name])
     return Changes(_missing(new, old), _missing(old, new), changed)
+
+
+def made_counts(cases: Iterable[Case]) -> dict[str, int]:
+    """How many of the cases are generated, and how many are from a log."""
+    origins = Counter(case.query.made_from for case in cases)
+    return {"generated": origins.total() - origins[""] - origins[LOG], "from_log": origins[LOG]}
+
+
+def made_said(cases: Iterable[Case]) -> str:
+    """`made_counts` in words, '' where people asked all of them here."""
+    counts = made_counts(cases)
+    said = [f"{counts['generated']:,} generated"] if counts["generated"] else []
+    return ", ".join([*said, *([f"{counts['from_log']:,} from a log"] if counts["from_log"] else [])])

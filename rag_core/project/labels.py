@@ -15,6 +15,7 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.eval_sets.facts import chunk_texts
 from rag_core.eval_sets.reading import EvalSet, folders, load_set
+from rag_core.judged.questions import MADE_FROM
 from rag_core.labelling.agreement import BAR, JudgeAgreement, judge_agreement
 from rag_core.labelling.estimate import Estimates, estimates, pool_bounds, questions_of, sample_of
 from rag_core.labelling.pooling import pool
@@ -120,7 +121,8 @@ def agreement_of(
 ) -> JudgeAgreement:
     """A model's agreement with people on an eval set; labels of the set's own files are people's too."""
     known = load_set(eval_set, workspace) if eval_set in folders(workspace) or "/" in eval_set else None
-    files = {case.query.id: case.grades for case in known.cases} if known else {}
+    cases = known.cases if known else ()
+    files = {case.query.id: case.grades for case in cases if case.query.made_from != MADE_FROM}  # no person's
     people = peoples_grades(labels, eval_set, labels.labels(eval_set, judge), files, against)
     least = min_grade or (known.min_grade if known else 1)
     return judge_agreement(judge, people, runs_of(labels, eval_set, judge), least, bar)

@@ -314,6 +314,14 @@ def copy_project(workspace: Path, name: str, new: str) -> Project:
     return save(made, source=source, **kept)
 
 
+def check_takes_questions(project: Project) -> None:
+    """Nothing, or the InputError why questions cannot be added to a project."""
+    if project.shipped:
+        raise InputError(f"project {project.name} is a shipped one, expected one of your own to add questions to")
+    if (project.folder / LISTS_FILE).is_file():
+        raise InputError(f"the questions of {project.name} come with its recorded lists, expected them added there")
+
+
 def add_questions(
     project: Project, questions: Iterable[Query], labels: Mapping[str, Mapping[str, int]] | None = None
 ) -> int:
@@ -322,10 +330,7 @@ def add_questions(
     A question whose id is there with the same text is passed over; with another text it is an InputError. `labels`,
     question id → chunk id → grade, come with the set's own ones; of questions that are new alone.
     """
-    if project.shipped:
-        raise InputError(f"project {project.name} is a shipped one, expected one of your own to add questions to")
-    if (project.folder / LISTS_FILE).is_file():
-        raise InputError(f"the questions of {project.name} come with its recorded lists, expected them added there")
+    check_takes_questions(project)
     known = {case.query.id: case.query.text for case in project.eval_set.cases}
     new: dict[str, Query] = {}
     for query in questions:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rag_core.errors import InputError
+from rag_core.eval_sets.facts import made_counts
 from rag_core.measure.sequential import Ruling, decide
 from rag_core.measure.significance import (
     BETTER,
@@ -32,8 +33,8 @@ from rag_core.measure.significance import (
 from rag_core.measure.tally import PipelineTally, labels_of
 from rag_core.project.asking import check_verdict
 from rag_core.project.ledger import Look, look, standing
+from rag_core.project.made import JUDGES_NOT
 from rag_core.project.session import Progress, Session
-from rag_core.rules.slots import evidence
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 
@@ -59,6 +60,7 @@ class Verdict:
     margin: float = MARGIN
     idle: tuple[str, ...] = ()  # titles of A's filters that dropped nothing on any of these questions
     generated: int = 0  # of the held-out questions
+    from_log: int = 0
     left_out: int = 0  # held-out questions that chose A or B, when the split was another
 
     def to_text(self) -> str:
@@ -70,7 +72,8 @@ class Verdict:
         return f"{self._said()}{self._made()} {names} dropped nothing on these questions and {takes} no part in this."
 
     def _made(self) -> str:
-        made = f" {self.generated} of these questions are generated." if self.generated else ""
+        counts = {"generated": self.generated, "from a log": self.from_log}
+        made = "".join(f" {count} of these questions are {what}." for what, count in counts.items() if count)
         return f"{made} Left out are {self.left_out} held-out questions that chose A or B." if self.left_out else made
 
     def _said(self) -> str:
@@ -118,6 +121,7 @@ class Verdict:
             "split": self.split,
             "idle": list(self.idle),
             "generated": self.generated,
+            "from_log": self.from_log,
             "left_out": self.left_out,
             "sentence": self.to_text(),
         }
@@ -141,12 +145,15 @@ def judge(
     cases = session.held_out
     if not cases:
         raise InputError(f"project {session.project.name} holds no question out, expected some to judge on")
-    if any(stage.drawer == "rules" for pipeline in (a, b) for stage in pipeline.stages):
-        cases = evidence(cases)
-        if not cases:
-            raise InputError(
-                "all held-out questions were made from slots, which never judge rules: expected some that people asked"
-            )
+    drawers = {stage.drawer for pipeline in (a, b) for stage in pipeline.stages}
+    for drawer, origins in JUDGES_NOT.items():
+        if drawer in drawers:
+            cases = [case for case in cases if case.query.made_from not in origins]
+    if not cases:
+        raise InputError(
+            "all held-out questions were made from slots, which never judge rules, or by a model, which judge neither "
+            "rules nor models: expected some that people asked"
+        )
     of_all, cases = len(cases), session.unseen((a, b), cases)
     if not cases:
         raise InputError(f"A or B was chosen on all {of_all} held-out questions, expected some that chose neither")
@@ -192,8 +199,8 @@ def judge(
         split.fingerprint,
         margin,
         idle_stages(first),
-        sum(bool(case.query.made_from) for case in cases),
-        of_all - len(cases),
+        left_out=of_all - len(cases),
+        **made_counts(cases),
     )
 
 
