@@ -80,11 +80,12 @@ def salvage(workspace: Path) -> Salvaged:
         events = gathered(sources)
         with open_store(Path(folder)) as store:
             others = _fill(store, events, sources)
+            new = store.back_up("salvaged")  # one file, on disk: closing may leave some of it in the log
         os.link(path, aside)
         for ending in ("-wal", "-shm"):  # of the old file: they would be taken for the new one's
             with suppress(FileNotFoundError):
                 os.replace(f"{path}{ending}", f"{aside}{ending}")
-        os.replace(Path(folder) / FILE, path)
+        os.replace(new, path)
     without = sum(row["checksum"] is None for row in events)
     last = max((row["position"] for row in events), default=0)
     return Salvaged(len(events), without, last - len(events), others, str(aside))
