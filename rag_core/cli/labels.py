@@ -29,9 +29,17 @@ from rag_core.judged import entrants, grading
 from rag_core.judged.entrants import Bench
 from rag_core.judged.grading import GradeProposal
 from rag_core.labelling.agreement import agreement
-from rag_core.labelling.audit import LabelledPair, audit, blind_sample, label_errors, labelled
+from rag_core.labelling.audit import (
+    FEWEST_AGAIN,
+    LabelledPair,
+    audit,
+    blind_sample,
+    f_under_errors,
+    label_errors,
+    labelled,
+)
 from rag_core.llm.run import RunLimits, answer_all, preview
-from rag_core.measure.experiment import run, write_run
+from rag_core.measure.experiment import kept_ids, run, shown, write_run
 from rag_core.project import deeds
 from rag_core.project.asking import nearest
 from rag_core.project.labels import agreement_of, unmet
@@ -249,6 +257,7 @@ def audit_labels(
     sample: int = typer.Option(
         0, "--sample", min=0, help="Instead: so many labels at random, to be given again blind."
     ),
+    pipeline: str = typer.Option("fixed-15", "--pipeline", "-p", help="With --sample: whose F₁ the errors would move."),
     collection: str | None = Searched,
     depth: int = Depth,
     seed: int = typer.Option(0, "--seed", help="Seed of the sample."),
@@ -265,7 +274,19 @@ def audit_labels(
         rows: list[dict[str, Any]] = [{"query_id": label.query_id, "chunk_id": label.chunk_id} for label in drawn]
         errors = label_errors(_given_again(of, drawn), bench.min_grade)
         lines = [errors.to_text(), *(f"  {label.query_id}  {label.chunk_id}" for label in drawn)]
-        again = {**asdict(errors), "error_rate": list(errors.error_rate) if errors.again else None}
+        again = {**asdict(errors), "error_rate": list(errors.error_rate) if errors.again else None, "moves": None}
+        if errors.again >= FEWEST_AGAIN:
+            report = run(bench.cases, laid_over(pipeline), bench.min_grade)
+            kept = [kept_ids(outcome.result) for outcome in report.outcomes]
+            rate, _, most = errors.error_rate
+            moves = [f_under_errors(bench.cases, kept, chance, bench.min_grade) for chance in (rate, most)]
+            f = report.summary.means["SetF"]
+            again["moves"] = {"pipeline": report.name, "SetF": f, "at_rate": moves[0], "at_most": moves[1]}
+            spans = [f"{low:.3f} to {high:.3f}" for low, high in moves]
+            lines[1:1] = [
+                f"F₁ of {report.name} is {shown(f)} on these labels; were each wrong that often it would read "
+                f"{spans[0]}, at the upper end of the interval {spans[1]} (middle 95 %)"
+            ]
     else:
         findings = audit(known, bench.min_grade)[:top]
         rows, lines = [finding.to_json() for finding in findings], [f"  {finding.to_text()}" for finding in findings]

@@ -308,7 +308,15 @@ class TuneOptions:
             sides = split.cases(usable, "dev"), split.cases(usable, "held_out")
             if all(sides):
                 return sides
-        return dev_and_test(self.cases, self.holdout, self.seed, self.min_grade)
+        return dev_and_test(self.drawn_from, self.holdout, self.seed, self.min_grade)
+
+    @property
+    def drawn_from(self) -> list[Any]:
+        """What --holdout draws a share of: of a project its dev questions, for on the others nothing is chosen."""
+        if self.session is None or self.holdout is None:
+            return self.cases
+        dev: list[Any] = self.session.split.cases(self.cases, "dev")
+        return dev
 
     def look(self, test: list[Any], pipeline: Any, rival: Any = None) -> dict[str, Any]:
         """Write down a look at the held-out queries; how many there were, which pair this is, and if it is its first.

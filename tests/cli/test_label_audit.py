@@ -57,3 +57,21 @@ def test_a_sample_given_again_says_how_often_labels_changed_sides(audited, tmp_p
     again = audited("--sample", "4")["given_again"]
     assert (again["again"], again["changed"]) == (4, 1)
     assert again["error_rate"][0] == pytest.approx((1 - 0.5**0.5) / 2)
+
+
+def test_label_errors_say_what_they_would_do_to_f_and_change_nothing(audited, tmp_path, capfdbinary):
+    drawn = audited("--sample", "24")
+    assert drawn["given_again"]["moves"] is None
+    grades = {(row["query_id"], row["chunk_id"]): row["grade"] for row in audited("--top", "100")["rows"]}
+    told = [(row["query_id"], row["chunk_id"]) for row in drawn["rows"]]
+    lines = [f"{q} 0 {c} {grades[q, c]}" for q, c in told]
+    (tmp_path / "again.qrels").write_text("\n".join(lines))
+    usual = ["--eval-set", "recorded-combat", "--workspace", str(tmp_path / "workspace")]
+    assert main(["labels", "import", str(tmp_path / "again.qrels"), *usual]) == 0
+    capfdbinary.readouterr()
+    again = audited("--sample", "24", "-p", "query-must")["given_again"]
+    assert (again["again"], again["changed"], again["moves"]["pipeline"]) == (24, 0, "query-must")
+    same, wide = again["moves"]["at_rate"], again["moves"]["at_most"]
+    assert same == [pytest.approx(again["moves"]["SetF"])] * 2  # no label is wrong: nothing moves
+    assert wide[0] < wide[1]
+    assert {(row["query_id"], row["chunk_id"]): row["grade"] for row in audited("--top", "100")["rows"]} == grades

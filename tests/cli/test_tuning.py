@@ -209,3 +209,14 @@ def test_wrong_usage_is_one_sentence_and_code_2(refused, arguments, says):
     code, err = refused(*arguments)
     assert code == 2
     assert says in err
+
+
+def test_what_holdout_draws_of_a_project_are_dev_questions_alone(answered, lists):
+    answered("init", "own", "--from", lists)
+    sides = answered("held-out", "show", "own")
+    found = answered(
+        "tune", "--project", "own", "--holdout", "0.4", "--grid", "gap_threshold=0.01:0.3:5", "--folds", "0"
+    )
+    assert {*found["queries"]["dev"], *found["queries"]["test"]} <= set(sides["dev"])
+    assert found["queries"]["test"]
+    assert answered("held-out", "show", "own")["looks"] == sides["looks"]

@@ -16,8 +16,10 @@ from rag_core.labelling.audit import (
     LabelledPair,
     audit,
     blind_sample,
+    f_under_errors,
     label_errors,
 )
+from rag_core.types import Case, Query
 
 LONG = "the knight of the northern keep rides out at dawn with two squires and returns before the feast begins"
 
@@ -54,6 +56,8 @@ def test_the_blind_sample_is_repeatable_and_never_larger_than_the_labels():
     labels = one_query(*[(0, "", 0.1 * i) for i in range(9)])
     assert blind_sample(labels, 4, 1) == blind_sample(labels, 4, 1)
     assert len(blind_sample(labels, 99)) == 9
+    more = one_query(*[(0, "", 0.1 * i) for i in range(10)])  # one label more takes the place of one at most
+    assert len(set(blind_sample(more, 4, 1)) & set(blind_sample(labels, 4, 1))) >= 3
 
 
 WORDS = [f"w{n}" for n in range(3000)]
@@ -138,6 +142,18 @@ def test_wrong_labels_are_far_more_suspect_than_right_ones_and_what_the_like_of_
     right = fmean(suspicion[one.chunk_id] for at, one in enumerate(labels) if at not in wrong)
     planted = fmean(suspicion[labels[at].chunk_id] for at in wrong)
     assert planted > 2 * right
+
+
+def test_what_label_errors_do_to_f_by_hand():
+    """One question, four labels, one relevant and kept beside an irrelevant one: F₁ is 2/3, whatever nobody turns."""
+    case = Case(Query("q", "what"), {"a": 1, "b": 0, "c": 0, "d": 0})
+    assert f_under_errors([case], [{"a", "b"}], 0.0) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    # all turned round: b, c, d are relevant, one of the two kept is: 2 · 1 / (2 + 3)
+    assert f_under_errors([case], [{"a", "b"}], 1.0) == (pytest.approx(0.4), pytest.approx(0.4))
+    low, high = f_under_errors([case] * 50, [{"a", "b"}] * 50, 0.1)
+    assert 0.4 < low < 2 / 3
+    assert low < high
+    assert case.grades == {"a": 1, "b": 0, "c": 0, "d": 0}
 
 
 def test_label_errors_by_hand():
