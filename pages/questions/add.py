@@ -8,21 +8,18 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.components import say
-from pages.questions import change
+from pages.questions import change, more
 from pages.widgets.take_along import table
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import FORMS, expected_answer, form_of, read_query_list, repeated_texts
 from rag_core.files import decode
-from rag_core.project.project import COLLECTION, LISTS, add_questions
+from rag_core.project.project import LISTS, add_questions
 from rag_core.project.session import Session
-from rag_core.rules.questions import make_questions
-from rag_core.rules.slots import propose
 from rag_core.text import counted
 from rag_core.types import Query
 
 TEXT, FILE, FORM = "questions.text", "questions.file", "questions.form"
 BY_LOOK = "as it looks"
-MADE = "questions.made"
 SHOWN = 200
 FORM_WORDS = {"lines": "one question a line", "csv": "CSV", "jsonl": "JSONL"}
 FORMS_HELP = (
@@ -64,36 +61,7 @@ def show(session: Session) -> None:
         st.selectbox("Read", [BY_LOOK, *FORMS], key=FORM, help=FORMS_HELP, label_visibility="collapsed")
     if text.strip():
         _preview(session, text, name)
-    _more_of_slots(session)
-
-
-def _more_of_slots(session: Session) -> None:
-    """A number and a button: questions from what near-duplicate titles differ in, with their labels."""
-    if session.project.source.kind != COLLECTION:
-        return
-    st.markdown("**Or made from near-duplicate titles**, with their labels:")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input("At most", 1, 1_000, 40, key=MADE, width=110)
-        st.button(
-            "Make questions",
-            icon=":material/auto_awesome:",
-            key="questions.make",
-            on_click=_make,
-            args=(session,),
-            help="From what near-duplicate titles differ in (a number, a code, a list, a word); the labels come with "
-            "them. They are tagged *generated*, counted apart everywhere, and never judge rules from slots.",
-        )
-
-
-def _make(session: Session) -> None:
-    def add_made() -> int:
-        chunks = session.source.chunks
-        made = make_questions(propose(chunks), chunks, int(st.session_state.get(MADE) or 40))
-        if not made:
-            raise InputError("no family of near-duplicate titles was found, expected at least three titles alike")
-        return add_questions(session.project, [one.query for one in made], {one.query.id: one.grades for one in made})
-
-    change.do(add_made, lambda count: f"{counted(count, 'generated question', 'generated questions')} added.")
+    more.show(session)
 
 
 def _read(session: Session, text: str, name: str) -> list[Query]:

@@ -1,10 +1,14 @@
 """Questions through AppTest: paste with preview, tags, sides, guidelines, copy, reset, delete."""
 
+import json
 import re
 
 import pytest
+from werkzeug import Response
 
 from pages import state
+from pages.components import jobs
+from pages.questions import more
 from rag_core.eval_sets.reading import load_set
 from rag_core.project.ledger import Look, look, looks
 from rag_core.project.project import init_project, open_project
@@ -241,3 +245,73 @@ def test_one_press_makes_questions_from_slots_and_counts_them_apart(open_app, wo
     assert all(case.grades for case in made)
     assert len(texts(workspace, small_rules.NAME)) == before + len(made)
     assert f"{len(made)}** :gray[generated]" in words(app)
+
+
+@pytest.fixture
+def scripted_model(httpserver, monkeypatch):
+    """A scripted model that asks for the title of the chunk in words of its own."""
+
+    def answer(request):
+        asked = request.get_json()["messages"][1]["content"]
+        title = re.search(r"ASKED (.*)\]", asked).group(1)
+        said = json.dumps({"question": f"Where would somebody look up {title.split(', ')[-1]}, please?"})
+        choice = {"message": {"content": said}, "finish_reason": "stop"}
+        return Response(json.dumps({"choices": [choice], "model": "scripted"}), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("OPENAI_MODEL", "scripted-questions")
+    return httpserver
+
+
+def made_from(app, origin):
+    app.segmented_control(key="questions.from").set_value(origin)
+    return sane(app.run())
+
+
+def finished(app):
+    job = jobs.current(more.KIND)
+    assert job.over.wait(30)
+    assert (job.problem, job.stopped) == ("", "")
+    return sane(app.run())
+
+
+def test_a_model_is_asked_for_questions_after_what_it_takes_was_said(open_app, workspace, words, scripted_model):
+    small_rules.build(workspace)
+    app = made_from(sane(open_app("questions", project=small_rules.NAME)), more.MODEL)
+    app.number_input(key="questions.made").set_value(3)
+    app = sane(app.run())
+    assert "3 calls to make, 0 stored" in words(app)
+    assert len(scripted_model.log) == 0
+    app = finished(press(app, "questions.make"))
+    assert len(scripted_model.log) == 3
+    made = [case for case in load_set(small_rules.NAME, workspace).cases if case.query.made_from == "model"]
+    assert made
+    assert f"✓ {len(made)} question" in words(app)
+    assert "0 calls to make, 3 stored" in words(app)
+
+
+def test_without_an_endpoint_no_model_is_asked(open_app, workspace, words, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    small_rules.build(workspace)
+    app = made_from(sane(open_app("questions", project=small_rules.NAME)), more.MODEL)
+    assert "No model endpoint is set" in words(app)
+    assert not [one for one in app.button if one.key == "questions.make"]
+
+
+def test_a_dropped_log_brings_its_questions(open_app, workspace, words, jsonl):
+    small_rules.build(workspace)
+    before = texts(workspace, small_rules.NAME)
+    app = made_from(sane(open_app("questions", project=small_rules.NAME)), more.LOG)
+    rows = [
+        {"query": text, "candidates": [{"id": "x", "distance": 0.2}]}
+        for text in (before[0], "How tall is a lighthouse?")
+    ]
+    for number, row in enumerate(rows):
+        row["id"] = f"log{number}"
+    uploader = next(one for one in app.file_uploader if one.key == "questions.log")
+    uploader.upload("log.jsonl", jsonl(*rows), "application/json").run()
+    app = finished(press(app, "questions.make"))
+    assert texts(workspace, small_rules.NAME) == [*before, "How tall is a lighthouse?"]
+    assert "1 of them are new" in words(app)
