@@ -421,7 +421,7 @@ def conformal(asked: TuneOptions) -> Answer:
     knob, alpha = asked.own.get("knob", "distance_offset"), asked.own.get("alpha", ALPHA)
     front = read_pipeline(asked.pipeline).stages
     dev, test = asked.split()
-    made = promise(dev, front, knob, alpha, asked.min_grade)
+    made = promise(dev, front, knob, alpha, asked.min_grade, asked.own.get("sure", 0.0))
     if made.pipeline is None:
         if asked.out is not None:
             raise InputError(f"there is no pipeline to write, {too_few(made)}")
@@ -475,7 +475,7 @@ METHODS: Mapping[str, Callable[[TuneOptions], Answer]] = {
 
 
 OWN = {
-    "alpha": "conformal", "knob": "conformal", "trials": "search", "study": "search",
+    "alpha": "conformal", "knob": "conformal", "sure": "conformal", "trials": "search", "study": "search",
 }  # fmt: skip
 """Options that only one method reads."""
 
@@ -508,6 +508,9 @@ def tune(
     ),
     alpha: float | None = typer.Option(None, "--alpha", help="conformal: the share that may be missed, 0.1."),
     knob: str | None = typer.Option(None, "--knob", help="conformal: k, min_relevance or distance_offset."),
+    sure: float | None = typer.Option(
+        None, "--sure", help="conformal: with this chance, such as 0.9, in place of on average."
+    ),
     trials: int | None = typer.Option(None, "--trials", help="search: finished trials the study shall hold, 200."),
     study: str | None = typer.Option(None, "--study", help="search: a study of the workspace to share or resume."),
     out: Path | None = typer.Option(None, "--out", help="Write the chosen pipeline to this file (YAML or JSON)."),
@@ -517,7 +520,7 @@ def tune(
     seed: int = typer.Option(0, help="Seed of the split, intervals and tests."),
 ) -> None:
     """Choose a setting on the dev queries and judge it on the held-out ones against the best fixed k."""
-    own = {"alpha": alpha, "knob": knob, "trials": trials, "study": study}
+    own = {"alpha": alpha, "knob": knob, "sure": sure, "trials": trials, "study": study}
     given = {name: value for name, value in own.items() if value is not None}
     run = METHODS[checked(method, given)]
     session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)

@@ -68,6 +68,22 @@ def test_the_mean_miss_share_over_500_resamples_keeps_the_promise(count, alpha):
     assert np.mean(realised) >= alpha - 2 / (count + 1) - 2 * error  # and no looser than the theory says it need be
 
 
+@pytest.mark.parametrize("count", [50, 200])
+def test_a_promise_with_a_chance_is_broken_by_so_few_calibrations(count):
+    """500 calibrations at α = .1 with a chance of .9: at most one in ten misses more on the whole population."""
+    dice = np.random.default_rng(count)
+    population = [np.sort(dice.gamma(3, 0.1, dice.integers(1, 8))) for _ in range(4000)]
+    each = np.concatenate([np.full(len(one), 1 / len(one)) for one in population])
+    together = np.concatenate(population)
+    broken, average = 0, 0
+    for _ in range(500):
+        drawn = [population[at] for at in dice.integers(0, len(population), count)]
+        misses = [each[together > least_loose(drawn, 0.1, sure)[0]].sum() / len(population) for sure in (0.9, 0.0)]
+        broken, average = broken + (misses[0] > 0.1), average + (misses[1] > 0.1)
+    assert broken / 500 <= 0.1 + 2 * (0.1 * 0.9 / 500) ** 0.5
+    assert average > broken
+
+
 def test_a_wrong_knob_alpha_or_no_case_is_refused():
     cases = planted.planted_gap(1, 4)
     for knob, alpha, says in [("depth", 0.1, "knob is"), ("k", 1.0, "alpha is"), ("k", 0.0, "alpha is")]:

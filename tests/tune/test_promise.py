@@ -4,7 +4,7 @@ import pytest
 
 from rag_core.errors import InputError
 from rag_core.spec import parse_pipeline
-from rag_core.tune.promise import ASSUMPTION, KNOBS, promise, promises, realised, sentence
+from rag_core.tune.promise import KNOBS, promise, promises, realised, sentence
 from tests import planted
 
 DEV, TEST = planted.planted_gap(1, 60, noise=0.2), planted.planted_gap(2, 40, noise=0.2)
@@ -48,10 +48,24 @@ def test_a_queries_count_that_is_just_enough_is_enough():
     assert promise(DEV[:9], (), "k", 0.1).pipeline is not None
 
 
+def test_a_promise_with_a_chance_is_tighter_says_so_and_needs_more_queries():
+    average, sure = promise(DEV, (), "k", 0.2), promise(DEV, (), "k", 0.2, sure=0.9)
+    assert sure.value >= average.value
+    assert "with a chance of 90% at most 20.0%" in sentence(sure)
+    assert "on average" not in sentence(sure)
+    # without any miss (1 − α)^n ≤ 1 − .9: 22 queries at α = .1
+    assert promise(DEV[:21], (), "k", 0.1, sure=0.9).queries_needed == 22
+    assert promise(DEV[:21], (), "k", 0.1, sure=0.9).pipeline is None
+    assert promise(DEV[:22], (), "k", 0.1, sure=0.9).value is not None
+    with pytest.raises(InputError, match="sure is 1"):
+        promise(DEV, (), "k", 0.2, sure=1.0)
+
+
 def test_the_sentence_states_the_assumption_and_the_looks():
     made = promise(DEV, (), "k", 0.2)
     told = sentence(made, realised(TEST, (), made), 2)
-    assert ASSUMPTION in told
+    assert made.assumption in told
+    assert "on average over draws" in told
     assert "at most 20.0%" in told
     assert told.endswith("Looked at the held-out set 2 times.")
 
