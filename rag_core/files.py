@@ -6,10 +6,12 @@ sentence that says where. What the parsed values mean is for the callers.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
 from math import isfinite, isinf
@@ -22,6 +24,20 @@ MAX_YAML_BYTES = 1_000_000
 MAX_DEPTH = 50
 MAX_UPLOAD_BYTES = 50_000_000  # what a page takes
 MAX_FILE_BYTES = 150_000_000  # what the command line reads
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Python's garbage collector at rest while much is read that stays: it would walk all of it again and again, a
+    quarter of the time of opening 100,000 chunks or 10,000 lists.
+    """
+    runs = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if runs:
+            gc.enable()
 
 
 def parse_json(text: str, where: str) -> Any:

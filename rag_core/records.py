@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
-from rag_core.files import MAX_UPLOAD_BYTES, decode, lines, parse_json, read_text
+from rag_core.files import MAX_UPLOAD_BYTES, collector_at_rest, decode, lines, parse_json, read_text
 from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 VERSION = 1
@@ -73,6 +73,7 @@ SCHEMA: dict[str, Any] = {
 """The JSON Schema of a line, version 1."""
 
 BARE_KEYS = {"id", "title", "text", "type", "relevant", NAMED, *SCORES}
+USUAL_KEYS = {"id", "title", "text", "type", "distance", "relevant"}
 MOST_WORDS = 50_000  # titles remembered while a file is read; titles that all differ would gain nothing
 
 
@@ -87,7 +88,8 @@ def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
         text, where = decode(source, name or "the file"), name or "the file"
     else:
         text, where = read_text(source), str(source)
-    cases = list(_cases(text, where))
+    with collector_at_rest():
+        cases = list(_cases(text, where))
     if not cases:
         raise RecordError(f"{where} holds no line, expected one query with its candidates a line")
     return cases
@@ -119,7 +121,7 @@ class Known:
     def chunk(self, chunk: Chunk) -> Chunk:
         """The chunk as it was first read, where it was the same to the letter (1 and 1.0 are equal, not the same)."""
         first = self._chunks.setdefault(chunk.id, chunk)
-        return first if first == chunk and _loose(first) == _loose(chunk) else chunk
+        return first if first is chunk or (first == chunk and _loose(first) == _loose(chunk)) else chunk
 
     def bare(self, entry: Mapping[str, Any]) -> Chunk | None:
         """The chunk of a candidate that has id, texts and scores only, where the very same was read before.
@@ -130,6 +132,17 @@ class Known:
             return self._bare.get(_bare(entry)) if entry.keys() <= BARE_KEYS else None
         except TypeError:  # a value that is no text: it is refused where the entry is read
             return None
+
+    def usual(self, entry: Mapping[str, Any]) -> Chunk | None:
+        """The chunk of a candidate whose id and texts are ASCII, made where it was not read before; else None."""
+        texts = _bare(entry)
+        if not all(text is None or (type(text) is str and text.isascii()) for text in texts) or not texts[0]:
+            return None
+        chunk = self._bare.get(texts)
+        if chunk is None:
+            id_, title, text, kind = (text or "" for text in texts)
+            chunk = self._bare[texts] = self.chunk(Chunk(id_, self.word(title), text, self.word(kind)))
+        return chunk
 
     def read(self, chunk: Chunk, entry: Mapping[str, Any]) -> Chunk:
         """A chunk as it was read of an entry, held once."""
@@ -181,11 +194,11 @@ def read_case(record: Mapping[str, Any], place: str, default_id: str, known: Kno
         raise RecordError(f"{place} has candidates {_kind(entries)}, expected a list")
     known = known or Known()
     pairs = [
-        _candidate(entry, f"{place} candidate {rank}", rank, query_id, metric, known)
+        _usual(entry, rank, known) or _candidate(entry, f"{place} candidate {rank}", rank, query_id, metric, known)
         for rank, entry in enumerate(entries, 1)
     ]
     hits, seen = tuple(hit for hit, _ in pairs), dict[str, int]()
-    for hit in hits:
+    for hit in hits if len({hit.chunk.id for hit in hits}) < len(hits) else ():
         first = seen.setdefault(hit.chunk.id, hit.rank)
         if first != hit.rank:
             said = f"{place} candidate {hit.rank} has id {hit.chunk.id[:80]!r} again (candidate {first})"
@@ -208,6 +221,18 @@ def _labels(value: Any, place: str) -> dict[str, int]:
         raise RecordError(f"{place} has labels {_kind(value)}, expected an object of chunk id and grade")
     graded = {chunk: _count(grade, f"the label of {chunk[:80]!r}", place) for chunk, grade in value.items()}
     return {chunk: grade for chunk, grade in graded.items() if grade is not None}
+
+
+def _usual(entry: Any, rank: int, known: Known) -> tuple[Hit, int | None] | None:
+    """A candidate of id, plain texts, a distance and a grade, as most are: half the time of `_candidate`, else None."""
+    if type(entry) is not dict or not entry.keys() <= USUAL_KEYS:
+        return None
+    distance, grade = entry.get("distance"), entry.get("relevant")
+    if type(distance) is not float or not math.isfinite(distance) or not (grade is None or type(grade) is int):
+        return None
+    if (grade is not None and grade < 0) or (chunk := known.usual(entry)) is None:
+        return None
+    return Hit(chunk, rank, {"distance": distance}), grade
 
 
 def _candidate(

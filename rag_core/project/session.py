@@ -280,7 +280,7 @@ class Session:
             hits = (hit for case in cases for hit in start_of(case).hits)
             overlay = overlay_of(self.project)
             chunks = {hit.chunk.id: hit.chunk for hit in hits}.values()
-            ruled = (replace(one, query_must=overlay.get(one.id, one.query_must)) for one in chunks)
+            ruled = (replace(one, query_must=overlay[one.id]) if one.id in overlay else one for one in chunks)
             return Opened(None, tuple(ruled), state)
         raise InputError(f"project {self.project.name} has no source yet, expected a collection or recorded lists")
 
