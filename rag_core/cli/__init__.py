@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from rag_core import __version__
+from rag_core.cli.output import echo
 from rag_core.errors import InputError, SurroundingsError, WinnowError, exit_code
 from rag_core.settings import read
 
@@ -160,5 +161,5 @@ def _report(error: BaseException, sentence: str | None = None) -> int:
         sentence = getattr(error, "format_message", lambda: "stopped")()
         error = KeyboardInterrupt() if isinstance(error, typer.Abort) else InputError(sentence)
     text = sentence or str(error) or type(error).__name__
-    sys.stderr.write(" ".join(f"winnow: {text}".split()) + "\n")
+    echo(" ".join(f"winnow: {text}".split()), err=True)
     return exit_code(error)

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.options import Commands, Common
-from rag_core.cli.output import ProgressBar
+from rag_core.cli.output import ProgressBar, echo
 from rag_core.errors import InputError
 from rag_core.eval_sets import writing as set_writing
 from rag_core.eval_sets.facts import diff_sets, facts_of, list_sets
@@ -93,7 +93,8 @@ def new(
     repeated = repeated_texts(queries)
     facts = {"name": name, "queries": len(queries), "repeated": repeated, "skipped": skipped}
     facts |= {"folder": str(folder), "dry_run": dry_run}
-    sys.stderr.write("".join(f"left out: {one}\n" for one in skipped))
+    for one in skipped:
+        echo(f"left out: {one}", err=True)
     again = f", {repeated} of them asked before" if repeated else ""
     common.say(facts, f"{name}: {len(queries)} queries{again}{'; nothing was made' if dry_run else f' → {folder}'}")
 

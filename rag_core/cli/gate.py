@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.options import Commands, Split
-from rag_core.cli.output import ProgressBar, emit
+from rag_core.cli.output import ProgressBar, echo, emit
 from rag_core.cli.replay import Pipelines, RunOut, eval_set_of, laid_over, lists_stand_on, measures_of
 from rag_core.cli.runs import find_run
 from rag_core.cli.sessions import WorksOn, narrowed, open_session, project_named, stands_on
@@ -99,7 +99,7 @@ def _over_project(
     )
     facts = stands_on(session, pipelines, cases, looked_at=True)
     for notice in facts.get("notices", ()):
-        typer.echo(f"note: {notice}", err=True)
+        echo(f"note: {notice}", err=True)
     session.close()
     return results, after, facts
 
@@ -109,10 +109,10 @@ def _end(results: list[Any], quiet: bool) -> None:
     outcome = overall(results)
     if not quiet:
         for one in results:
-            typer.echo(f"{one.outcome}: {one.sentence}")
+            echo(f"{one.outcome}: {one.sentence}")
             for bad in one.regressions if one.outcome == FAIL else ():
                 why = "; ".join((*bad.reasons[:2], *bad.more))
-                typer.echo(f"  {bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f}  {why}")
+                echo(f"  {bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f}  {why}")
     if outcome == FAIL:
         raise GateFailed(next(one.sentence for one in results if one.outcome == FAIL))
     if outcome == INCONCLUSIVE:

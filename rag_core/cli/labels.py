@@ -15,7 +15,7 @@ import typer
 
 from rag_core.cli.llm_filter import Endpoint, Simulated, Spending, stop_if
 from rag_core.cli.options import Commands, Common, MinGrade, Split
-from rag_core.cli.output import AskingBar
+from rag_core.cli.output import AskingBar, echo
 from rag_core.cli.replay import laid_over
 from rag_core.cli.sessions import LabelOptions, narrowed, open_session
 from rag_core.corpus.jsonl import read_jsonl
@@ -149,7 +149,7 @@ def export_labels(
     if out is None:
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.flush()
-        typer.echo(words, err=True)
+        echo(words, err=True)
         return
     write_whole(out, text)
     of.say(facts, f"{words} → {out}")

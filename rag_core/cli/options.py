@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 import typer
 
-from rag_core.cli.output import emit
+from rag_core.cli.output import echo, emit
 from rag_core.journal import kept_in, running
 from rag_core.workspace import resolve_workspace
 
@@ -48,7 +48,7 @@ class Common:
         if self.json:
             emit({**(result if isinstance(result, Mapping) else result.to_json()), **facts})
         else:
-            typer.echo(text or ("" if isinstance(result, Mapping) else result.to_text()))
+            echo(text or ("" if isinstance(result, Mapping) else result.to_text()))
 
 
 Command = Callable[..., None]

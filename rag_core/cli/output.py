@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any
 
+import typer
+
 from rag_core.files import JsonText, json_text
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text without what a terminal takes for a command: titles, names and ids are other people's."""
+    typer.echo(CONTROL.sub("\N{REPLACEMENT CHARACTER}", text), err=err)
 
 
 def emit(document: Mapping[str, Any]) -> None:

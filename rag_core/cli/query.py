@@ -13,7 +13,7 @@ import typer
 from rag_core import workbench
 from rag_core.cli.evaluate import place_of
 from rag_core.cli.options import Commands, Engine
-from rag_core.cli.output import ProgressBar
+from rag_core.cli.output import ProgressBar, echo
 from rag_core.cli.replay import Reports, Short, laid_over
 from rag_core.cli.sessions import (
     Approximate,
@@ -67,7 +67,7 @@ def query(
         reports.show(facts=stands_on(session, specs, [case]))
     else:
         for name, outcome in zip(names, outcomes, strict=True):
-            typer.echo("\n".join(_listing(name, outcome)))
+            echo("\n".join(_listing(name, outcome)))
     session.close()
     expire(folder)
 

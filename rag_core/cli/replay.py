@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.options import Commands, Common
-from rag_core.cli.output import emit
+from rag_core.cli.output import echo, emit
 from rag_core.compare.snapshot import About, ListsDigest, Recorder
 from rag_core.compare.systems import joined
 from rag_core.errors import InputError
@@ -267,7 +267,7 @@ class Reports:
             for see in watch:
                 see(outcomes)
         for trace in traces if self.debug else ():
-            sys.stderr.write("\n".join([f"== {trace.name}", *trace.lines()]) + "\n")
+            echo("\n".join([f"== {trace.name}", *trace.lines()]), err=True)
 
     def show(
         self,
@@ -285,6 +285,6 @@ class Reports:
             emit({"min_grade": self.min_grade, **made, **({"notices": list(notices)} if notices else {})})
             return
         for notice in notices:
-            typer.echo(f"note: {notice}")
+            echo(f"note: {notice}")
         for text in (*(one.to_text() for one in self.files), *(one.to_text() for one in comparison)):
-            typer.echo(text)
+            echo(text)

@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from rag_core.cli.options import Collection, Common
-from rag_core.cli.output import ProgressBar
+from rag_core.cli.output import ProgressBar, echo
 from rag_core.cli.replay import chosen, fingerprints_of
 from rag_core.errors import InputError, WinnowError
 from rag_core.eval_sets.facts import made_counts, made_said
@@ -262,7 +262,7 @@ def stands_on(
         return {"fingerprints": prints, "split": None, **looks}
     split, asked = session.split, {case.query.id for case in cases}
     if said := made_said(cases):
-        typer.echo(f"of {len(cases)} questions: {said}", err=True)
+        echo(f"of {len(cases)} questions: {said}", err=True)
     sides = {side: len(asked & set(getattr(split, side))) for side in ("dev", "held_out", "examples")}
     mixed = session.flattered(pipelines, cases)
     return {

@@ -144,3 +144,29 @@ def test_a_recorded_set_is_evaluated_as_it_stands(run):
     document = run("evaluate", "--eval-set", "recorded-combat", "-p", "unfiltered", "-p", "query-must")
     assert [round(one["means"]["SetF"], 3) for one in document["pipelines"]] == [0.524, 0.834]
     assert document["comparison"][0]["verdict"] == "too few questions"
+
+
+CODES = "\x1b[31m\x9b2J\x1b]0;owned\x07\r"
+COMMANDS = [
+    ("query", f"a hard hat {CODES}", "--collection", "wear"),
+    ("query", "hat", "--collection", "wear", "-p", "query-must", "--debug"),
+    ("collections", "show", "wear"),
+    ("rules", "lint", "--collection", "wear"),
+    ("query", "hat", "--collection", CODES),
+    ("evaluate", "--eval-set", CODES),
+]
+
+
+@pytest.mark.parametrize(
+    "command", COMMANDS, ids=lambda command: " ".join(command[:2]).encode("ascii", "ignore").decode()
+)
+def test_no_title_name_or_question_commands_the_terminal(folder, tmp_path, capfdbinary, command):
+    record = {"id": "a", "title": f"Bowler {CODES}", "text": f"A hard round hat. {CODES}"}
+    workspace = ("--workspace", str(tmp_path / "ws"))
+    (folder / "rows.jsonl").write_text(json.dumps(record) + "\n")
+    assert main(["ingest", str(folder), "--collection", "wear", *workspace]) == 0
+    capfdbinary.readouterr()
+    main([*command, *workspace])
+    for printed in capfdbinary.readouterr():
+        text = printed.decode()
+        assert not set(text) & {"\x1b", "\x9b", "\x07", "\r"}, text
