@@ -355,9 +355,9 @@ def _line_of_one(sight: Sight) -> wire.BenchLine | None:
         note = "held out"
     elif a.scores.unjudged:
         note = "no label yet"
-    elif a.scores.without_relevant:
+    elif a.scores.without_relevant and (b is None or b.scores.without_relevant):
         note = "nothing relevant exists"
-    elif a.scores.undecided:
+    elif not a.scores.scored:
         note = "no relevant label so far"
     return wire.BenchLine(
         "THIS ONE", 1, int(a.scores.scored), _one_figures(a), None if b is None else _one_figures(b), note=note

@@ -47,8 +47,8 @@ HELP = """
 **Keys.** 0 1 2 3 grade, u unsure, s later, z undo, b back, n note, ? all keys. They can be switched off beside the
 grades; keys typed into a box are text.
 
-**What is asked** is the pool: whatever A or B shows among its first chunks, each once, in an order that tells nothing
-of who brought it, better places sooner: a sample with known chances, from which the figures of all labels are
+**What is asked** is the pool: the first chunks of A, of B and of what they search, each once, in an order that tells
+nothing of who brought it, better places sooner: a sample with known chances, from which the figures of all labels are
 *estimated*, with what 20 more labels would buy. Bounds say what is certain, the estimate what is likely.
 
 **labelled of the first 15** (Judged@15): the share of each pipeline's first 15 chunks that has a label. Figures stand

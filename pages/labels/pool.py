@@ -22,7 +22,7 @@ from rag_core.errors import InputError
 from rag_core.labelling.estimate import in_order_of_asking
 from rag_core.labelling.pooling import pool
 from rag_core.measure.experiment import PipelineReport
-from rag_core.project.labels import kept_of, without_judges
+from rag_core.project.labels import ALONE, kept_of, with_searches, without_judges
 from rag_core.project.session import Session, front_of
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
@@ -32,7 +32,6 @@ from rag_core.types import Chunk
 
 KEPT = 4  # pools held at once
 QUIET = 0.7  # seconds before a bar is shown
-ALONE = "the search alone"
 Progress = Callable[[int, int], None]
 
 
@@ -111,7 +110,7 @@ def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
             add(f"{side} {pipeline.label}".strip(), pipeline)
     for entry in more:
         add(entry, session.pipeline(entry))
-    return [replace(pipeline, label=name) for name, pipeline in named.items()]
+    return with_searches([replace(pipeline, label=name) for name, pipeline in named.items()])
 
 
 def pooled(session: Session, settings: QueueSettings) -> Pooled:

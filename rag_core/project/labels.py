@@ -20,7 +20,8 @@ from rag_core.labelling.agreement import BAR, JudgeAgreement, judge_agreement
 from rag_core.labelling.estimate import Estimates, estimates, pool_bounds, questions_of, sample_of
 from rag_core.labelling.pooling import pool
 from rag_core.measure.experiment import PipelineReport, run_case, start_of, unique_names, with_labels
-from rag_core.project.session import Progress, Session, must_search
+from rag_core.project.session import Progress, Session, front_of, must_search
+from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.store.database import has_store, open_store
 from rag_core.store.events import Event
@@ -209,9 +210,9 @@ class Estimated:
     def to_text(self) -> str:
         """What it stands on; then, by pipeline, the estimate with its interval beside the bounds."""
         lines = [
-            f"{self.labelled:,} of {self.pairs:,} pairs of the pool (first {self.depth} chunks of each pipeline, "
-            f"{self.questions} questions) have a label; {self.sample:,} of them are a sample with known chances; "
-            "outside of the pool only what has a label counts as relevant"
+            f"{self.labelled:,} of {self.pairs:,} pairs of the pool (first {self.depth} chunks of each pipeline and "
+            f"its search, {self.questions} questions) have a label; {self.sample:,} of them are a sample with known "
+            "chances; outside of the pool only what has a label counts as relevant"
         ]
         for at, (name, bounds) in enumerate(zip(self.names, self.bounds, strict=True)):
             cells = []
@@ -226,6 +227,18 @@ class Estimated:
         return "\n".join(lines)
 
 
+ALONE = "the search alone"
+
+
+def with_searches(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+    """The pipelines, and behind them what the first two search: of a pool is also what both dropped."""
+    whole = list(pipelines)
+    for front in map(front_of, pipelines[:2]):
+        if fingerprint(front) not in map(fingerprint, whole):
+            whole.append(replace(front, label=ALONE))
+    return [replace(one, label=name) for one, name in zip(whole, unique_names(whole), strict=True)]
+
+
 def estimated(
     session: Session, pipelines: Sequence[Pipeline], depth: int = 15, seed: int = 0, tell: Progress = lambda *_: None
 ) -> Estimated:
@@ -234,10 +247,8 @@ def estimated(
     Bounds hold for every way the open labels of the pool may fall; the estimate is likely, for these questions.
     """
     names = tuple(unique_names(pipelines))
-    reports = [
-        kept_of(session, replace(without_judges(one), label=name), tell)
-        for one, name in zip(pipelines, names, strict=True)
-    ]
+    named = [replace(without_judges(one), label=name) for one, name in zip(pipelines, names, strict=True)]
+    reports = [kept_of(session, one, tell) for one in with_searches(named)]
     pairs, grades = pool(reports, depth, seed), {case.query.id: case.grades for case in session.cases}
     questions = questions_of(pairs, grades, names, session.min_grade)
     bounds = tuple(pool_bounds(questions, at) for at in range(len(names)))

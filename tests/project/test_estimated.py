@@ -5,10 +5,14 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.project.labels import estimated
+from rag_core.filters.cutoff import TopK
+from rag_core.labelling.label_next import compare
+from rag_core.labelling.pooling import pool
+from rag_core.project.labels import ALONE, estimated, kept_of, with_searches
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
+from rag_core.stage import Pipeline
 
 GRADES = {"+": 1, "-": 0, "?": None}
 TWO, ALL = parse_pipeline([{"TopK": {"k": 2}}], "two"), parse_pipeline([], "all")
@@ -44,6 +48,25 @@ def test_relevant_labels_outside_of_the_pool_count(tmp_path):
     session = project(tmp_path, "++++")
     (bounds,) = estimated(session, [TWO]).bounds
     assert bounds == {"SetP": (1, 1), "SetR": (1 / 2, 1 / 2), "SetF": pytest.approx((2 / 3, 2 / 3))}
+
+
+def test_what_every_pipeline_drops_is_of_the_pool_too(tmp_path):
+    """Both kept chunks are judged, two dropped ones are not: recall is 1 only if neither is relevant."""
+    session = project(tmp_path, "+-??")
+    said = estimated(session, [TWO])
+    assert (said.kind, said.labelled, said.pairs, said.names) == ("bounds", 2, 4, ("two",))
+    assert said.bounds[0]["SetR"] == (pytest.approx(1 / 3), 1.0)
+    assert said.bounds[0]["SetP"] == (1 / 2, 1 / 2)
+
+
+def test_two_cuts_are_not_settled_while_what_both_drop_may_be_relevant(tmp_path):
+    """TopK(1) leads by 2/2 − 2/3; both dropped chunks relevant, 2/4 and 2/5: ahead by less."""
+    session = project(tmp_path, "+-??")
+    rivals = with_searches([Pipeline((TopK(k=1),), label="one"), TWO])
+    assert [one.called for one in rivals] == ["one", "two", ALONE]
+    reports = [kept_of(session, one, lambda *_: None) for one in rivals]
+    shown = [pair.chunk.id for pair in pool(reports)]
+    assert compare(*reports[:2], lambda _: shown).bounds == pytest.approx((2 / 4 - 2 / 5, 2 / 2 - 2 / 3))
 
 
 def test_of_few_labels_bounds_are_all_that_is_said_and_by_the_command_too(tmp_path, capsysbinary):
