@@ -193,10 +193,12 @@ def _take_back(connection: Connection, targets: Sequence[Event], session: str, b
 def insert(connection: Connection, events: Sequence[Event]) -> None:
     """Add what is not there yet, inside a transaction of the caller; what is there must be the same."""
     rows = [to_row(event) for event in events]
+    new = 0
     for start in range(0, len(rows), AT_ONCE):
-        connection.execute(insert_or_keep(connection.dialect.name), rows[start : start + AT_ONCE])
-    stored = _stored(connection, [event.key for event in events])
-    for row in rows:
+        new += connection.execute(insert_or_keep(connection.dialect.name), rows[start : start + AT_ONCE]).rowcount
+    # what was added is what is stored: only where a key was taken must it be looked at
+    stored = _stored(connection, [event.key for event in events]) if new != len(rows) else {}
+    for row in rows if stored else ():
         there = stored[row["session"], row["seq"]]
         if differing := [name for name in PAYLOAD if there[name] != row[name]]:
             raise UnfitError(
