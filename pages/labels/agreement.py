@@ -32,7 +32,7 @@ from rag_core.labelling.agreement import (
 )
 from rag_core.project.deeds import ADJUDICATE
 from rag_core.project.session import Session
-from rag_core.store.events import ADJUDICATED, IN_SIGHT, Event, graded_by
+from rag_core.store.events import ADJUDICATED, Event, graded_by
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.text import counted
@@ -46,7 +46,7 @@ Item = tuple[str, str]
 def show(session: Session, store: LabelStore, annotator: str) -> None:
     """Draw the view."""
     events = store.labels(session.project.labels)
-    blind = [event for event in events if event.sampler != IN_SIGHT]
+    blind = [event for event in events if not event.is_led]
     graded = graded_by(blind)
     if len(graded) < 2:
         people = counted(len(graded), "person has", "people have")
@@ -151,7 +151,7 @@ def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, a
 
 def _line(event: Event) -> str:
     said = "took it back" if event.undoes else "unsure" if event.grade is None else f"grade {event.grade}"
-    seen = ", with the verdict in sight" if event.sampler == IN_SIGHT else ""
+    seen = f", {event.sampler}" if event.is_led else ""
     return f"{event.at[:19]}  {event.annotator}: {said}{seen}" + (f" ({event.note})" if event.note else "")
 
 

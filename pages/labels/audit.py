@@ -16,7 +16,6 @@ from pages.widgets.take_along import table
 from rag_core.labelling.audit import LabelFinding, LabelledPair, audit, blind_sample
 from rag_core.labelling.pooling import Pair
 from rag_core.project.session import Session, front_of
-from rag_core.store.events import IN_SIGHT
 from rag_core.store.labels import LabelStore
 from rag_core.types import Query
 
@@ -59,7 +58,7 @@ def _blind(pairs: Sequence[LabelledPair], session: Session, store: LabelStore, c
     seen = {
         (event.query_id, chunk_id)
         for event in store.labels(session.project.labels)
-        if event.sampler == IN_SIGHT
+        if event.is_led
         for chunk_id in chunks.at_hand.ids(event)
     }
     return [one for one in pairs if (one.query_id, one.chunk_id) not in seen]

@@ -28,6 +28,7 @@ from rag_core.project.project import NOTHING
 from rag_core.project.session import Session
 from rag_core.store.database import Store
 from rag_core.store.labels import LabelStore
+from rag_core.store.model_labels import models
 from rag_core.text import counted
 
 KEY, VIEW_KEY = "labels.component", "labels.view"
@@ -57,7 +58,8 @@ on what is labelled; the rest is bounds.
 **unsaved** counts labels that are not on the server's disk yet. They are kept in the browser, through a reload too.
 
 **A model** grades chunks by `winnow labels judge`; its labels count nowhere until `judge-agreement` says how far it
-agrees with people.
+agrees with people. *Settings* shows them as proposals, but for one pair in five; y says so too. Labels given with one
+in sight tell nothing of the model.
 
 **Settled** is a proof about the labels that are open in this pool, not a test of significance.
 """
@@ -72,6 +74,7 @@ def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue
         base = LabelStore(store).newest()
         mine = LabelStore(store).judged(session.project.labels, chosen.annotator)
         grades = {case.query.id: case.grades for case in session.cases}
+        said = LabelStore(store).labels(session.project.labels, chosen.proposer) if chosen.proposer else []
         found = make_queue(
             made.pool,
             chosen.annotator,
@@ -83,6 +86,8 @@ def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue
             chosen.seed,
             leases_of(str(session.workspace)),
             st.session_state.setdefault(HOLDER, token_hex(8)),
+            {(one.query_id, one.chunk_key): one.grade for one in said if one.grade is not None},
+            chosen.proposer,
         )
         found.base = base
         kept = st.session_state[QUEUE] = (key, found, made)
@@ -207,7 +212,7 @@ def draw() -> None:
     st.session_state.setdefault(VIEW_KEY, QUEUE_VIEW)
     with st.container(horizontal=True, vertical_alignment="center"):
         view = st.segmented_control("View", VIEWS, required=True, key=VIEW_KEY, label_visibility="collapsed")
-        chosen = settings.choose(session)
+        chosen = settings.choose(session, models(LabelStore(store), session.project.labels))
         rail.link("bench", "To the Bench")
     if view == QUEUE_VIEW:
         draw_labelling(session, chosen, store)

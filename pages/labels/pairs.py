@@ -18,13 +18,14 @@ from rag_core.labelling.estimate import SAMPLER, estimates, key_of, place_of, qu
 from rag_core.labelling.label_next import OpenComparison, compare
 from rag_core.labelling.pooling import Pair, content
 from rag_core.measure.experiment import PipelineReport
-from rag_core.store.events import UNDO
+from rag_core.store.events import SEEING, UNDO
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.types import Chunk
 
 WINDOW = 100  # pairs the browser holds at once
 WINDOW_CHARACTERS = 300_000  # and of text, but at least LEAST pairs
 LEAST = 5
+BLIND = 5  # one pair in so many shows no proposal: what a model is worth is measured where it led nobody
 RANK_AGAIN = 20  # labels after which the order is made anew
 
 
@@ -89,6 +90,8 @@ class PairQueue:
     leases: Leases = field(default_factory=Leases)
     holder: str = ""
     once: bool = False
+    proposals: Mapping[tuple[str, str], int] = field(default_factory=dict)  # (query id, chunk key) → grade
+    proposer: str = ""
     _estimated: tuple[int, str] = (-RANK_AGAIN, "")
     _since_ranked: int = 0
     _start: int = 0
@@ -147,7 +150,20 @@ class PairQueue:
 
     def drawn(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
         """The entries with how their pair was drawn; one that somebody asked for, or that may decide, was not."""
-        return tuple(entry if self.rivals or entry.pair in self.asked_for else self._drawn(entry) for entry in entries)
+        return tuple(self._as_asked(entry) for entry in entries)
+
+    def _as_asked(self, entry: Entry) -> Entry:
+        if entry.pair in self.pairs and self.proposal(entry.pair) is not None:
+            led = f"{SEEING}{self.proposer}"
+            return replace(entry, events=tuple(replace(one, sampler=led) for one in entry.events))
+        return entry if self.rivals or entry.pair in self.asked_for else self._drawn(entry)
+
+    def proposal(self, name: str) -> int | None:
+        """The grade that a model proposes for a pair; None where it says nothing, or where the pair is asked blind."""
+        if not self.proposals or int(name[:8], 16) % BLIND == 0:
+            return None
+        pair = self.pairs[name]
+        return self.proposals.get((pair.query.id, chunk_key(pair.chunk.id, text_hash(pair.chunk.text))))
 
     def _drawn(self, entry: Entry) -> Entry:
         pair = self.pairs.get(entry.pair)
@@ -228,6 +244,8 @@ class PairQueue:
             others=tuple({"chunk_id": one.id, "text_hash": text_hash(one.text)} for one in _to_label(pair)),
             why=self.why(pair),
             origin=_origin(pair) if self.show_origin else "",
+            proposed=(proposed := self.proposal(name)),
+            proposer="" if proposed is None else self.proposer,
         )
 
     def why(self, pair: Pair) -> str:
@@ -295,11 +313,14 @@ def make_queue(
     seed: int = 0,
     leases: Leases | None = None,
     holder: str = "",
+    proposals: Mapping[tuple[str, str], int] | None = None,
+    proposer: str = "",
 ) -> PairQueue:
     """A queue over a pool.
 
     `grades` is what counts (query id → chunk id → grade); `mine` are the (query id, chunk key) this person labelled,
-    unsure included. With `unjudged_only` what anybody judged is left out, else only what this person did.
+    unsure included; `proposals` are what the model `proposer` says. With `unjudged_only` what anybody judged is left
+    out, else only what this person did.
     """
     nothing: Mapping[str, int] = {}
     judged = {
@@ -322,4 +343,6 @@ def make_queue(
         leases=leases or Leases(),
         holder=holder,
         once=unjudged_only,
+        proposals=proposals or {},
+        proposer=proposer,
     )

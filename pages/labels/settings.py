@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -29,9 +30,10 @@ class QueueSettings:
     near: float | None = None
     show_origin: bool = False
     seed: int = 0
+    proposer: str = ""  # the model whose proposals are shown
 
 
-def choose(session: Session) -> QueueSettings:
+def choose(session: Session, proposers: Sequence[str] = ()) -> QueueSettings:
     """Draw the settings, folded away: what they stand at is right for most."""
     with st.popover("Settings", icon=":material/tune:"):
         name = _annotator()
@@ -66,7 +68,14 @@ def choose(session: Session) -> QueueSettings:
             "Show distance, place and pipeline", key="labels.origin", persist_state="session",
             help="Off, so that nothing leads the label.",
         )  # fmt: skip
-    return QueueSettings(name, tuple(more), int(depth), which, order, NEAR if near else None, origin, int(seed))
+        proposer = st.selectbox(
+            "Show what a model proposes", ["", *proposers], format_func=lambda one: one or "nothing",
+            key="labels.proposer", persist_state="session",
+            help="Key y says so too. A proposal counts for nothing by itself; one pair in five is asked without, and "
+            "only labels given without it tell how far the model agrees with people.",
+        ) if proposers else ""  # fmt: skip
+    kept = NEAR if near else None
+    return QueueSettings(name, tuple(more), int(depth), which, order, kept, origin, int(seed), proposer or "")
 
 
 def _annotator() -> str:

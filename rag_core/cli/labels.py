@@ -245,7 +245,7 @@ def label_agreement(of: LabelOptions) -> None:
     """
     eval_set = of.name
     with _opened(of.folder) as store:
-        events = store.labels(_existing(store, eval_set))
+        events = [event for event in store.labels(_existing(store, eval_set)) if not event.is_led]
     names = {(event.query_id, event.chunk_key): (event.query_id, event.chunk_id) for event in events}
     of.say(agreement(graded_by(events), names), eval_set=eval_set)
 

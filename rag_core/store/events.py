@@ -39,6 +39,8 @@ IN_SIGHT = "in sight"
 
 It counts, and is no part of a blind sample.
 """
+SEEING = "seeing "
+"""How the `sampler` of a label begins that was given with the proposal of the model named after it on the screen."""
 
 GRADES = {0: "irrelevant", 1: "related", 2: "relevant", 3: "answers it"}
 ADJUDICATED = "adjudicated"
@@ -94,6 +96,11 @@ class Event:
     def chunk_key(self) -> str:
         """What the label is about: the text where it is known, else the id."""
         return chunk_key(self.chunk_id, self.text_hash)
+
+    @property
+    def is_led(self) -> bool:
+        """Whether a verdict or a model's proposal was in sight when it was given."""
+        return self.sampler == IN_SIGHT or (self.sampler or "").startswith(SEEING)
 
 
 @dataclass(frozen=True, slots=True)

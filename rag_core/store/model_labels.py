@@ -1,7 +1,8 @@
 """Labels that a model proposed: events like anybody's, under an annotator whose name says it is a model.
 
 They are left out of whatever counts unless that annotator is asked for by name. A person sees them of a chunk only
-after saying something of it, so that nothing leads the label.
+after saying something of it, so that nothing leads the label, or on request as proposals: what is said then is marked
+(`SEEING`) and tells nothing of the model.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from uuid import uuid4
 
-from rag_core.store.events import BY_JUDGE, MODEL, Event, Signature, graded_by, is_model
+from rag_core.store.events import BY_JUDGE, MODEL, SEEING, Event, Signature, graded_by, is_model
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 
@@ -74,9 +75,12 @@ def peoples_grades(
 ) -> dict[Item, int]:
     """What people say of the chunks a model graded: the label store's, else, by chunk id, the set's own files'.
 
-    `who`: only this annotator's labels, and no file's.
+    `who`: only this annotator's labels, and no file's. A label given with a model's proposal in sight is left out.
     """
-    stored = {(event.query_id, event.chunk_key): event.grade for event in labels.labels(eval_set, who or None)}
+    stored = {
+        (event.query_id, event.chunk_key): None if (event.sampler or "").startswith(SEEING) else event.grade
+        for event in labels.labels(eval_set, who or None)
+    }
     grades: dict[Item, int] = {}
     for event in model:
         item = (event.query_id, event.chunk_key)

@@ -13,8 +13,11 @@ import uuid
 import pytest
 from playwright.sync_api import expect
 
+from rag_core.store.database import open_store
+from rag_core.store.labels import LabelStore
+from rag_core.store.model_labels import model_annotator, store_model_labels
 from tests.browser.conftest import PATIENCE, ROOT, free_port, wait_until_healthy
-from tests.browser.hands import IN_QUEUE, shown
+from tests.browser.hands import IN_QUEUE, settle, shown
 
 CARD = ".label-queue .card .title"
 
@@ -218,6 +221,36 @@ def test_a_person_labels_with_the_keyboard_alone(page, server, many):
     page.keyboard.press("Enter")
     all_saved(page)
     assert [grade for _, _, grade, _ in events(server.workspace, many, "keys")][3:] == [3]
+
+
+def test_y_says_what_a_model_proposes_and_nothing_where_it_proposes_nothing(page, server, many):
+    said = [
+        (f"q{q}", f"Question number {q}?", f"q{q}-c{i}", f"Words of entry {q}.{i}.", 1, "")
+        for q in range(150)
+        for i in range(15)
+    ]
+    with open_store(server.workspace) as store:
+        store_model_labels(LabelStore(store), many, model_annotator("scripted"), said)
+    open_queue(page, server, "yes", many)
+    expect(page.locator(".label-queue .proposal")).to_be_empty()
+    first = shown(page)
+    page.keyboard.press("y")
+    assert shown(page) == first
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("combobox", name="Show what a model proposes").click()
+    page.get_by_role("option", name="model:scripted").click()
+    page.keyboard.press("Escape")
+    settle(page)
+    proposed = []
+    for _ in range(20):
+        wait_for_chunk(page)
+        before = shown(page)
+        proposed.append("proposes: 1" in page.locator(".label-queue .proposal").inner_text())
+        page.keyboard.press("y" if proposed[-1] else "0")
+        page.wait_for_function(f"(before) => ({IN_QUEUE})() !== before", arg=before)
+    all_saved(page)
+    assert {True, False} == set(proposed)
+    assert [grade for _, _, grade, _ in events(server.workspace, many, "yes")] == [int(one) for one in proposed]
 
 
 def test_a_label_that_can_never_be_stored_holds_no_other_up(page, server, many):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rag_core.store.events import SEEING
 from rag_core.store.exchange.formats import lines_to_export
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.store.labels import LabelStore
@@ -74,3 +75,11 @@ def test_a_label_meets_by_text_whatever_the_id(store):
     assert peoples_grades(kept, "demo", kept.labels("demo", MODEL), {}) == {
         ("q", chunk_key("new", text_hash("same words"))): 2
     }
+
+
+def test_a_label_given_with_a_proposal_in_sight_tells_nothing_of_the_model(labels):
+    model = labels.labels("demo", MODEL)
+    led = make_event(9, query_id="q", chunk_id="b", annotator="ann", grade=2, sampler=f"{SEEING}{MODEL}")
+    labels.append([led])
+    assert labels.current("demo")["q"] == {"a": 1, "b": 2}  # it counts as any label of a person
+    assert list(peoples_grades(labels, "demo", model, {"q": {"b": 2}}).values()) == [1]

@@ -25,7 +25,8 @@ SCRIPTS = ("readable.js", "keep.js", "draw.js", "flow.js", "queue.js")
 class QueueItem:
     """A pair as the browser gets it: what is shown, and what its label is about. `id` names it within the queue.
 
-    `others` are further chunks with this content, each {chunk_id, text_hash}; `origin` is '' unless it was asked for.
+    `others` are further chunks with this content, each {chunk_id, text_hash}; `origin` is '' unless it was asked for;
+    `proposed` is the grade that `proposer`, a model, gives it, where a person is to see that.
     """
 
     id: str
@@ -41,6 +42,8 @@ class QueueItem:
     others: tuple[Mapping[str, str], ...] = ()
     why: str = ""
     origin: str = ""
+    proposed: int | None = None
+    proposer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

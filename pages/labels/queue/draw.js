@@ -1,10 +1,11 @@
 // What is seen: the query, the chunk, the grades, the progress. The frame is built once, so that focus stays.
 
 const GRADE_WORDS = { 0: "irrelevant", 1: "related", 2: "relevant", 3: "answers it", u: "unsure" };
-const ACTIONS = [["s", "later"], ["z", "undo"], ["b", "back"], ["n", "note"], ["?", "keys"]];
+const ACTIONS = [["y", "as proposed"], ["s", "later"], ["z", "undo"], ["b", "back"], ["n", "note"], ["?", "keys"]];
 const SHEET = [
   ["0 1 2 3", "irrelevant · related · relevant · answers it"],
   ["u", "unsure: counts as unjudged"],
+  ["y", "yes: the grade that a model proposes, where one is shown"],
   ["s", "later: the chunk comes again at the end"],
   ["z", "undo: takes the last label back and shows its chunk"],
   ["b", "back: the chunk before, with what you said; Esc returns"],
@@ -36,7 +37,7 @@ function build(state) {
   card.tabIndex = 0;
   card.setAttribute("role", "region");
   card.setAttribute("aria-label", "Chunk");
-  left.append(made("div", "asks", "Is the chunk relevant to this question?"), query, made("div", "mine"), card, made("div", "origin"));
+  left.append(made("div", "asks", "Is the chunk relevant to this question?"), query, made("div", "mine"), card, made("div", "origin"), made("div", "proposal"));
   host.replaceChildren(top, alarm, trayBox(state), left, side(state), live());
 }
 
@@ -140,6 +141,9 @@ function paint(state) {
     find(".card").scrollTop = 0;
   }
   find(".origin").textContent = item?.origin ?? "";
+  const proposed = item && state.back === null && item.proposed !== null;
+  find(".proposal").textContent = proposed ? `${item.proposer} proposes: ${item.proposed} ${GRADE_WORDS[item.proposed]} (y to say so too)` : "";
+  find(".actions [data-key=y]").hidden = !proposed;
   find(".why .content").textContent = item?.why ?? "";
   find(".left").dataset.pair = item?.id ?? "";
   find(".asks").hidden = find(".query").hidden = !item;

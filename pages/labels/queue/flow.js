@@ -55,6 +55,11 @@ function give(state, grade) {
   moved(state);
 }
 
+/** The grade that a model proposes, where the chunk shows one. */
+function confirm(state) {
+  if (state.back === null && state.current && state.current.proposed !== null) give(state, state.current.proposed);
+}
+
 /** Put the chunk off to the end; from a chunk that `back` shows, go on. */
 function putOff(state) {
   if (state.back === null && state.current) {
@@ -162,7 +167,7 @@ function answered(state) {
 
 const KEYS = {
   0: (state) => give(state, 0), 1: (state) => give(state, 1), 2: (state) => give(state, 2), 3: (state) => give(state, 3),
-  u: (state) => give(state, null), s: putOff, z: undo, b: goBack,
+  u: (state) => give(state, null), y: confirm, s: putOff, z: undo, b: goBack,
   n: (state) => { state.noteOpen = true; paint(state); state.host.querySelector("textarea").focus(); },
   "?": (state) => { state.keysOpen = !state.keysOpen; paint(state); },
 };

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.labels.leases import AHEAD, SECONDS, Leases
-from pages.labels.pairs import LEAST, WINDOW, PairPool, make_queue, pair_id
+from pages.labels.pairs import BLIND, LEAST, WINDOW, PairPool, make_queue, pair_id
 from pages.labels.queue.intake import Entry
 from rag_core.filters.cutoff import TopK
 from rag_core.labelling.pooling import Pair, pool
 from rag_core.measure.experiment import run_all
 from rag_core.stage import Pipeline
-from rag_core.store.events import Event, undo_of
+from rag_core.store.events import SEEING, Event, undo_of
 from rag_core.store.keys import chunk_key, text_hash
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
@@ -231,3 +231,28 @@ def test_pairs_of_a_silent_session_are_asked_of_others_in_time_and_wanted_ones_a
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + SECONDS + 1)
     assert [item.id for item in other.window()][1:4] == held[:3]
+
+
+def proposing(pairs, grade=3, **more):
+    said = {(pair.query.id, chunk_key(pair.chunk.id, text_hash(pair.chunk.text))): grade for pair in pairs}
+    return queue(pairs, proposals=said, proposer="model:small", **more)
+
+
+def test_a_model_proposes_for_all_but_a_blind_share_that_is_the_same_for_everybody():
+    pairs = many(1000)
+    shown = {item.chunk_id for one in (proposing(pairs),) for item in map(one.item, one.order) if item.proposed == 3}
+    assert pytest.approx(len(shown) / 1000, abs=0.05) == 1 - 1 / BLIND
+    again = proposing(list(reversed(pairs)), seed=5)
+    assert {item.chunk_id for item in map(again.item, again.order) if item.proposed is not None} == shown
+    assert all(item.proposed is None for item in queue(pairs).window())
+
+
+def test_a_proposal_counts_for_nothing_until_somebody_says_so_and_then_it_is_marked():
+    pairs = many(40)
+    one = proposing(pairs)
+    assert (one.judged, one.done, one.grades) == (set(), set(), {})
+    for entry in one.drawn([said(pair, seq) for seq, pair in enumerate(pairs)]):
+        (event,) = entry.events
+        shown = one.item(entry.pair).proposed is not None
+        assert event.is_led == shown
+        assert event.sampler == f"{SEEING}model:small" if shown else event.inclusion_p is not None
