@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 # What one worker has compiled, the others and every app and command that a test starts take from the disk.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all test-peers coverage soak lint bench lock llm-server clean
+.PHONY: run test test-all test-peers coverage soak lint bench lock llm-server sbom clean
 
 run: .venv/run.stamp
 	$(BIN)/streamlit run asgi.py --server.port $(PORT)
@@ -73,5 +73,12 @@ lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-server.txt -o requirements-server.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header requirements-dev.txt -o requirements-dev.lock
 
+# What is installed, for whoever has to check it (CycloneDX): packages with the hashes of the lock, and with licences.
+sbom: .venv/run.stamp
+	test -d .venv-sbom || $(PYTHON) -m venv .venv-sbom
+	.venv-sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
+	.venv-sbom/bin/cyclonedx-py requirements --of JSON -o sbom.json requirements.lock
+	.venv-sbom/bin/cyclonedx-py environment --of JSON -o sbom-licences.json $(BIN)/python
+
 clean:
-	rm -rf .venv .venv-peers .venv-stacks .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-sbom .venv-peers .venv-stacks .pytest_cache .mypy_cache .ruff_cache .hypothesis
