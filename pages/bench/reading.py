@@ -129,7 +129,7 @@ def rows_of(session: Session, pipelines: Mapping[str, Pipeline], case: Case) -> 
         kind: [entry.hit.scores.get(kind) for entry in entries.values()],
         "grade": [case.grades.get(id_) for id_ in entries],
         "A": [_verdict(entry) for entry in entries.values()],
-        "reason": [entry.drop.reason.text if entry.drop else "" for entry in entries.values()],
+        "reason": [entry.reason for entry in entries.values()],
         "B": [_verdict(other.get(id_)) for id_ in entries],
     }
 

@@ -451,12 +451,16 @@ class _Entry:
     hit: Hit
     drop: Drop | None
 
+    @property
+    def reason(self) -> str:
+        """How the chunk came where the source did not bring it ("hop 1"), and why it was dropped."""
+        return ": ".join(part for part in (self.hit.origin, self.drop.reason.text if self.drop else "") if part)
+
     def side(self, kind: str) -> wire.BenchSide:
         drop = self.drop
         verdict = "kept" if drop is None else f"dropped by {stage_class(drop.stage).title}"
-        reason = "" if drop is None else drop.reason.text
         score = self.hit.scores.get(kind)
-        return wire.BenchSide(self.place, self.hit.rank, score, drop is None, verdict, reason)
+        return wire.BenchSide(self.place, self.hit.rank, score, drop is None, verdict, self.reason)
 
 
 def listed(outcome: Outcome) -> dict[str, _Entry]:

@@ -88,7 +88,8 @@ def _listing(name: str, outcome: Outcome) -> list[str]:
     lines = [f"{name} · " + ("fused score (rrf) with " if fused else "") + f"{result.metric} distance"]
     for hit in result.hits:
         weak = "  (weak match)" if is_weak(hit, result.metric) else ""
-        lines.append(f"  {hit.rank:>4}  {_score(hit)}  {hit.chunk.title or hit.chunk.id}{weak}")
+        how = f"  ({hit.origin})" if hit.origin else ""
+        lines.append(f"  {hit.rank:>4}  {_score(hit)}  {hit.chunk.title or hit.chunk.id}{weak}{how}")
     steps = " → ".join(f"{step.stage} {step.left}" for step in result.steps)
     lines.append(f"  kept {len(result.hits)}, dropped {len(result.drops)} ({steps})")
     lines += [f"  {one.stage} fell back: {one.reason}" for one in result.fallbacks]

@@ -152,11 +152,8 @@ class Outcome:
             if (line := cls.said(step)) != Stage.said(step):
                 text.append(f"    {line}")
             text.extend(f"    {line}" for line in cls.details(step))
-        text.extend(f"  kept     rank {hit.rank:>3}  {hit.chunk.id}" for hit in result.hits)
-        text.extend(
-            f"  dropped  rank {drop.hit.rank:>3}  {drop.hit.chunk.id}  {drop.stage}: {drop.reason.text}"
-            for drop in result.drops
-        )
+        text.extend(f"  kept     {_placed(hit)}" for hit in result.hits)
+        text.extend(f"  dropped  {_placed(drop.hit)}  {drop.stage}: {drop.reason.text}" for drop in result.drops)
         text.extend(f"  warning  {notice.stage} {notice.chunk_id}: {notice.text}" for notice in result.notices)
         return "\n".join(text)
 
@@ -372,6 +369,11 @@ def write_run(report: PipelineReport, escape: Callable[[str], str] = str, tag: s
                 raise InputError(f"query {query_id[:80]!r} has an id with white space, expected escaped ids in a run")
             rows.append(" ".join(columns) + "\n")
     return "".join(rows)
+
+
+def _placed(hit: Hit) -> str:
+    """Rank and chunk, and how it came where the source did not bring it."""
+    return f"rank {hit.rank:>3}  {hit.chunk.id}" + (f"  ({hit.origin})" if hit.origin else "")
 
 
 LISTED = ("hops", "brought")

@@ -26,6 +26,7 @@ from rag_core.answers.check import FAILED, REFUSED, RIGHT, UNCHECKED, WRONG
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import load_set
 from rag_core.filters.cutoff import TopK
+from rag_core.filters.query_must import QueryMust
 from rag_core.judged.entrants import in_memory
 from rag_core.llm import accepted
 from rag_core.llm.answer import Price
@@ -99,7 +100,9 @@ def tables():
     """The demo's attack tables by (class, armor class)."""
     rows = [json.loads(line) for line in load_set("rulebook").corpus.read_text(encoding="utf-8").splitlines()]
     return {
-        (row["class_group"], row["armor_class"]): Chunk(row["id"], row["title"], row["text"])
+        (row["class_group"], row["armor_class"]): Chunk(
+            row["id"], row["title"], row["text"], query_must=row["query_must"]
+        )
         for row in rows
         if "class_group" in row
     }
@@ -135,6 +138,21 @@ def test_the_reason_of_every_wrong_answer_is_the_planted_one(reader, tmp_path):
     assert {stage for one in answers.answered for _, stage in one.why.lost} == {"TopK"}
     assert answers.reasons == {LOST: 20, NOISE: 20, MODEL: 20, "unknown": 0}
     assert ran.progress.asked == len(reader.asked) == len(set(reader.asked)) == 60 + 40  # noise and model: once more
+
+
+def test_what_is_lost_or_wrong_without_the_demos_rules_is_right_with_them(reader, tmp_path):
+    cases = planted()
+    stages = {"unfiltered": (TopK(k=2),), "rules": (QueryMust(), TopK(k=2))}
+    reports = [run([case for case, _ in cases], Pipeline(one, name), 1) for name, one in stages.items()]
+    ran = Answering(recorded(reader, tmp_path)).run(reports)
+    unfiltered, ruled = ran.reports
+    assert unfiltered.counts[WRONG] == 60
+    assert unfiltered.reasons == {LOST: 20, NOISE: 20, MODEL: 20, "unknown": 0}
+    for one, (_, kind) in zip(ruled.answered, cases, strict=True):
+        assert one.verdict.word == (WRONG if kind == MODEL else RIGHT), one
+    assert ruled.reasons == {LOST: 0, NOISE: 0, MODEL: 20, "unknown": 0}
+    (difference,) = ran.comparisons
+    assert difference.delta == pytest.approx(40 / 60)
 
 
 def test_a_finished_run_is_replayed_to_the_byte_and_asks_nobody(reader, tmp_path):

@@ -3,9 +3,16 @@
 import json
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
 
+from pages.bench import sight
 from rag_core.cli import main
 from rag_core.eval_sets.reading import load_set
+from rag_core.llm import accepted
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
+from rag_core.spec import parse_pipeline, shipped_names
 from rag_core.workbench import bring_up_to_date
 
 HOPS = '["Hybrid", {"TopK": {"k": 10}}, {"MultiHop": {"max_hops": 2}}]'
@@ -68,3 +75,52 @@ def test_max_hops_is_set_where_the_stage_is_and_else_adds_it_at_the_end(run):
     document, _ = run(*text, "-p", "fixed-15", "--max-hops", "2")
     *_, last = document["pipelines"][0]["spec"]
     assert last["MultiHop"]["max_hops"] == 2
+
+
+def test_every_shipped_pipeline_hops(run):
+    asked = ("evaluate", "--eval-set", "skirmish-rules", "--tag", "two-hop", "--simulated-hops", "--max-hops", "2")
+    document, _ = run(*asked, *(part for name in shipped_names() for part in ("-p", name)))
+    assert len(document["pipelines"]) == len(shipped_names())
+    for one in document["pipelines"]:
+        hopped = [hit for query in one["queries"] for hit in query["kept"] if hit.get("origin", "").startswith("hop ")]
+        reads_all = one["name"] == "unfiltered"
+        assert bool(hopped) != reads_all, one["name"]  # nothing is missing where all are kept
+        assert not any(query["fallbacks"] for query in one["queries"])
+
+
+@pytest.fixture
+def endpoint(monkeypatch):
+    """A model that misses the rule about cover until it is shown."""
+
+    def respond(request):
+        shown = request.get_json()["messages"][-1]["content"]
+        there = "Cover\n" in shown
+        said = {"can_answer": there, "reasoning": "as far as it goes", "missing_query": "" if there else "Cover"}
+        choices = [{"finish_reason": "stop", "message": {"content": json.dumps(said)}}]
+        return Response(json.dumps({"choices": choices}), content_type="application/json")
+
+    accepted.forget()
+    with HTTPServer(threaded=True) as server:
+        server.expect_request("/v1/chat/completions").respond_with_handler(respond)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url_for("/v1"))
+        monkeypatch.setenv("OPENAI_MODEL", "scripted")
+        yield
+
+
+def test_every_listing_says_which_hop_brought_a_chunk(run, workspace, endpoint, capsysbinary):
+    asked = ("query", "Can I heal my operative?", "--collection", "skirmish-rules", "-p", "fixed-15", "--max-hops", "2")
+    document, _ = run(*asked)
+    (query,) = document["pipelines"][0]["queries"]
+    hopped = [hit["title"] for hit in query["kept"] if hit.get("origin") == "hop 1"]
+    assert "Cover" in hopped
+    assert main([*asked, "--workspace", str(workspace)]) == 0
+    listed = [line for line in capsysbinary.readouterr().out.decode().splitlines() if line.endswith("(hop 1)")]
+    assert len(listed) == len(hopped)
+    _, trace = run(*asked, "--debug")
+    assert len([line for line in trace.splitlines() if line.startswith("  kept ") and line.endswith("(hop 1)")]) == len(hopped)  # fmt: skip
+    session = Session(open_project("skirmish-rules", workspace))
+    pipeline = parse_pipeline(["Hybrid", {"TopK": {"k": 3}}, {"MultiHop": {"max_hops": 1}}])
+    looked = sight.look(session, {"A": pipeline}, "?Can I heal my operative?")
+    reasons = {entry.hit.chunk.title: entry.side("distance").reason for entry in sight.listed(looked.outcomes["A"]).values()}  # fmt: skip
+    assert reasons["Cover"] == "hop 1"
+    session.close()

@@ -15,9 +15,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
+from rag_core.answers.answering import JUDGED
 from rag_core.filters.llm import LLMFilter
 from rag_core.filters.llm.prompts import answer_schema
 from rag_core.judged.grading import SCHEMA as GRADE
+from rag_core.judged.questions import SCHEMA as QUESTION
 from rag_core.llm import accepted
 from rag_core.llm.answer import MOST_TOKENS, Answer, Price
 from rag_core.llm.client import Client, check_connection
@@ -174,6 +176,8 @@ SCHEMAS = {
     "hops": HOP,
     "rules": generate.answer_schema(5),
     "one rule": generate.rule_schema(),
+    "answers judged": JUDGED,
+    "questions": QUESTION,
 }
 
 
