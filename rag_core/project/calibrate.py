@@ -28,7 +28,7 @@ from rag_core.retrieve.lexical import WordSource
 from rag_core.retrieve.requery import Requery
 from rag_core.stage import ChosenOn, Pipeline, Stage
 from rag_core.text import ANALYZERS, counted, stop_words, words
-from rag_core.types import Case, Chunk
+from rag_core.types import Case
 
 ANALYZER, FLOOR, PLURALS, CUT = NAMES = ("analyzer", "floor", "plurals", "cut")
 SAMPLE = 500  # chunks that their language is read off
@@ -174,13 +174,14 @@ def _measured(
 
 
 def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
-    """The analyzer whose lists rank best of those that find as much: plain words, or the language of the chunks."""
+    """The analyzer whose lists rank best of those that find as much: plain, or the language of chunks or questions."""
     place, source = next(_stages(pipeline, WordSource), (None, None))
     if place is None or source is None:
         raise InputError("the pipeline searches no words")
     if not session.live:
         raise InputError("recorded lists are not searched again")
-    language = language_of(session.source.chunks)
+    language = language_of([embedded_text(chunk) for chunk in session.source.chunks])
+    language = language or language_of([case.query.text for case in cases])  # of source code: that of who asks
     tried = dict.fromkeys(("plain", source.analyzer, *([language] if language else [])))
     measures = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
     ranked: dict[str, float] = {}
@@ -251,10 +252,10 @@ def _cut(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
     return place, after, why
 
 
-def language_of(chunks: Sequence[Chunk]) -> str:
-    """The analyzer whose stop words are most of the chunks' words; '' where no language's are a fifth."""
-    some = chunks[:: max(1, len(chunks) // SAMPLE)]
-    said = Counter(word for chunk in some for word in words(embedded_text(chunk)))
+def language_of(texts: Sequence[str]) -> str:
+    """The analyzer whose stop words are most of the texts' words; '' where no language's are a fifth."""
+    some = texts[:: max(1, len(texts) // SAMPLE)]
+    said = Counter(word for text in some for word in words(text))
     total = sum(said.values()) or 1
     shares = {name: sum(said[word] for word in stop_words(name)) / total for name in ANALYZERS if name != "plain"}
     best = max(shares, key=lambda name: shares[name])

@@ -11,7 +11,6 @@ from rag_core.project.calibrate import calibrate, language_of
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
-from rag_core.types import Chunk
 
 ANIMALS = ["otter", "badger", "heron", "falcon", "lizard", "beetle", "salmon", "weasel", "magpie", "hornet"]
 RANKED = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
@@ -119,5 +118,14 @@ def test_a_floor_is_proposed_from_distances_and_no_model_is_asked(tmp_path):
         ("AC 6, HP 12, XP 30", ""),
     ],
 )
-def test_the_language_is_read_off_the_chunks(text, language):
-    assert language_of([Chunk("a", text=text)]) == language
+def test_the_language_is_read_off_the_texts(text, language):
+    assert language_of([text]) == language
+
+
+def test_where_the_chunks_are_code_the_language_is_that_of_the_questions(tmp_path):
+    texts = {one: f"def hunt(): return [{one}s, hunting, night]" for one in ANIMALS}
+    noise = {f"noise-{n}": f"def habit{n}(): return [habit, number, {n}, what, the]" for n in range(9)}
+    assert language_of([*texts.values(), *noise.values()]) == ""
+    session = Session(open_project("garden", words_project(tmp_path, {**texts, **noise}, QUESTIONS)))
+    made = calibrate(session, session.pipeline(json.dumps(PIPELINE)))
+    assert made.proposals[0].changes["analyzer"] == ("plain", "english")
