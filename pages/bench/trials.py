@@ -171,4 +171,10 @@ def _how_good(bench: Bench, stage: LLMFilter, pipeline: Pipeline, session: Sessi
         if even is None
         else f"**A judge must decide {1 - even:.1%} of the chunks rightly to beat the best cheap filter.**"
     )
+    if even is not None:  # right throughout it is better; what no rate crosses, all of the chunks do not
+        may = {way: "all" if at is None else f"{at:.0%}" for way, at in simulation.break_even_by.items()}
+        st.text(
+            f"It may keep {may['keeping']} of the irrelevant chunks if it drops nothing relevant, "
+            f"or drop {may['dropping']} of the relevant ones if it keeps nothing else."
+        )
     st.text(f"The best cheap filter on these lists: {simulation.best_free}. Judges are simulated, from the labels.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from statistics import fmean
@@ -506,6 +507,7 @@ class Simulation:
     free: Sequence[Mapping[str, Any]]
     best_free: str
     break_even_error_rate: float | None
+    break_even_by: Mapping[str, float | None]  # the same where a judge errs one way only: by keeping, by dropping
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; it always says that the judge is simulated."""
@@ -523,7 +525,9 @@ class Simulation:
         words = (
             "is not crossed by the tried error rates" if even is None else f"is reached at an error rate of {even:.3f}"
         )
-        return "\n".join([*lines, f"  break-even with {self.best_free} {words}"])
+        one_way = (f"{way} {'not crossed' if at is None else f'{at:.3f}'}" for way, at in self.break_even_by.items())
+        lines.append(f"  break-even with {self.best_free} {words}")
+        return "\n".join([*lines, f"  of a judge that errs one way only: by {', by '.join(one_way)}"])
 
 
 def simulate(
@@ -539,8 +543,8 @@ def simulate(
     cases = [_judged_part(case, stage) for case in bench.cases]
     prompts = [stage.prompts(start_of(case)) for case in cases]  # the same for every judge
 
-    def once(rate: float, seed: int) -> PipelineReport:
-        judge = SimulatedJudge(bench.labels, rate, seed, bench.min_grade, depth, cost)
+    def once(rate: float, seed: int, errs: str = "both") -> PipelineReport:
+        judge = SimulatedJudge(bench.labels, rate, seed, bench.min_grade, depth, cost, errs=errs)
         asking = replace(stage, judge=judge, chunks=bench.chunks)
         outcomes = tuple(
             run_case(case, Pipeline((replace(asking, asked=asking.ask(start_of(case), own)),)), bench.min_grade)
@@ -552,7 +556,12 @@ def simulate(
     plain = [Pipeline((TopK(k=stage.max_chunks),), label=RERANK_OFF), *map(read_pipeline, free)]
     others = [scores_of(one) for one in run_all(bench.cases, plain, bench.min_grade)]
     best = max(others, key=lambda one: one["SetF"] or 0.0)
-    return Simulation(bench.name, depth, rows, others, best["name"], break_even(rows, best["SetF"] or 0.0))
+    free_f1, up_to_all = best["SetF"] or 0.0, sorted({*rates, 0.7, 0.85, 1.0})
+    one_way = {
+        errs: break_even(simulated_rows(partial(once, errs=errs), up_to_all, range(seeds)), free_f1)
+        for errs in ("keeping", "dropping")
+    }
+    return Simulation(bench.name, depth, rows, others, best["name"], break_even(rows, free_f1), one_way)
 
 
 def _judged_part(case: Case, stage: LLMFilter) -> Case:

@@ -58,6 +58,9 @@ class Simulated(ABC):
     def _answer(self, prompt: Prompt) -> Answer: ...
 
 
+ERRORS = ("both", "keeping", "dropping")
+
+
 @dataclass(frozen=True)
 class SimulatedJudge(Simulated):
     """Answers from labels: relevant chunks are kept (and expanded where they refer to others), others discarded."""
@@ -70,17 +73,21 @@ class SimulatedJudge(Simulated):
     price: Price | None = None
     latency: float = 0.0  # seconds a call is said to take
     waits: bool = False  # whether it really takes them
+    errs: str = "both"  # or only by `keeping` what is irrelevant, or by `dropping` what is relevant
 
     def __post_init__(self) -> None:
         if not 0 <= self.error_rate <= 1:
             raise InputError(f"the simulated judge's error rate is {self.error_rate!r}, expected 0 to 1")
+        if self.errs not in ERRORS:
+            raise InputError(f"the simulated judge errs {self.errs!r}, expected one of {', '.join(ERRORS)}")
         if self.depth not in DEPTHS or self.latency < 0:
             raise InputError("the simulated judge needs a depth of 0, 1, 3 or 5 and a latency of 0 or more seconds")
 
     @property
     def name(self) -> str:
         """Always says that it is simulated."""
-        return f"simulated judge, error rate {self.error_rate:g}, seed {self.seed}"
+        how = "" if self.errs == "both" else f" by {self.errs}"
+        return f"simulated judge, error rate {self.error_rate:g}{how}, seed {self.seed}"
 
     @property
     def origin(self) -> str:
@@ -125,7 +132,8 @@ class SimulatedJudge(Simulated):
     def action(self, query_id: str, chunk: Chunk) -> str:
         """What it decides on a chunk, error included."""
         relevant = self.labels.get(query_id, {}).get(chunk.id, 0) >= self.min_grade
-        if drawn(self.seed, query_id, chunk.id) < self.error_rate:
+        may_err = self.errs == "both" or (self.errs == "dropping") == relevant
+        if may_err and drawn(self.seed, query_id, chunk.id) < self.error_rate:
             relevant = not relevant
         if not relevant:
             return "DISCARD"

@@ -315,6 +315,8 @@ def test_its_error_rate_is_what_was_asked_for(rate):
     share = sum(a != b for a, b in zip(right, wrong, strict=True)) / 1000
     assert share == pytest.approx(rate, abs=0.03)
     assert decided(SimulatedJudge(LABELS, 1.0), CHUNKS[:2]) == ["KEEP", "DISCARD"]
+    assert decided(SimulatedJudge(LABELS, 1.0, errs="keeping"), CHUNKS[:2]) == ["KEEP", "KEEP"]
+    assert decided(SimulatedJudge(LABELS, 1.0, errs="dropping"), CHUNKS[:2]) == ["DISCARD", "DISCARD"]
 
 
 def test_an_error_does_not_depend_on_batch_or_order_but_on_the_seed():
