@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rag_core import backup
 from rag_core.errors import StoreError
+from rag_core.store import holding
 from rag_core.store.database import FILE, open_store
 from rag_core.store.events import LABEL, UNDO, Signature, undo_of
 from rag_core.store.labels import LabelStore
@@ -124,6 +125,7 @@ def check(made, history):
     with TemporaryDirectory(dir=made) as place:
         workspace = Path(place) / "w"
         shutil.copytree(made / "w", workspace)
+        (workspace / holding.FILE).touch()  # a new workspace: no copy is due, which would outlive the folder
         actors = [Actor(who, deeds, workspace, made / "copy.zip") for who, deeds in zip(PEOPLE, history, strict=False)]
         for actor in actors:
             actor.start()
