@@ -107,7 +107,7 @@ def endpoint(monkeypatch):
         yield
 
 
-def test_every_listing_says_which_hop_brought_a_chunk(run, workspace, endpoint, capsysbinary):
+def test_query_trace_and_bench_say_which_hop_brought_a_chunk(run, workspace, endpoint, capsysbinary):
     asked = ("query", "Can I heal my operative?", "--collection", "skirmish-rules", "-p", "fixed-15", "--max-hops", "2")
     document, _ = run(*asked)
     (query,) = document["pipelines"][0]["queries"]
