@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages import state
 from pages.bench.taking import begin, take
 from pages.components import jobs, say
 from rag_core.project.calibrate import Calibration, calibrate
@@ -18,10 +19,10 @@ HELP = (
 )
 
 
-def button(session: Session, pipeline: Pipeline) -> None:
-    """The button that begins it."""
+def button(session: Session) -> None:
+    """The button that begins it, for what A is when it is pressed."""
     st.button("Calibrate", icon=":material/instant_mix:", type="tertiary", key="bench.calibrate", on_click=_start,
-              args=(session, pipeline), disabled=jobs.running(KIND), help=HELP)  # fmt: skip
+              args=(session,), disabled=jobs.running(KIND), help=HELP)  # fmt: skip
 
 
 def show(session: Session, pipeline: Pipeline) -> None:
@@ -32,7 +33,10 @@ def show(session: Session, pipeline: Pipeline) -> None:
         _draw(made, session)
 
 
-def _start(session: Session, pipeline: Pipeline) -> None:
+def _start(session: Session) -> None:
+    pipeline = state.pipeline_of("A", session)
+    if pipeline is None:
+        return
     of = (session.project.name, fingerprint(pipeline))
 
     def work(progress: jobs.Progress) -> tuple[tuple[str, str], Calibration]:

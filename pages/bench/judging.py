@@ -19,7 +19,7 @@ from rag_core.project.verdict import BETTER, NAMES, OPEN, WORSE, Verdict, judge
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 
-KEY = "bench.verdict"
+KEY, SHOWN = "bench.verdict", "bench.verdict_shown"
 MARKS = {BETTER: ":material/trending_up:", WORSE: ":material/trending_down:", OPEN: ":material/help:"}
 
 
@@ -34,6 +34,7 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     verdict: Verdict | None = st.session_state.get(KEY)
     of = (fingerprint(a), fingerprint(b), session.project.name)
     current = verdict is not None and st.session_state.get(f"{KEY}.of") == of
+    st.session_state[SHOWN] = current
     answering = session.judge
     simulated = False
     if isinstance(answering, SimulatedJudge) and any(map(judged_places, (a, b))):
@@ -47,7 +48,7 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
             disabled=simulated or not held_out,
             help="Estimate, interval and a word, on questions nothing was chosen on. Every look is written down.",
             on_click=_judge,
-            args=(session, a, b),
+            args=(session,),
         )
         st.markdown(f":gray[{looked}]" if held_out else ":gray[no question is held out yet]")
     failed = st.session_state.pop(f"{KEY}.problem", "")
@@ -57,7 +58,11 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         _draw(verdict)
 
 
-def _judge(session: Session, a: Pipeline, b: Pipeline) -> None:
+def _judge(session: Session) -> None:
+    """Judge what A and B are now: a number that was let go since the button was drawn counts."""
+    a, b = (state.pipeline_of(side, session) for side in ("A", "B"))
+    if a is None or b is None:
+        return
     try:
         with who.doing(JUDGE_HELD_OUT, session.project.name):
             verdict = judge(session, a, b, by=who.person().name, place="bench")

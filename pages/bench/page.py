@@ -271,8 +271,11 @@ def _happened() -> None:
         except WinnowError as error:
             st.session_state[NOTICE] = str(error)
     st.session_state[ACKS] = component.acknowledged(acks, events)
-    if st.session_state.get(TOOL) and any(event.kind not in ("grab", "filter") for event in events):
-        st.session_state[WHOLE] = True  # what is opened below is of what was in sight
+    below = (TOOL, DRAWER, SELECTED, judging.SHOWN)
+    if any(st.session_state.get(key) not in (None, "", False) for key in below) and any(
+        event.kind not in ("grab", "filter") for event in events
+    ):
+        st.session_state[WHOLE] = True  # what is opened below, and a verdict, are of what was in sight
 
 
 def _listed(session: Session) -> list[sight.SeenList]:
@@ -416,7 +419,7 @@ def below(session: Session) -> None:
     if opened is not None:
         drawers.show(opened, _listed(session), session, lambda stages: put(session, stages))
     pipelines = pipelines_of(session)
-    paying.show(session, pipelines["A"], _listed(session), lambda stages: put(session, stages))
+    paying.show(session, pipelines["A"], lambda: _listed(session), lambda stages: put(session, stages))
     judging.show(session, pipelines)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(

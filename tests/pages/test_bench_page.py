@@ -1,6 +1,7 @@
 """The Bench: the page is the pipeline, and its figures are those that the session computes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,6 +180,17 @@ def test_judging_is_a_look_and_looking_at_the_same_again_is_none(demo_app, demo)
     judge = next(button for button in app.button if button.label.startswith("Judge on"))
     sane(judge.click().run(timeout=60))
     assert len(looks(demo.project.state)) == count
+
+
+def test_what_is_judged_is_what_a_is_when_the_button_is_pressed(demo_app, demo):
+    """The Bench repaints itself alone after a number was let go: the buttons below it stand as they were drawn."""
+    app = bench(demo_app, project="rulebook", a="hybrid", b="fixed-15")
+    judge = next(button for button in app.button if button.label.startswith("Judge on"))
+    app.session_state[state.KEY] = replace(app.session_state[state.KEY], a="adaptive-default")
+    before = len(looks(demo.project.state))
+    sane(judge.click().run(timeout=60))
+    assert [look.name for look in looks(demo.project.state)[before:]] == ["adaptive-default"]
+    assert app.session_state["bench.verdict"].a == "adaptive-default"
 
 
 def test_a_project_without_rules_says_that_they_dropped_nothing(tmp_path):
