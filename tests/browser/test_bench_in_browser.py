@@ -55,15 +55,16 @@ def test_a_number_let_go_again_costs_few_messages(page, app):
     frames = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
     open_bench(page, app, "/?project=recorded-combat&q=combat-1&a=adaptive-default&b=unfiltered")
-    for key in ("ArrowLeft", "ArrowRight"):  # the first change also says above whose settings these are now
-        frames.clear()
-        before = figures(page)
-        page.locator("input[data-setting=max_results]").focus()
-        for _ in range(6):
-            page.keyboard.press(key)
-        until(page, lambda before=before: figures(page) != before)
-        settle(page)
-    assert len(frames) <= 8
+    page.locator("input[data-setting=max_results]").press("Home")
+    page.wait_for_url(re.compile("a=~"))
+    expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("own settings")  # said above, once
+    settle(page)
+    frames.clear()
+    before, link = figures(page), page.url
+    page.locator("input[data-setting=max_results]").press("End")  # one press: on a busy machine several are several
+    until(page, lambda: figures(page) != before and page.url != link)
+    settle(page)
+    assert 1 <= len(frames) <= 8
 
 
 def test_a_label_in_the_row_moves_the_figures_and_stays(page, app, own_lists):
