@@ -330,27 +330,39 @@ def split(part: str, share: float) -> Iterator[Promise]:
 
 
 def person(part: str, share: float) -> Iterator[Promise]:
-    """Somebody labels 200 questions, and judges up to four pairs in between, in any order and again and again."""
+    """Somebody labels 200 questions, drags, saves what was dragged to, and judges what was saved, in any order.
+
+    A drag makes another pipeline, which on two questions in three differs from B as the one before it did.
+    """
     runs = round(1000 * share)
     wrong, decided = 0, []
     for seed in range(runs):
         dice = np.random.default_rng([seed, 3])
-        effects = dice.choice([0.0, 0.0, 0.02, 0.05, 0.1], 4)
-        rows = np.clip(effects[:, None] + dice.normal(0, 0.25, (4, 200)) * (dice.random((4, 200)) < 0.7), -1, 1)
+        effect, noise = 0.0, np.zeros(200)
+        saved: list[tuple[float, Row]] = []
         order: list[int] = []
         first: dict[int, Ruling] = {}
         failed = False
         labelled = 0
         while labelled < 200:
-            labelled = min(200, labelled + int(dice.integers(1, 12)))
-            at = int(dice.integers(4)) if dice.random() < 0.5 else 0
-            if at not in order:
-                order.append(at)
-            before = first.get(at)
-            bounds = None if before is None else (before.low, before.high)
-            ruling = decide(rows[at, :labelled], pair=order.index(at) + 1, before=bounds, first=before is None)
-            first.setdefault(at, ruling)
-            failed |= ruling.word in (BETTER, WORSE) and (effects[at] == 0 or (ruling.word == WORSE))
+            match dice.choice(["label", "drag", "save", "look"]):
+                case "label":
+                    labelled = min(200, labelled + int(dice.integers(1, 12)))
+                case "drag":
+                    effect = float(dice.choice([0.0, 0.0, 0.02, 0.05, 0.1]))
+                    fresh = dice.normal(0, 0.25, 200) * (dice.random(200) < 0.7)
+                    noise = np.where(dice.random(200) < 2 / 3, noise, fresh)
+                case "save":
+                    saved.append((effect, np.clip(effect + noise, -1, 1)))
+                case "look" if saved and labelled:
+                    at = int(dice.integers(len(saved)))
+                    if at not in order:
+                        order.append(at)
+                    before, (true, row) = first.get(at), saved[at]
+                    bounds = None if before is None else (before.low, before.high)
+                    ruling = decide(row[:labelled], pair=order.index(at) + 1, before=bounds, first=before is None)
+                    first.setdefault(at, ruling)
+                    failed |= ruling.word == WORSE or (ruling.word == BETTER and true == 0)
         wrong += failed
         decided.append(_watched(np.clip(0.1 + dice.normal(0, 0.25, 400), -1, 1)))
     yield Promise(part, "projects with any false *better* or *worse*", wrong / runs, None, 0.05, runs)
