@@ -257,7 +257,8 @@ def test_script_and_style_are_files_and_a_change_is_small(page, bench_url):
     assert sum(sizes) < 60_000
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.slow  # two of its lenses on every run: test_accessible.py
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(page, bench_url, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -42,7 +42,7 @@ def begin(page, address):
     page.get_by_text("A new project: where do its chunks come from?").wait_for()
 
 
-def test_a_project_is_made_of_a_folder_and_its_chunks_are_read(page, app, folder):
+def test_a_project_is_made_of_a_folder_its_chunks_are_read_and_its_source_is_deleted(page, app, folder):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     begin(page, app)
@@ -61,6 +61,15 @@ def test_a_project_is_made_of_a_folder_and_its_chunks_are_read(page, app, folder
     expect(page.locator(".inert .box mark")).to_have_text("swims")
     assert not [url for url in asked if "foreign.invalid" in url]
 
+    page.get_by_role("radio", name="Documents", exact=True).or_(
+        page.get_by_role("button", name="Documents", exact=True)
+    ).first.click()
+    page.get_by_role("button", name="Delete these chunks").click()
+    expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
+    fill(page, f"Type {folder.name} to confirm", folder.name)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("This project has no source yet.")).to_be_visible()
+
 
 @pytest.mark.slow
 def test_a_project_that_is_not_made_after_all_leaves_the_one_before(page, app):
@@ -71,20 +80,3 @@ def test_a_project_that_is_not_made_after_all_leaves_the_one_before(page, app):
     begin(page, app)
     page.get_by_role("link", name="Label").click()
     expect(page.get_by_role("combobox", name="Project")).to_have_value("The demo rulebook")
-
-
-def test_a_source_is_deleted_after_its_name_was_typed(page, app, folder):
-    begin(page, app)
-    (folder / "one.md").unlink()
-    fill(page, "or a folder or file on this machine", str(folder))
-    page.get_by_role("button", name="Ingest").click()
-    expect(page.get_by_text("Chunks in the collection: 1")).to_be_visible()
-    settle(page)  # the page is drawn anew once more when the job ends, and a click meanwhile goes nowhere
-    page.get_by_role("radio", name="Documents", exact=True).or_(
-        page.get_by_role("button", name="Documents", exact=True)
-    ).first.click()
-    page.get_by_role("button", name="Delete these chunks").click()
-    expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
-    fill(page, f"Type {folder.name} to confirm", folder.name)
-    page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_text("This project has no source yet.")).to_be_visible()

@@ -336,8 +336,8 @@ PLACES = {
 }
 
 
-QUICK = {"Bench: one question", "Bench: all questions", "Labels: queue"}
-"""The places that every `make test` opens, one of each way in which text is shown; the others are slow."""
+QUICK = {"Bench: one question", "Labels: queue"}
+"""The places that every `make test` opens, where most people are; the others are slow."""
 
 
 @pytest.fixture(scope="module")

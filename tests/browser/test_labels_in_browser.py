@@ -170,7 +170,7 @@ def label_through(browser, server, many, presses, kills, reloads):
 
 
 @pytest.mark.parametrize(
-    ("presses", "kills", "reloads"), [(60, 1, 1), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
+    ("presses", "kills", "reloads"), [(40, 1, 1), pytest.param(1000, 10, 10, marks=pytest.mark.slow)]
 )
 @pytest.mark.timeout(1500)
 def test_every_press_is_stored_once_on_its_chunk_and_in_order(browser, server, many, presses, kills, reloads):

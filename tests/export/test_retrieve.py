@@ -89,11 +89,12 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    "strategies", [STRATEGIES, *(pytest.param((one,), marks=pytest.mark.slow) for one in STRATEGIES)]
+    ("strategies", "every"), [(STRATEGIES, 4), *(pytest.param((one,), 1, marks=pytest.mark.slow) for one in STRATEGIES)]
 )
-def test_over_a_live_chroma_server_it_keeps_what_the_workbench_keeps(store, strategies):
-    """200 questions, a strategy each in turn; each strategy with all of them where there is time."""
-    workspace, collection, questions = store
+def test_over_a_live_chroma_server_it_keeps_what_the_workbench_keeps(store, strategies, every):
+    """50 questions, a strategy each in turn; each strategy with all 200 where there is time."""
+    workspace, collection, all_questions = store
+    questions = all_questions[::every]
     folder = workspace / "eval_sets" / "own"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.yaml").write_text("version: 1\nname: own\n")
@@ -110,8 +111,8 @@ def test_over_a_live_chroma_server_it_keeps_what_the_workbench_keeps(store, stra
     for question, (pipeline, retrieve) in zip(questions, cycle(ways), strict=False):
         kept = [chunk["id"] for chunk in retrieve(question)]
         assert kept == [hit.chunk.id for hit in session.run(pipeline, session.question(question)).result.hits], question
-    assert len(questions) == 200
-    assert theirs.asked > 300  # asked again where rules dropped
+    assert len(questions) == 200 / every
+    assert theirs.asked > 1.5 * len(questions)  # asked again where rules dropped
 
 
 class Ranked:
