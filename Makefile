@@ -27,9 +27,10 @@ coverage: .venv/dev.stamp
 test-peers: .venv-peers/peers.stamp .venv-stacks/stacks.stamp
 	.venv-peers/bin/python -m pytest tests/peers
 
-# Four browser sessions for twenty minutes: memory, errors, stuck sessions.
+# For twenty minutes each: four browser sessions; a team behind nginx while an admin ingests and imports.
 soak: .venv/dev.stamp
 	$(BIN)/python scripts/soak.py
+	$(BIN)/python scripts/soak_team.py
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

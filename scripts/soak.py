@@ -47,13 +47,13 @@ def memory(process: int) -> int:
     return total
 
 
-def serve(workspace: Path, log: Path) -> tuple[subprocess.Popen[bytes], str]:
+def serve(workspace: Path, log: Path, **variables: str) -> tuple[subprocess.Popen[bytes], str]:
     """The server on a free port, answering."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
     command = [sys.executable, "-m", "streamlit", "run", "asgi.py", "--server.headless", "true", "--server.port"]
-    environment = {**os.environ, "WINNOW_WORKSPACE": str(workspace)}
+    environment = {**os.environ, "WINNOW_WORKSPACE": str(workspace), **variables}
     process = subprocess.Popen(  # noqa: S603 — our own app
         [*command, address.rsplit(":", 1)[1]],
         cwd=ROOT,
@@ -121,10 +121,13 @@ def run(minutes: float) -> dict[str, Any]:
         finally:
             process.kill()
             process.wait()
-        figures["errors"] = [
-            line[:200] for line in log.read_text().splitlines() if any(sign in line for sign in ERRORS)
-        ]
+        figures["errors"] = errors(log)
         return figures
+
+
+def errors(log: Path) -> list[str]:
+    """The lines of the server's log that tell of a fault."""
+    return [line[:200] for line in log.read_text().splitlines() if any(sign in line for sign in ERRORS)]
 
 
 def soak(sessions: list[tuple[Any, Any]], process: int, minutes: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The soak's own parts, and a short soak: four sessions, a few rounds, nothing wrong."""
+"""Short soaks: four browsers, a few rounds; a team of websocket clients behind nginx."""
 
 import json
 import os
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.nginx import needed
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,3 +28,21 @@ def test_a_short_soak_passes():
     assert figures["healthy"]
     assert figures["sessions"] == 4
     assert figures["rounds"] >= 2
+
+
+@pytest.mark.slow
+def test_a_short_soak_of_a_team_loses_doubles_and_renames_nothing():
+    """How long an acknowledgement takes and how far memory grows is for the long soak on a quiet machine."""
+    needed()
+    sizes = ["--minutes", "1.5", "--people", "6", "--chunks", "500", "--labels", "6000"]
+    run = subprocess.run(
+        [sys.executable, "scripts/soak_team.py", *sizes], cwd=ROOT, capture_output=True, text=True, timeout=400,
+        check=False,
+    )  # fmt: skip
+    assert run.stdout, run.stderr[-1000:]
+    figures = json.loads(run.stdout)
+    assert (figures["problems"], figures["errors"]) == ([], [])
+    assert (figures["lost"], figures["changed"], figures["doubled"]) == (0, 0, 0)
+    assert 0 < figures["pressed"] == figures["acknowledged"]
+    assert figures["by_import"] == 6000
+    assert figures["tuned"] > 0

@@ -44,10 +44,11 @@ def person() -> Person:
 
 
 def _logged_in() -> str:
-    if not server_settings().user_header and not st.user.get("is_logged_in", False):
+    user = st.user.to_dict()  # once: each look at it searches the disk for secrets, one session at a time
+    if not server_settings().user_header and not user.get("is_logged_in", False):
         return ""
-    verified = st.user.get("email_verified", True)  # some providers let people type any address
-    return canonical_name(str(st.user.get("email") or st.user.get("sub") or "")) if verified is not False else ""
+    verified = user.get("email_verified", True)  # some providers let people type any address
+    return canonical_name(str(user.get("email") or user.get("sub") or "")) if verified is not False else ""
 
 
 def _roles() -> dict[str, str]:

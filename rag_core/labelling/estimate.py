@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_core.labelling.pooling import Pair
-from rag_core.text import words
 from rag_core.types import Grades
 
 Row = NDArray[np.float64]
@@ -356,14 +355,18 @@ def questions_of(
         grouped.setdefault(pair.query.id, []).append(pair)
     questions = []
     for query_id, group in grouped.items():
-        given, asked = grades.get(query_id, {}), set(words(group[0].query.text))
+        given = grades.get(query_id, {})
         known = [[given[chunk.id] for chunk in pair.chunks if chunk.id in given] for pair in group]
-        shared = [len(asked & set(words(f"{one.chunk.title} {one.chunk.text}"))) / max(1, len(asked)) for one in group]
         nearest = min((pair.distance for pair in group if pair.distance is not None), default=0.0)
         distances = [0.0 if pair.distance is None else pair.distance for pair in group]
         pooled = {chunk.id for pair in group for chunk in pair.chunks}
         signals = np.column_stack(
-            [[place_of(pair) for pair in group], distances, np.array(distances) - nearest, shared]
+            [
+                [place_of(pair) for pair in group],
+                distances,
+                np.array(distances) - nearest,
+                [pair.shared for pair in group],
+            ]
         )
         questions.append(
             Question(

@@ -12,10 +12,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 from rag_core.errors import InputError
 from rag_core.measure.experiment import PipelineReport
+from rag_core.text import words
 from rag_core.types import Chunk, Hit, Query
 
 NEAR = 0.9  # share of word triples in common from which two texts are near-duplicates
@@ -37,6 +39,12 @@ class Pair:
     def chunks(self) -> tuple[Chunk, ...]:
         """Every chunk the label is for."""
         return (self.chunk, *self.others)
+
+    @cached_property
+    def shared(self) -> float:
+        """The share of the question's words that stand in the chunk too; nothing that a label changes."""
+        asked = set(words(self.query.text))
+        return len(asked & set(words(f"{self.chunk.title} {self.chunk.text}"))) / max(1, len(asked))
 
 
 def content(chunk: Chunk) -> str:

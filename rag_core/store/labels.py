@@ -70,9 +70,9 @@ class LabelStore:
         An event that is there already is harmless. Another payload under its (session, seq), or an undo of what is not
         there, is a StoreError, and then nothing of the call is stored.
         """
-        if events:
+        if rows := list(map(to_row, events)):
             with self.store.writing() as connection:
-                insert(connection, events)
+                insert(connection, rows)
             self.store.copy_when_due()
         return tuple(event.seq for event in events)
 
@@ -187,17 +187,20 @@ class LabelStore:
 def _take_back(connection: Connection, targets: Sequence[Event], session: str, batch: str, by: Signature) -> None:
     largest = connection.scalar(select(func.max(label_event.c.seq)).where(label_event.c.session == session))
     first = 0 if largest is None else int(largest) + 1
-    insert(connection, [undo_of(target, session, first + n, batch, by) for n, target in enumerate(targets)])
+    undos = (undo_of(target, session, first + n, batch, by) for n, target in enumerate(targets))
+    insert(connection, list(map(to_row, undos)))
 
 
-def insert(connection: Connection, events: Sequence[Event]) -> None:
-    """Add what is not there yet, inside a transaction of the caller; what is there must be the same."""
-    rows = [to_row(event) for event in events]
+def insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Add what is not there yet, inside a transaction of the caller; what is there must be the same.
+
+    The rows are made before it (events.to_row), since others who label wait for it.
+    """
     new = 0
     for start in range(0, len(rows), AT_ONCE):
         new += connection.execute(insert_or_keep(connection.dialect.name), rows[start : start + AT_ONCE]).rowcount
     # what was added is what is stored: only where a key was taken must it be looked at
-    stored = _stored(connection, [event.key for event in events]) if new != len(rows) else {}
+    stored = _stored(connection, [(row["session"], row["seq"]) for row in rows]) if new != len(rows) else {}
     for row in rows if stored else ():
         there = stored[row["session"], row["seq"]]
         if differing := [name for name in PAYLOAD if there[name] != row[name]]:
@@ -292,4 +295,6 @@ def _where(source: TableClause, wanted: Mapping[str, str]) -> Any:
 
 
 def _events(connection: Connection, query: Any) -> list[Event]:
-    return [from_row(dict(row)) for row in connection.execute(query).mappings()]
+    found = connection.execute(query)
+    names = tuple(found.keys())
+    return [from_row(dict(zip(names, row, strict=True))) for row in found]

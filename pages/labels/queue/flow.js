@@ -2,14 +2,15 @@
 // A press counts for the chunk that is on the screen, at once; the server hears of it in batches, one at a time, and an
 // entry is dropped only when the server says that it is on disk.
 
-const RESEND = 2000; // ms without an answer after which the same entries are sent again
+const RESEND = 2000; // ms without an answer after which the same entries are sent again, then twice as long each time
+const PATIENT = 4; // times twice: a server that is late is not asked more for being late
 const LOUD = 4000; // ms after which unsaved labels are said loudly
 
 function freshState(host) {
   return {
     host, data: null, stream: newStream(), started: Date.now(), seq: 0, log: leftBehind(), tray: inTray(), handled: new Set(), later: [],
     history: [], current: null, back: null, note: "", noteOpen: false, keysOpen: false, plain: false, presses: [],
-    waiting: false, attempt: 0, unsavedSince: 0, shortcuts: shortcutsOn(), stored: true, whose: "", told: "",
+    waiting: false, attempt: 0, again: 0, unsavedSince: 0, shortcuts: shortcutsOn(), stored: true, whose: "", told: "",
   };
 }
 
@@ -105,7 +106,8 @@ function send(state, again = false) {
   state.waiting = true;
   state.sentLater = state.later.join();
   clearTimeout(state.timer);
-  state.timer = setTimeout(() => send(state, true), RESEND);
+  state.again = again ? Math.min(state.again + 1, PATIENT) : 0;
+  state.timer = setTimeout(() => send(state, true), RESEND * 2 ** state.again);
   state.attempt += 1;
   state.setStateValue("log", { entries: state.log.slice(0, MOST_AT_ONCE), later: state.later, attempt: state.attempt, stream: state.stream });
 }

@@ -13,7 +13,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from rag_core.errors import StoreError
-from rag_core.store.events import BY_IMPORT, Event, Signature, now
+from rag_core.store.events import BY_IMPORT, Event, Signature, now, to_row
 from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
 from rag_core.store.labels import LabelStore, current_events, insert, recorded_ids
 
@@ -98,12 +98,13 @@ def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False, 
         )
         for seq, (line, there) in enumerate(written)
     ]
+    rows = list(map(to_row, events))
     copy = labels.store.back_up("import")
     with labels.store.writing() as connection:
         lines = [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
         if _compare(connection, plan.eval_set, lines) != plan:
             raise StoreError("the labels changed since the import was planned, expected them as they were: plan again")
-        insert(connection, events)
+        insert(connection, rows)
     return Imported(batch, len(written), str(copy))
 
 
