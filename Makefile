@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 # What one worker has compiled, the others and every app and command that a test starts take from the disk.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all test-peers coverage soak lint bench lock llm-server sbom clean
+.PHONY: run test test-all test-peers coverage soak lint bench bench-short lock llm-server sbom clean
 
 run: .venv/run.stamp
 	$(BIN)/streamlit run asgi.py --server.port $(PORT)
@@ -41,6 +41,10 @@ lint: .venv/dev.stamp
 bench: .venv/dev.stamp
 	for name in $(filter-out scale,$(basename $(notdir $(wildcard benchmarks/[a-z]*.py)))); do \
 	  echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+# The short modes of those that have goals, in a few minutes, and their goals as the table of docs/performance.md.
+bench-short: .venv/dev.stamp
+	$(BIN)/python -m benchmarks --write
 
 .venv/run.stamp: requirements.lock
 	@echo "Installing into .venv; the first time takes a few minutes."

@@ -24,6 +24,7 @@ from typing import Any
 from sqlalchemy import create_engine, event, insert
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
+from benchmarks.parts.pairs import verdict
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
@@ -137,7 +138,7 @@ def main() -> None:
         print(f"{way:12s} {milliseconds:7.3f} ms a label, {found['processor ms'][way]:.3f} of the processor")
     for said, ratio in found["ratios"].items():
         floor = FLOORS[said]
-        print(f"label store  {ratio:7.2f} {said}, floor {floor:.2f}: {'reached' if ratio <= floor else 'missed'}")
+        print(f"label store  {ratio:7.2f} {said}{verdict(ratio <= floor, f'at most {floor:.2f}')}")
 
 
 if __name__ == "__main__":

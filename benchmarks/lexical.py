@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.parts.pairs import Ratio, in_turn, ratio
+from benchmarks.parts.pairs import Ratio, in_turn, ratio, verdict
 from benchmarks.parts.prepared import PreparedEmbedder
 from benchmarks.retrieval import DIMENSION
 from rag_core.index.collection import Snapshot
@@ -154,7 +154,8 @@ def main() -> int:
         return 1 if missed else 0
     for one in ratios:
         floor = FLOORS[one["name"]]
-        print(f"{one['name']:20} {Ratio(one['median'], one['low'], one['high'])}, floor {floor:g}")
+        said = verdict(one["median"] >= floor, f"{floor:g}×")
+        print(f"{one['name']:20} {Ratio(one['median'], one['low'], one['high'])}{said}")
     for size, medians in found["one query"].items():
         print(f"{int(size):,} chunks: " + ", ".join(f"{name} {value:.2f} ms" for name, value in medians.items()))
     print("all floors reached" if not missed else f"missed: {', '.join(missed)}")

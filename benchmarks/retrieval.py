@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.parts.pairs import Ratio, in_turn, ratio
+from benchmarks.parts.pairs import Ratio, in_turn, ratio, verdict
 from benchmarks.parts.prepared import PreparedEmbedder
 from benchmarks.peers.chroma_loops import QUESTION, RULE, K, fill_chroma, oversampled, plain_loop
 from rag_core.index.collection import Snapshot
@@ -152,7 +152,9 @@ def show(result: dict[str, Any]) -> None:
     for name, value in result["milliseconds"].items():
         print(f"  {name:32} {value:10.2f} ms")
     for name, value in result["ratios"].items():
-        print(f"  {name:32} {Ratio(*value)}")
+        floor = FLOORS.get((result["chunks"], name))
+        said = "" if floor is None else verdict(value[0] >= floor, f"{floor:g}×")
+        print(f"  {name:32} {Ratio(*value)}{said}", flush=True)
     for name, value in result["recall"].items():
         print(f"  {'recall ' * (name != 'duplicates') + name:32} {value:10.3f}")
 
