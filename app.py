@@ -21,7 +21,9 @@ LINKED = ".st-key-bench-head [data-testid=stElementContainer]:has([data-testid=s
 # pages/bench/page.py: in a narrow window its head stays one line.
 PICK = ".st-key-bench-head [data-testid=stElementContainer]:has([data-testid=stSelectbox])"
 ONE_LINE = f"@media (max-width: 980px) {{{PICK} {{flex: 0 0 170px !important}} .st-key-bench-head {{gap: 0.5rem}}}}"
-st.html(f"<style>{WHITE_ON} {WIDE} {STACKED} {LINKED} {ONE_LINE}</style>")
+# pages/rail.py: what is told of unsaved labels takes no room of the page below it.
+APART = ".st-key-waiting {position: fixed; width: auto}"
+st.html(f"<style>{WHITE_ON} {WIDE} {STACKED} {LINKED} {ONE_LINE} {APART}</style>")
 page = st.navigation(contents.pages(), position="hidden")
 who.gate()
 rail.show(page.url_path)

@@ -13,6 +13,7 @@ import streamlit as st
 
 from pages import state
 from pages.components import say
+from pages.labels.queue import tell_waiting
 from rag_core.errors import WinnowError
 from rag_core.index.collection import list_collections
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, project_names, title_of_project
@@ -134,6 +135,9 @@ def show(page: str) -> None:
                 )
         if there(SETTINGS):
             st.page_link(SETTINGS.script, label="", icon=SETTINGS.icon, help=SETTINGS.question)
+    if page != "labels":
+        with st.container(key="waiting"):
+            tell_waiting()
     if why:
         say.problem("This project cannot be opened.", why)
         st.button("Open the demo", on_click=state.change, kwargs={"project": state.DEFAULT_PROJECT})

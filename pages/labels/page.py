@@ -168,9 +168,7 @@ def draw_labelling(session: Session, chosen: QueueSettings, store: Store) -> Non
     if not pairs.pairs:
         st.markdown("**The pipelines show no chunk for any question**: there is nothing to label yet.")
         rail.link("data", "Look at the data")
-    elif len(pairs.done) == len(pairs.pairs) and not st.session_state.get(ACKS) and chosen.which == NOBODY:
-        draw_end(len(pairs.pairs))
-    else:
+    else:  # finished or not: what the browser still holds is sent from here
         rules = guidelines(session.project.folder) or NO_GUIDELINES
         draw_queue(pairs, store, rules, chosen.depth, st.session_state[QUEUE][2].names, session.min_grade)
 

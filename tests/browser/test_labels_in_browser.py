@@ -278,3 +278,25 @@ def test_a_label_that_can_never_be_stored_holds_no_other_up(page, server, many):
     assert json.loads(download.value.path().read_text())[0]["entry"] == left
     tray.get_by_role("button", name="Discard").click()
     expect(tray).to_be_hidden()
+
+
+def test_labels_left_unsaved_are_told_of_at_every_place_and_sent_by_a_finished_queue(page, server):
+    name = f"few-{uuid.uuid4().hex[:8]}"
+    write_set(server.workspace, name, [{**one, "candidates": [{**hit, "relevant": 1} for hit in one["candidates"]]}
+                                       for one in many_pairs(2, 3)])  # fmt: skip
+    page.goto(f"{server.url}/settings?project={name}")
+    told = page.get_by_test_id("labels-waiting")
+    expect(told).to_be_hidden(timeout=PATIENCE)
+    left = {"session": "closed", "seq": 0, "started": 1, "pressed": 1, "pair": "x", "kind": "label", "grade": 2,
+            "note": "", "undoes": None, "others": [], "eval_set": name, "query_id": "q0", "query_hash": "",
+            "chunk_id": "q0-c1", "text_hash": "", "annotator": "ann"}  # fmt: skip
+    page.evaluate("(entry) => localStorage.setItem('winnow.label.closed.0', JSON.stringify(entry))", left)
+    for place in ("settings", "data", "questions", "ship", ""):
+        page.goto(f"{server.url}/{place}?project={name}")
+        expect(told).to_have_text(re.compile("^1 labels of this browser are NOT saved"), timeout=PATIENCE)
+        expect(told).to_be_visible()
+    page.goto(f"{server.url}/labels?project={name}&annotator=ann")
+    expect(page.get_by_text("Every one of the 6 pairs in this pool has a label.")).to_be_visible(timeout=PATIENCE)
+    all_saved(page)
+    assert {chunk for _, chunk, _, _ in events(server.workspace, name, "ann")} == {"q0-c1"}
+    assert page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('winnow.label.'))") == []

@@ -78,6 +78,22 @@ def _component() -> Any:
     )
 
 
+@cache
+def _waiting() -> Any:
+    return st.components.v2.component(
+        "winnow_labels_waiting",
+        html='<div class="waiting" data-testid="labels-waiting" role="alert" hidden></div>',
+        css=".waiting { position: fixed; bottom: 1rem; left: 1rem; z-index: 1000; padding: 0.5rem 1rem; color: #fff; "
+        "background: #8a1c1c; border-radius: 6px; }",
+        js="\n".join((FOLDER / name).read_text(encoding="utf-8") for name in ("keep.js", "waiting.js")),
+    )
+
+
+def tell_waiting() -> None:
+    """On a place without the queue: labels that this browser still holds are told."""
+    _waiting()(key="labels.waiting")
+
+
 def sent(key: str) -> Any:
     """What the browser sent last, unchecked; None before anything came."""
     return _log(st.session_state.get(key))
