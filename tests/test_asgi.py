@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,15 +15,16 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import free_port, run_apart
+from tests.streamlit_client import session, texts
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "X-Forwarded-Email"
 
 
-def launch(workspace, *arguments, **variables):
+def launch(workspace, *arguments, script="asgi.py", **variables):
     names = ("WINNOW_USER_HEADER", "WINNOW_TRUSTED_PROXIES", "WINNOW_DATABASE_URL")
     environment = {name: value for name, value in os.environ.items() if name not in names}
-    command = [sys.executable, "-m", "streamlit", "run", "asgi.py", "--server.headless", "true", *arguments]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.headless", "true", *arguments]
     return subprocess.Popen(
         command, cwd=ROOT, env={**environment, "WINNOW_WORKSPACE": str(workspace), **variables},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -197,3 +199,20 @@ def test_a_setting_that_cannot_be_used_stops_the_start(tmp_path, name):
     _, said = process.communicate(timeout=60)
     assert f"winnow: {name}" in said
     assert process.returncode == 2
+
+
+def test_what_a_page_did_not_expect_is_one_sentence_with_a_number_that_stands_in_the_log(tmp_path):
+    """A script that breaks, served as asgi.py serves the app."""
+    (tmp_path / "broken.py").write_text("raise ValueError('the text of a chunk in /home/ann/secret')\n")
+    (tmp_path / "served.py").write_text(
+        "import streamlit as st\nfrom asgi import parts\napp = st.App('broken.py', **parts())\n"
+    )
+    variables = {"WINNOW_USER_HEADER": HEADER, "PYTHONPATH": str(ROOT)}
+    with Server(tmp_path, script=str(tmp_path / "served.py"), **variables) as server:
+        with session(f"http://127.0.0.1:{server.port}", {HEADER: "ann@example.org"}) as line:
+            shown = texts(line)
+        server.process.kill()
+        logged = server.process.communicate()[1]
+    (number,) = set(re.findall(r"Something went wrong\. The admins find it in the log under (\w{8})\.", shown))
+    assert not any(word in shown for word in ("Traceback", "ValueError", "/home/ann"))
+    assert number in logged
