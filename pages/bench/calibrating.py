@@ -54,10 +54,15 @@ def _draw(made: Calibration, session: Session) -> None:
         for one in made.proposals:
             st.toggle(f"{one.name} {one.gain:+.3f} F₁ on dev", value=True, key=f"bench.calibrate.{one.name}")
             st.text(one.to_text())
+        if made.beaten:
+            st.markdown(say.plain(made.beaten.replace("SetF", "F₁")))
         with st.container(horizontal=True):
             if made.proposals:
                 st.button("Take as A", icon=":material/check:", type="primary", key="bench.calibrate.take",
                           on_click=_take, args=(made, session))  # fmt: skip
+            if made.rival is not None:
+                st.button(f"Take the {made.rival.label}", key="bench.calibrate.rival", on_click=take,
+                          type="secondary" if made.proposals else "primary", args=(made.rival, session))  # fmt: skip
             st.button("Leave it", key="bench.calibrate.leave", on_click=jobs.put_away, args=(KIND,))
         if made.left:
             st.caption("As they are: " + "; ".join(f"{name} ({say.plain(why)})" for name, why in made.left.items()))

@@ -18,6 +18,7 @@ from pages.bench.component import BenchEvent
 from pages.components import history_keep, resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.project.deeds import SAVE_PIPELINE
+from rag_core.project.runs import looked
 from rag_core.project.session import Session
 from rag_core.spec import dump_pipeline, dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
@@ -29,6 +30,7 @@ OFF, UNDO, DRAWER, SELECTED, FILTER = "bench.off", "bench.undo", "bench.drawer",
 WELCOMED, TOOL = "bench.welcomed", "bench.tool"
 GRABBED, NOTICE, VERSION, ACKS, WHOLE = "bench.grabbed", "bench.notice", "bench.version", "bench.acks", "bench.whole"
 OWN = "own settings"
+HELD_OUT = "This question is held out: to see its figures is a look, and it is counted."
 NONE, BEST = "none", "auto: best fixed k"
 MOST_UNDO = 50
 
@@ -217,6 +219,10 @@ def bench(place: Any) -> None:
             return
         if seen.case is not None and seen.case.query.id != now.question and not now.question.startswith("?"):
             state.change(question=seen.case.query.id)
+        if seen.case is not None and looked(
+            session, list(pipelines.values()), [seen.case], who.person().name, "Bench, one question"
+        ):
+            st.session_state.setdefault(NOTICE, HELD_OUT)
         listed = sight.listed_stages(pipelines["A"], st.session_state.get(OFF, ()))
         grabbed = st.session_state.get(GRABBED)
         steps = sight.steps_of(seen, grabbed)
@@ -496,7 +502,8 @@ def share(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     if case is not None and session.live:
         lines.append(f"winnow query {shlex.quote(case.query.text)} --project {project} --pipeline {specs['A']}")
     every = " ".join(f"--pipeline {spec}" for spec in specs.values())
-    lines.append(f"winnow evaluate --project {project} {every}")
+    side = "--split dev " if session.dev and session.split.held_out else ""  # as on the screen, and no look
+    lines.append(f"winnow evaluate --project {project} {side}{every}")
     lines.append(f"winnow tune --project {project} --method search --pipeline {specs['A']} --study {project}")
     st.markdown("**As a command**")
     st.code("\n\n".join(lines), language=None, wrap_lines=True)

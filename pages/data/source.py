@@ -384,7 +384,9 @@ def start(project: Project, order: Intake) -> None:
     intake.check_intake(project.workspace, name, order)
     words = {"verb": "read", "unit": "records", "first": "opening the store …"} if foreign else {}
     title = "Reading a Chroma collection" if foreign else "Ingesting documents"
-    jobs.start(title, lambda progress: intake.take_in(project, order, progress), deed, kind=job_of(project), **words)
+    jobs.start(
+        title, lambda progress: intake.take_in_beside(project, order, progress), deed, kind=job_of(project), **words
+    )
 
 
 def remarks(warnings: Sequence[str], others: Sequence[str], skipped: Sequence[str] = ()) -> None:

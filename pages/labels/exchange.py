@@ -19,6 +19,7 @@ from pages.widgets.take_along import table
 from rag_core.errors import InputError, StoreError
 from rag_core.files import decode
 from rag_core.project.deeds import Performed, import_kind, undo_kind
+from rag_core.project.project import LISTS
 from rag_core.project.session import Session
 from rag_core.store.events import Event
 from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
@@ -33,6 +34,7 @@ RAGAS = "ragas"
 DONE, VERSION, TOLD = "exchange.done", "labels.version", "exchange.told"
 MOST_SHOWN = 200
 NO_QUESTION, NO_CHUNK = "no such question here", "no such chunk here"
+NOT_FOUND = "in no list: counts as not found"
 
 
 def show(session: Session, store: LabelStore, annotator: str) -> None:
@@ -80,13 +82,14 @@ def _texts(session: Session) -> dict[str, str]:
 def _lost(lines: Sequence[LabelLine], session: Session) -> list[tuple[LabelLine, str]]:
     """The lines that would count for nothing, each with why."""
     chunks, asked = pool.chunks_of(session), _questions(session)
+    no_chunk = NOT_FOUND if session.project.source.kind == LISTS else NO_CHUNK
     hashes = {text_hash(chunk.text) for chunk in chunks.by_id.values() if chunk.text}
     found = []
     for line in lines:
         if line.query_id not in asked:
             found.append((line, NO_QUESTION))
         elif line.chunk_id not in chunks.by_id and line.text_hash not in hashes:
-            found.append((line, NO_CHUNK))
+            found.append((line, no_chunk))
     return found
 
 

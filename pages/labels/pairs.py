@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pages.labels.leases import Leases
 from pages.labels.queue import QueueItem
 from pages.labels.queue.intake import Entry
+from rag_core.labelling.estimate import LEAST as FEWEST
 from rag_core.labelling.estimate import SAMPLER, estimates, key_of, place_of, questions_of, weight_of
 from rag_core.labelling.label_next import OpenComparison, compare
 from rag_core.labelling.pooling import Pair, content
@@ -92,7 +93,8 @@ class PairQueue:
     once: bool = False
     proposals: Mapping[tuple[str, str], int] = field(default_factory=dict)  # (query id, chunk key) → grade
     proposer: str = ""
-    _estimated: tuple[int, str] = (-RANK_AGAIN, "")
+    _estimated: str | None = None
+    _since_estimated: int = 0
     _since_ranked: int = 0
     _start: int = 0
 
@@ -140,6 +142,7 @@ class PairQueue:
             if entry.event.kind != UNDO:
                 self.leases.labelled.append((entry.pair, self.annotator))
             self._since_ranked += 1
+            self._since_estimated += 1
             of_query = self.grades.setdefault(pair.query.id, {})
             for chunk in pair.chunks:
                 of_query.pop(chunk.id, None)
@@ -175,12 +178,17 @@ class PairQueue:
         return replace(entry, events=tuple(replace(one, inclusion_p=chance, sampler=how) for one in entry.events))
 
     def estimated(self, pipelines: Sequence[str], min_grade: int) -> str:
-        """What the labels let one estimate of the first two pipelines, '' where it is too little; anew after 20."""
-        if len(self.judged) - self._estimated[0] >= RANK_AGAIN:
-            pooled = [pair for pair in self.pairs.values() if pair.places]
-            found = estimates(questions_of(pooled, self.grades, pipelines[:2], min_grade), self.seed)
-            self._estimated = (len(self.judged), found.to_text(pipelines[:2]) if found else "")
-        return self._estimated[1]
+        """What the labels let one estimate of the first two pipelines, '' where it is too little.
+
+        Made anew after 20 labels of this person: nobody waits for it with each label of everybody.
+        """
+        if self._estimated is None or self._since_estimated >= RANK_AGAIN:
+            self._since_estimated, self._estimated = 0, ""
+            if sum(map(len, self.grades.values())) >= FEWEST:
+                pooled = [pair for pair in self.pairs.values() if pair.places]
+                found = estimates(questions_of(pooled, self.grades, pipelines[:2], min_grade), self.seed)
+                self._estimated = found.to_text(pipelines[:2]) if found else ""
+        return self._estimated
 
     def _mark(self, name: str, pair: Pair, undone: bool) -> None:
         if undone:

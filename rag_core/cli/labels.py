@@ -172,7 +172,8 @@ def import_labels(
 
     Example: python -m rag_core labels import demo.qrels --eval-set demo --annotator expert --dry-run
     """
-    eval_set, strangers = open_project(of.name, of.folder).labels, 0
+    project, strangers = open_project(of.name, of.folder), 0
+    eval_set = project.labels
     if format_name == RAGAS:
         queries, chunks, _ = _texts(eval_set, of.folder, collection)
         lines, strangers = read_ragas(read_text(file), file.name, queries, chunks)
@@ -193,7 +194,7 @@ def import_labels(
     remarks += [f"{strangers} lines ask what the eval set does not"] if strangers else []
     facts = {**plan.to_json(), "dry_run": dry_run, **asdict(done), "left_out": strangers}
     if eval_set in folders(of.folder):
-        lost = unmet(lines, load_set(eval_set, of.folder))  # labels that would count for nothing
+        lost = unmet(lines, project)  # labels that would count for nothing
         facts |= {"unknown_queries": lost.queries, "unknown_chunks": lost.chunks}
         remarks += [lost.words] if lost.words else []
     else:

@@ -235,7 +235,7 @@ def _labelled(project: Project, lines: list[Any]) -> str:
         with deeds.command(kind, project.name, project.workspace, ", ".join(plan.annotators)) as performed:
             done = apply_import(labels, plan, by=performed.signature)
             performed.result = f"{done.written} labels, {done.batch}"
-    return unmet(lines, project.eval_set).words
+    return unmet(lines, project).words
 
 
 def _facts(project: Project) -> dict[str, Any]:
@@ -264,8 +264,9 @@ def _next_step(project: Project) -> str:
     if project.source.kind == "none":
         return f"winnow ingest FOLDER --collection {project.name}"
     if not project.has_questions:
-        return f"winnow init with --questions FILE, or the place Questions of the app (project {project.name})"
-    return f"winnow evaluate --project {project.name} --pipeline fixed-15"
+        return f"winnow questions add FILE --project {project.name}"
+    sides = split_of(project, [case.query for case in project.eval_set.cases])
+    return f"winnow evaluate --project {project.name} --pipeline fixed-15" + (" --split dev" if sides.dev else "")
 
 
 @app.command()
@@ -405,12 +406,15 @@ def why(
     session = works_on.session()
     case = next((one for one in session.cases if question in (one.query.id, one.query.text)), None)
     if case is None:
-        case = session.question(question)
-        if not session.live:
+        if not session.live or len(question.split()) < 2:
             raise InputError(
-                f"project {session.project.name} has recorded lists and no question {question[:80]!r}, expected one of "
-                "its own by id or text"
+                f"project {session.project.name} has no question {question[:80]!r}, expected one of its own by id or "
+                + ("text, or one of yours in words" if session.live else "text: its lists are recorded")
             )
+        case = session.question(question)
+    known = session.source.chunks
+    if known and not any(chunk == one.id or chunk.lower() in one.title.lower() for one in known):
+        raise InputError(f"no chunk has the id or a title with {chunk[:80]!r}, expected one of {len(known):,} chunks")
     ready = session.ready(session.pipeline(pipeline))
     # Asked anew and not from the captured list: what the source did not bring is looked up further down.
     found = why_not(ready, start_of(replace(case, candidates=None) if session.live else case), chunk)

@@ -1,4 +1,4 @@
-"""`questions`: more of them. Made from slots or by a model, with their labels, or taken from a log, without."""
+"""`questions`: more of them. A list of one's own, made from slots or by a model, or taken from a log."""
 
 from __future__ import annotations
 
@@ -9,19 +9,43 @@ import typer
 from rag_core.cli.llm_filter import Endpoint, Spending
 from rag_core.cli.options import Commands, Common
 from rag_core.cli.output import AskingBar
-from rag_core.cli.sessions import ProjectName, open_session
+from rag_core.cli.sessions import ProjectName, open_session, project_named
 from rag_core.errors import InputError
 from rag_core.eval_sets.facts import LOG
+from rag_core.eval_sets.queries import form_of, read_query_list
+from rag_core.files import read_text
 from rag_core.judged.questions import SECONDS
 from rag_core.llm.endpoint import named_endpoint
 from rag_core.llm.judge import judge_of
 from rag_core.llm.run import RunLimits, preview
 from rag_core.project import deeds, made
-from rag_core.project.project import check_takes_questions
+from rag_core.project.project import add_questions, check_takes_questions, open_project
 
 app = Commands()
-questions = Commands("More questions: from slots, a model or a log.")
+questions = Commands("More questions: from a file, slots, a model or a log.")
 app.add_typer(questions, name="questions")
+
+
+@questions.command("add")
+def add(
+    common: Common,
+    file: Path = typer.Argument(..., help="Questions: one a line, CSV, JSONL, or what `init --questions` takes."),
+    project: str | None = ProjectName,
+) -> None:
+    """Add the questions of a file to a project of one's own; those that are there with the same text are passed over.
+
+    Example: winnow questions add questions.csv --project espresso
+    """
+    text = read_text(file)
+    asked = read_query_list(text, form_of(text, file.name), file.name)
+    named = project_named(project)
+    if named is None:
+        raise InputError("no project is named, expected --project NAME")
+    own = open_project(named, common.folder)
+    with deeds.command(deeds.CHANGE_SET, own.name, common.folder) as performed:
+        added = add_questions(own, asked)
+        performed.result = f"{added} questions from a file"
+    common.say({"project": own.name, "read": len(asked), "added": added}, f"{len(asked)} read, {added} of them are new")
 
 
 @questions.command("make")

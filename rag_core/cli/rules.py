@@ -33,6 +33,7 @@ from rag_core.rules.check import SEVERITIES, Checked, check_proposals, lint_rule
 from rag_core.rules.generate import SECONDS, check_generated, generate_rules, rule_prompts
 from rag_core.rules.rule import Rule, read_rules, save_rules, stored_rules, unreadable_lines
 from rag_core.rules.templates import TemplateFamily, propose, read_families
+from rag_core.text import counted
 from rag_core.types import Case, Chunk
 from rag_core.wording import synonyms_in, word_file
 
@@ -69,6 +70,7 @@ class Material:
     min_grade: int
     collection: str | None
     index: Any = None
+    dev: Sequence[Case] = ()  # the questions that may choose: of a project those that are not held out
 
     def listed(self, k: int) -> list[Case]:
         """The questions with their first k of the collection, where no list was recorded."""
@@ -94,14 +96,17 @@ class RulesAbout(InProject):
                 "no chunks were named, expected --collection NAME, an --eval-set with chunks or --lists FILE"
             )
         if recorded and not (self.collection or self.eval_set):
-            return Material(crowding.chunks_of(recorded), recorded, self.min_grade or 1, None)
+            return Material(crowding.chunks_of(recorded), recorded, self.min_grade or 1, None, dev=recorded)
         project = None if recorded or (self.collection and not self.project) else self.project
         session = open_session(self.folder, project, self.eval_set, self.collection, min_grade=self.min_grade)
         source, opened = session.project.source, session.source
         if not opened.chunks:
             raise InputError(f"{source.text} names no chunks, expected --collection NAME or an --eval-set with chunks")
         collection = source.name if source.kind == COLLECTION else None
-        return Material(opened.chunks, (*recorded, *session.cases), session.min_grade, collection, opened.index)
+        dev = session.dev or session.cases
+        return Material(
+            opened.chunks, (*recorded, *session.cases), session.min_grade, collection, opened.index, (*recorded, *dev)
+        )
 
 
 def _families(templates: Path | None) -> Sequence[TemplateFamily] | None:
@@ -202,21 +207,25 @@ def _of_family(
 def _report(common: Common, checked: Checked, facts: Mapping[str, Any], done: str) -> None:
     """What passed and each refusal with its reason; `done` says what became of the rules that passed."""
     lines = [f"unanswered {chunk}: {text}" for chunk, text in facts.get("unanswered", {}).items()]
-    counted = f"{len(checked.accepted)} rules {done}, {len(checked.refused)} refused"
-    common.say(checked, "\n".join([*checked.remarks, *lines, counted]), **facts)
+    said = f"{len(checked.accepted)} rules {done}, {len(checked.refused)} refused"
+    common.say(checked, "\n".join([*checked.remarks, *lines, said]), **facts)
 
 
 @rules.command("propose")
 def propose_from_slots(
     about: RulesAbout,
     family: str | None = typer.Option(None, "--family", help="Only families with this in their name, in full."),
-    check: bool = typer.Option(False, "--check", help="What the rules would drop on the labelled questions."),
+    check: bool = typer.Option(False, "--check", help="What the rules would drop on the labelled dev questions."),
     policy: str = typer.Option(
         "proposed",
         "--policy",
         help="proposed; strict or named for all; labels: strict where labels vouch for it.",
     ),
-    apply: bool = typer.Option(False, "--apply", help="Store the rules as one batch; rules undo takes it back."),
+    apply: bool = typer.Option(
+        False,
+        "--apply",
+        help="Store the rules of families that lose no dev answer, as one batch; rules undo takes it back.",
+    ),
     replace: bool = typer.Option(False, "--replace", help="With --apply: also for chunks that carry a rule."),
 ) -> None:
     """Rules from slots: families of near-duplicate titles, and what a question must name of each member.
@@ -227,25 +236,30 @@ def propose_from_slots(
     # The synonyms that questions are rewritten with name a value as well.
     synonyms = synonyms_in(word_file(about.folder, material.collection or "", "synonyms", about.eval_set or "")).terms
     families = slots.named_so(slots.propose(material.chunks, synonyms), family)
-    families = [slots.with_policy(one, policy, material.cases, material.min_grade) for one in families]
-    checks = [slots.check(one, material.cases, min_grade=material.min_grade) for one in families] if check else []
+    families = [slots.with_policy(one, policy, material.dev, material.min_grade) for one in families]
+    checks = [slots.check(one, material.dev, min_grade=material.min_grade) for one in families]
     batch, stored = None, 0
+    safe = [one for one, checked in zip(families, checks, strict=True) if not checked.wrong]  # as Data does
     if apply:
         if material.collection is None:
             raise InputError("rules are stored in a collection, expected --collection NAME")
-        wrong = {drop.chunk_id for one in checks for drop in one.wrong}  # never a rule that drops what is relevant
-        found = slots.rules_to_store(families, material.chunks, replace)
-        found = {chunk: rule for chunk, rule in found.items() if chunk not in wrong}
+        found = slots.rules_to_store(safe, material.chunks, replace)
         title = families[0].name if len(families) == 1 else f"{len(families)} families"
         batch, stored = _store(about.folder, material.collection, found, f"slots: {title}"[:200]), len(found)
     repeated = slots.repeated_titles(material.chunks)
-    facts = {"families": [one.to_json() for one in families], "checks": [one.to_json() for one in checks]}
+    shown = checks if check else []
+    facts = {"families": [one.to_json() for one in families], "checks": [one.to_json() for one in shown]}
     lines = []
     for at, one in enumerate(families):
         lines.append(one.to_text() if family else one.to_text().splitlines()[0])
-        lines += [checks[at].to_text()] if check else []
+        lines += [shown[at].to_text()] if check else []
     count = sum(len(one.rules) for one in families)
     lines.append(f"{len(families)} families, {count} rules for {len(material.chunks)} chunks")
+    if check:
+        lines.append(f"checked on {counted(len(material.dev), 'question', 'questions')}, none of them held out")
+    if apply and len(safe) < len(families):
+        left = len(families) - len(safe)
+        lines.append(f"{counted(left, 'family loses', 'families lose')} an answer of a dev question: not stored")
     if repeated:
         shared = sum(map(len, repeated.values()))
         lines.append(f"{shared} chunks share {len(repeated)} titles: no title tells those apart")

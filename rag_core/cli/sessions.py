@@ -42,6 +42,7 @@ from rag_core.project.runs import looked
 from rag_core.project.session import Session
 from rag_core.sources.callable_source import CallOptions
 from rag_core.stage import Pipeline
+from rag_core.text import counted
 from rag_core.types import Case
 from rag_core.workbench import bring_up_to_date, brings_vectors
 
@@ -248,6 +249,11 @@ def narrowed(
     return cases
 
 
+def looks_said(count: int) -> str:
+    """How many looks at held-out questions a result is the last of, and how to take none."""
+    return f"{counted(count, 'look', 'looks')} by now; --split dev takes none"
+
+
 def stands_on(
     session: Session, pipelines: Sequence[Pipeline], cases: Sequence[Case], *, looked_at: bool = False
 ) -> dict[str, Any]:
@@ -265,6 +271,8 @@ def stands_on(
         echo(f"of {len(cases)} questions: {said}", err=True)
     sides = {side: len(asked & set(getattr(split, side))) for side in ("dev", "held_out", "examples")}
     mixed = session.flattered(pipelines, cases)
+    if looks.get("looks"):
+        echo(f"{sides['held_out']} of {len(cases)} questions are held out: {looks_said(looks['looks'])}", err=True)
     return {
         "project": session.project.name,
         "fingerprints": prints,

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from rag_core.cli.output import ProgressBar
 from rag_core.cli.replay import lists_stand_on
 from rag_core.cli.sessions import WorksOn, project_named, stands_on
 from rag_core.engine import cluster, jobs
-from rag_core.errors import InputError
+from rag_core.errors import InputError, SpecError
 from rag_core.eval_sets.reading import labels_fingerprint
 from rag_core.eval_sets.split import near_duplicates
 from rag_core.export import export_spec
 from rag_core.files import write_whole
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.learned import LearnedCut
+from rag_core.measure.experiment import run_case
 from rag_core.project.choosing import best_on_dev, search_on_dev
 from rag_core.project.deeds import person_of_this_machine
 from rag_core.project.ledger import Look, key_of, look, standing
@@ -98,6 +100,8 @@ def tune_json(
         "chosen": choice.settings,
         "pipeline": dump_pipeline(asked.marked(choice.pipeline)),
         "baseline": {"name": choice.baseline.label, "k": choice.baseline_k, "pipeline": fixed},
+        "taken": fixed if choice.taken is choice.baseline else dump_pipeline(asked.marked(choice.pipeline)),
+        "out": str(asked.out or ""),
         "dev": {"queries": len(dev), found.objective: choice.value, "baseline": choice.baseline_value},
         "folds": None if crossed is None else {**asdict(crossed), "gain": crossed.gain},
         "test": judgement_json(found),
@@ -121,6 +125,15 @@ def tune_text(document: dict[str, Any]) -> Iterator[str]:
             f"best fixed k {crossed['baseline_value']:.3f} ({crossed['gain']:+.3f})"
         )
     yield document["sentence"]
+    if document["taken"] != document["pipeline"]:
+        name = document["baseline"]["name"]
+        yield f"taken: {name}, than which the choice is no better on dev" + _to(document["out"])
+    elif document["out"]:
+        yield f"taken: the choice{_to(document['out'])}"
+
+
+def _to(file: str) -> str:
+    return f" → {file}" if file else ""
 
 
 def promise_document(
@@ -339,7 +352,7 @@ class TuneOptions:
         if self.session is not None and self.holdout is None:
             said: ChosenOn = self.session.chosen_on(self.method, dev)
             return said
-        return ChosenOn(key_of(test), len(dev), key_of(dev), self.method)
+        return ChosenOn(key_of(test), len(dev), key_of(dev), self.method, datetime.now(UTC).date().isoformat())
 
     def marked(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with the questions it was chosen on."""
@@ -410,8 +423,35 @@ def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
         pipeline = with_stage(asked.pipeline, asked.stage, asked.session)
         return None, partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
     swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, session=asked.session)
+    swept, axes = for_scale(swept, axes, asked)
     plan = partial(choose, objective=asked.objective, floor=asked.floor, min_grade=asked.min_grade)
-    return swept, partial(plan, pipeline=swept, axes=axes)
+    return runs_as_given(swept, asked.cases), partial(plan, pipeline=swept, axes=axes)
+
+
+RELATIVE: dict[str, Any] = {"gap_policy": "relative", "relative_offset": 0.5}
+
+
+def for_scale(swept: Pipeline, axes: tuple[Any, ...], asked: TuneOptions) -> tuple[Pipeline, tuple[Any, ...]]:
+    """The same, where an adaptive cut that nobody gave numbers stands on lists that its own were not made for.
+
+    It is then swept by fractions of each list's span, which any score has.
+    """
+    named = AdaptiveGap() in swept.stages and asked.stage == AdaptiveGap.__name__
+    if not named or asked.grid is not None or runs_as_given(swept, asked.cases) is not None:
+        return swept, axes
+    stages = tuple(AdaptiveGap(**RELATIVE) if stage == AdaptiveGap() else stage for stage in swept.stages)
+    fractions = "gap_threshold=0.02:0.6:30,relative_offset=0.05:1:20"
+    return replace(swept, stages=stages), parse_grid(fractions, asked.stage)
+
+
+def runs_as_given(pipeline: Pipeline, cases: Sequence[Any]) -> Pipeline | None:
+    """The pipeline; None where its own numbers are refused for the score of the lists."""
+    try:
+        for case in cases[:1]:
+            run_case(case, pipeline, 1, ())
+    except SpecError:
+        return None
+    return pipeline
 
 
 def conformal(asked: TuneOptions) -> Answer:

@@ -184,20 +184,34 @@ class ExportedFilter:
         return wrong
 
     def main(self, arguments: list[str]) -> int:
-        """`--self-test` checks this file; without it, recorded lists (JSONL) on stdin become kept ids on stdout."""
+        """`--self-test` checks this file; without it, recorded lists (JSONL) on stdin become kept ids on stdout.
+
+        A line that cannot be read, or that has other scores than those tuned on, is one sentence on stderr (exit 2).
+        """
         if arguments == ["--self-test"]:
             wrong = self.self_test()
             right = len(self.tests) - len(wrong)
             sys.stdout.write("\n".join([*wrong, f"{right} of {len(self.tests)} lists as expected\n"]))
             return 1 if wrong else 0
-        for line in sys.stdin:
-            if line.strip():
-                record = json.loads(line)
-                metric, order = record.get("metric") or "", record.get("order") or "distance"
-                kept = self.filter_chunks(record["query"], record["candidates"], metric, order)
-                ids = [chunk.get("id") for chunk in kept]
-                sys.stdout.write(json.dumps({"id": record.get("id"), "kept": ids}) + "\n")
+        for number, line in enumerate(sys.stdin, 1):
+            try:
+                sys.stdout.write(self._said(json.loads(line)) if line.strip() else "")
+                sys.stdout.flush()
+            except BrokenPipeError:  # whoever reads has enough
+                sys.stdout = None  # else its end would say so once more
+                return 0
+            except (InputError, ValueError) as error:
+                sys.stderr.write(f"line {number}: {error}\n")
+                return 2
         return 0
+
+    def _said(self, record: Any) -> str:
+        """What is kept of a recorded list, as a line."""
+        if not isinstance(record, dict) or not {"query", "candidates"} <= record.keys():
+            raise InputError("no recorded list, expected an object with query and candidates")
+        metric, order = record.get("metric") or "", record.get("order") or "distance"
+        kept = self.filter_chunks(record["query"], record["candidates"], metric, order)
+        return json.dumps({"id": record.get("id"), "kept": [chunk.get("id") for chunk in kept]}) + "\n"
 
 
 class _Ranking:

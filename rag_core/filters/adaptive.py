@@ -309,9 +309,10 @@ class AdaptiveGap(Filter):
         in_units = self.relative_offset is None and self.gap_policy != "ratio"
         offset_default = in_units and self.distance_offset == DEFAULT_OFFSET
         if gap_default or offset_default:
+            scale = "scores" if candidates.metric is Metric.SCORE else f"{candidates.metric} scores"
             raise SpecError(
                 f"AdaptiveGap has its default thresholds, made for cosine distances, on a list of "
-                f"{candidates.metric} {'distances' if kind == 'distance' else 'scores'}; expected gap_threshold and "
+                f"{f'{candidates.metric} distances' if kind == 'distance' else scale}; expected gap_threshold and "
                 f"distance_offset set for them, or gap_policy relative with relative_offset"
             )
 

@@ -80,12 +80,15 @@ class Comparison:
     deviation: float = 0.0  # of the families' differences
     largest: float = 0.0  # of them, without its sign
     p_corrected: float | None = None  # set by `corrected`
+    identical: bool = False  # every figure of every question is that of the other: nothing to infer
 
     def word(self, margin: float = MARGIN, level: float = LEVEL) -> str:
         """What b is beside a: better, worse, the same for practical purposes, not yet known, or too few questions.
 
         Interval and corrected test must both say it; within the margin it is the same whatever the sign.
         """
+        if self.identical:
+            return IDENTICAL
         if self.low is None or self.high is None or self.p is None:
             return TOO_FEW
         if -margin < self.low and self.high < margin:
@@ -351,6 +354,8 @@ def comparison_line(row: Mapping[str, Any]) -> str:
     """What `Comparison.to_json` gave, in one line."""
     if row["delta"] is None:
         return f"{row['b']} − {row['a']}: no question has a relevant label, so nothing is compared"
+    if row["verdict"] == IDENTICAL:
+        return f"{row['b']} − {row['a']}: {row['measure']} the same on each of {row['queries']} questions"
     interval = " (too few for an interval)" if row["ci"] is None else f" [{row['ci'][0]:+.3f}, {row['ci'][1]:+.3f}]"
     p = row["p"] if row["p_corrected"] is None else row["p_corrected"]
     said = "" if p is None else f", {shown_p(p)} ({row['correction'] or 'uncorrected'}), {row['verdict']}"
@@ -368,10 +373,16 @@ def compare_reports(
     if len(reports) < 2:
         return []
     compared: list[Comparison] = []
+    scores = {report.name: list(report.query_scores) for report in reports}
     for measure in dict.fromkeys(measures):
         values = {report.name: report.values(measure) for report in reports}
         compared += compare_each(values, measure, reports[0].families, every_pair=every_pair)
-    return corrected(compared)
+    return corrected([said_identical(one) if scores[one.a] == scores[one.b] else one for one in compared])
+
+
+def said_identical(compared: Comparison) -> Comparison:
+    """A comparison of two that give the same everywhere: no interval, no test, whatever the number of questions."""
+    return replace(compared, identical=True, low=None, high=None, p=None, detectable=None, interval="")
 
 
 def compare_each(

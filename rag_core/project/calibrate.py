@@ -21,11 +21,13 @@ from rag_core.filters.query_must import QueryMust
 from rag_core.index.store import embedded_text
 from rag_core.judged.floor import propose_floor
 from rag_core.measure.measures import SET_MEASURES, parse_measure
+from rag_core.measure.significance import MARGIN
 from rag_core.project.asking import bench_of
 from rag_core.project.choosing import best_on_dev
 from rag_core.project.session import Session, front_of
 from rag_core.retrieve.lexical import WordSource
 from rag_core.retrieve.requery import Requery
+from rag_core.spec import dump_pipeline
 from rag_core.stage import ChosenOn, Pipeline, Stage
 from rag_core.text import ANALYZERS, counted, stop_words, words
 from rag_core.types import Case
@@ -92,6 +94,8 @@ class Calibration:
     proposals: tuple[Calibrated, ...]
     left: dict[str, str]  # name → why there is nothing to propose
     chosen_on: ChosenOn | None = None
+    rival: Pipeline | None = None  # the best fixed k, where it beats the pipeline with every proposal by the margin
+    beaten: str = ""  # and by how much
 
     def taken(self, names: Sequence[str]) -> Pipeline:
         """The pipeline with the named proposals; an InputError for a name that is not proposed."""
@@ -109,7 +113,7 @@ class Calibration:
         """The proposals, then what is left as it is."""
         head = f"{counted(len(self.proposals), 'proposal', 'proposals')} over {self.questions} dev questions"
         rest = [f"{name}: as it is, {why}" for name, why in self.left.items()]
-        return "\n".join([head, *(one.to_text() for one in self.proposals), *rest])
+        return "\n".join([head, *(one.to_text() for one in self.proposals), *rest, *filter(None, [self.beaten])])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -117,6 +121,8 @@ class Calibration:
             "questions": self.questions,
             "proposals": [one.to_json() for one in self.proposals],
             "left": self.left,
+            "rival": None if self.rival is None else dump_pipeline(self.rival),
+            "beaten": self.beaten,
         }
 
 
@@ -141,7 +147,20 @@ def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = 
             left[name] = str(error)
         if progress is not None:
             progress(done, len(finders))
-    return Calibration(pipeline, len(cases), tuple(proposals), left, session.chosen_on("calibrate", cases))
+    chosen_on = session.chosen_on("calibrate", cases)
+    return Calibration(pipeline, len(cases), tuple(proposals), left, chosen_on, *_rival(session, now, cases))
+
+
+def _rival(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> tuple[Pipeline | None, str]:
+    """The best fixed k and what to say of it, where it is better on dev than a pipeline by more than the margin."""
+    fixed = session.baseline(pipeline)
+    value, own = (figures_of(session, one, cases)["SetF"] or 0.0 for one in (fixed, pipeline))
+    if value <= own + MARGIN:
+        return None, ""
+    return (
+        fixed,
+        f"The {fixed.label} has SetF {value:.3f} on these questions, this pipeline {own:.3f}: take that instead.",
+    )
 
 
 Found = tuple[int, Stage, str]

@@ -7,13 +7,17 @@ a later one brings the source up to date, without being told again.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
-from rag_core.errors import InputError
+from rag_core.child import Say, ask
+from rag_core.errors import InputError, SurroundingsError
 from rag_core.eval_sets.writing import LISTS
 from rag_core.files import decode, read_text, write_whole
 from rag_core.index.collection import folder_of
@@ -28,6 +32,7 @@ from rag_core.project.project import (
     Project,
     ProjectSource,
     init_project,
+    open_project,
     project_names,
     save,
 )
@@ -38,6 +43,8 @@ from rag_core.sources.mapping import OWN, read_log
 
 FILE = "intake.json"
 DROPS = "dropped"
+LARGE = 500_000  # bytes of documents whose ingest is worth a process of its own
+GIVES_WAY, TOLD_EVERY = 10, 0.1  # steps of niceness of that process; seconds between two words of it
 Progress = Callable[[int, int], None]
 
 
@@ -160,6 +167,52 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
         progress=progress,
         **intake.reading,
     )
+
+
+def take_in_beside(project: Project, order: Intake, progress: Progress | None = None) -> IngestReport | Connected:
+    """The same beside a server that people wait for: large documents by a child, which gives way, and its memory goes.
+
+    A SurroundingsError where the child ends without a word.
+    """
+    if isinstance(order, Chroma) or sum(map(_size, order.paths)) <= LARGE:
+        return take_in(project, order, progress)
+    request = {"project": project.name, "workspace": str(project.workspace.resolve()), "order": asdict(order)}
+    report = None
+    try:
+        for value in ask("rag_core.project", request, os.environ):
+            if isinstance(value, list):
+                if progress is not None:
+                    progress(*value)
+            else:
+                report = IngestReport(**{name: _tuples(given) for name, given in value.items()})
+    except EOFError:
+        report = None
+    if report is None:
+        raise SurroundingsError("the process that read the documents ended; what is done is kept, do it again")
+    return report
+
+
+def take_in_child(request: Mapping[str, Any], say: Say) -> None:
+    """The child's part: how far it is, as [done, total], and last what the ingest did."""
+    with suppress(AttributeError, OSError):  # where a system has no niceness, it is as loud as the server
+        os.nice(GIVES_WAY)
+    told = 0.0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal told
+        if done >= total or monotonic() - told >= TOLD_EVERY:
+            told = monotonic()
+            say([done, total])
+
+    order = Documents(**{name: _tuples(value) for name, value in request["order"].items()})
+    report = take_in(open_project(request["project"], Path(request["workspace"])), order, progress)
+    say({field.name: getattr(report, field.name) for field in fields(IngestReport)})
+
+
+def _size(path: str) -> int:
+    place = Path(path).expanduser()
+    files = place.rglob("*") if place.is_dir() else [place]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def seen(workspace: Path, name: str, intake: Documents) -> IngestLook:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.eval_sets.facts import chunk_texts
 from rag_core.eval_sets.reading import EvalSet, folders, load_set
+from rag_core.index.collection import folder_of, open_collection
 from rag_core.judged.questions import MADE_FROM
 from rag_core.labelling.agreement import BAR, JudgeAgreement, judge_agreement
 from rag_core.labelling.estimate import Estimates, estimates, pool_bounds, questions_of, sample_of
 from rag_core.labelling.pooling import pool
 from rag_core.measure.experiment import PipelineReport, run_case, start_of, unique_names, with_labels
+from rag_core.project.project import COLLECTION, LISTS, Project
 from rag_core.project.session import Progress, Session, front_of, must_search
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
@@ -36,7 +39,8 @@ from rag_core.types import Candidates, Case
 def laid_over(labels: Sequence[Event], cases: Iterable[Case], chunks: AtHand | None = None) -> list[Case]:
     """The cases with these labels laid over their own; None (all unsure) makes a chunk unjudged.
 
-    Labels meet `chunks`, those of the collection that is asked; without them, each case's own list.
+    Labels meet `chunks`, those of the collection that is asked; without them each case's own list, and what one names
+    that its list lacks counts as not found.
     """
     cases = list(cases)
     if not labels:
@@ -51,7 +55,11 @@ def laid_over(labels: Sequence[Event], cases: Iterable[Case], chunks: AtHand | N
             lists[query_id] = AtHand.of(hit.chunk for hit in start_of(asked[query_id]).hits)
         return lists[query_id]
 
-    return with_labels(cases, overlay(labels, at_hand))
+    @cache
+    def everywhere() -> AtHand:
+        return AtHand.of({hit.chunk.id: hit.chunk for case in cases for hit in start_of(case).hits}.values())
+
+    return with_labels(cases, overlay(labels, at_hand, everywhere if chunks is None else None))
 
 
 def with_given(eval_set: EvalSet, workspace: Path, index: Any = None) -> EvalSet:
@@ -93,22 +101,29 @@ class Unmet:
 
     queries: int
     chunks: int
+    missed: bool = False  # the chunks are those of lists: one that none holds was searched and not found
 
     @property
     def words(self) -> str:
         """What to say of them; nothing where every label counts."""
-        said = {"query": self.queries, "chunk": self.chunks}
+        said = {"query": self.queries, "chunk": 0 if self.missed else self.chunks}
         named = ", ".join(f"{count} of an unknown {what}" for what, count in said.items() if count)
-        return f"{named}: the eval set does not have it, so the label counts for nothing" if named else ""
+        parts = [f"{named}: the eval set does not have it, so the label counts for nothing"] if named else []
+        if self.missed and self.chunks:
+            parts.append(f"{self.chunks} of a chunk that no list holds: it counts as not found")
+        return "; ".join(parts)
 
 
-def unmet(lines: Sequence[LabelLine], eval_set: EvalSet) -> Unmet:
-    """The labels of a file that would meet nothing. A set of queries only cannot tell about chunks."""
+def unmet(lines: Sequence[LabelLine], project: Project) -> Unmet:
+    """The labels of a file that would meet nothing in a project. One without a source cannot tell about chunks."""
+    eval_set, own = project.eval_set, project.source
     asked, texts = {case.query.id for case in eval_set.cases}, chunk_texts(eval_set)
+    if own.kind == COLLECTION and folder_of(project.workspace, own.name).is_dir():
+        texts = {chunk.id: chunk.text for chunk in open_collection(project.workspace, own.name).chunks}
     hashes = {text_hash(text) for text in texts.values() if text}
     known = [line for line in lines if line.query_id in asked]
     strange = [line for line in known if texts and line.chunk_id not in texts and line.text_hash not in hashes]
-    return Unmet(len(lines) - len(known), len(strange))
+    return Unmet(len(lines) - len(known), len(strange), own.kind == LISTS)
 
 
 def agreement_of(

@@ -94,6 +94,7 @@ def read_log(content: bytes, name: str, preset: str = "auto", paths: Mapping[str
     if preset == OWN and not paths:  # with rules, tags and labels, and strict
         lists = tuple(load_lists(content, name))
         return LogReading(OWN, {key: str(path) for key, path in mapping.items()}, lists, len(lists), 0, 0)
+    _check_paths(paths or {}, records[:TRIED], mapping, name)
     cases: list[Case] = []
     examples: list[str] = []
     skipped, seen = Counter[str](), Counter[str]()
@@ -125,6 +126,20 @@ def read_log(content: bytes, name: str, preset: str = "auto", paths: Mapping[str
     return LogReading(
         preset, shown, tuple(cases), len(records), met, lost, dict(skipped.most_common()), unscored, tuple(examples)
     )
+
+
+def _check_paths(paths: Mapping[str, str], records: Sequence[Any], mapping: Mapping[str, Any], name: str) -> None:
+    """An InputError for a path at which nothing stands in any of these records, or in any of their hits."""
+    of_record = FIELDS[: FIELDS.index("relevant") + 1]
+    listed = [look_up(record, mapping["hits"]) for record in records] if "hits" in mapping else []
+    hits = [hit for one in listed if isinstance(one, list) for hit in one]
+    for key, path in paths.items():
+        among = records if key in of_record else hits
+        if among and all(look_up(one, path) is None for one in among):
+            known = ", ".join(sorted({str(key) for one in among if isinstance(one, Mapping) for key in one})[:20])
+            raise InputError(
+                f"{name} has nothing at {path[:60]} for {key}, expected a path that leads to it from {known}"
+            )
 
 
 def proposed(records: Sequence[Any], name: str) -> str:

@@ -39,6 +39,10 @@ class AtHand:
         """Of chunks with their texts."""
         return cls({chunk.id: text_hash(chunk.text) for chunk in chunks})
 
+    def has(self, chunk_id: str) -> bool:
+        """Whether a chunk of that id is there, whatever its text."""
+        return chunk_id in self._chunks
+
     def ids(self, label: Event) -> list[str]:
         """The chunks a label is about: by text where both texts are known, else by id."""
         same_text = self._by_text.get(label.text_hash, []) if label.text_hash else []
@@ -72,15 +76,25 @@ def grades_by_chunk(
     }
 
 
-def overlay(labels: Sequence[Event], at_hand: Callable[[str], AtHand | None]) -> dict[str, dict[str, int | None]]:
+def overlay(
+    labels: Sequence[Event],
+    at_hand: Callable[[str], AtHand | None],
+    elsewhere: Callable[[], AtHand] | None = None,
+) -> dict[str, dict[str, int | None]]:
     """{query id: {chunk id: grade}} to lay over an eval set's own labels; None where all who spoke are unsure.
 
-    `at_hand` gives the chunks of a query's list, or of the collection; None for a query that is not asked.
+    `at_hand` gives the chunks of a query's list, or of the collection; None for a query that is not asked. `elsewhere`,
+    where those are lists, the chunks of all of them: what a label names and its list lacks was searched and not found.
     """
 
     def ids(label: Event) -> Iterable[str]:
         chunks = at_hand(label.query_id)
-        return () if chunks is None else chunks.ids(label)
+        if chunks is None:
+            return ()
+        met = chunks.ids(label)
+        if met or elsewhere is None or chunks.has(label.chunk_id):  # under its id stands another text now
+            return met
+        return elsewhere().ids(label) or ([] if label.text_hash else [label.chunk_id])
 
     return _said(labels, ids)
 

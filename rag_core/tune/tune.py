@@ -22,6 +22,7 @@ from rag_core.measure.scores import score
 from rag_core.measure.sequential import Ruling, decide
 from rag_core.measure.significance import (
     BETTER,
+    IDENTICAL,
     OPEN,
     SAME,
     WORSE,
@@ -29,9 +30,11 @@ from rag_core.measure.significance import (
     compare_each,
     mean_interval,
     paired_differences,
+    said_identical,
     shown_p,
 )
 from rag_core.measure.tally import measure_all
+from rag_core.spec import dump_stages
 from rag_core.stage import Pipeline, Stage
 from rag_core.tune.grid import Axis, pipeline_at
 from rag_core.tune.plane import Floor, best_of_plane, fixed_k, sweep
@@ -244,6 +247,9 @@ def judge(
     named = [family for family, value in zip(families, values["tuned"], strict=True) if value is not None]
     low, high, _ = mean_interval(scored, named)
     row, of = paired_differences(values["best fixed k"], values["tuned"], families)
+    ruling, against = decide(np.asarray(row), of, pair=pair, first=first), compared[0]
+    if dump_stages(choice.pipeline) == dump_stages(choice.baseline):
+        ruling, against = replace(ruling, word=IDENTICAL, needed=None), said_identical(against)
     return ChoiceJudgement(
         choice,
         objective,
@@ -251,9 +257,9 @@ def judge(
         mean_of(values["tuned"]),
         None if low is None or high is None else (low, high),
         mean_of(values["best fixed k"]),
-        replace(compared[0], a=choice.baseline.label),
+        replace(against, a=choice.baseline.label),
         compared[1] if given is not None else None,
-        decide(np.asarray(row), of, pair=pair, first=first),
+        ruling,
         looks,
     )
 

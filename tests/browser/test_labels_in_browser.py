@@ -253,10 +253,8 @@ def test_y_says_what_a_model_proposes_and_nothing_where_it_proposes_nothing(page
     assert [grade for _, _, grade, _ in events(server.workspace, many, "yes")] == [int(one) for one in proposed]
 
 
-def test_a_label_that_can_never_be_stored_holds_no_other_up(page, server, many):
-    open_queue(page, server, "ann", many)
-    page.keyboard.press("2")
-    all_saved(page)
+def leave(page, many):
+    """Two labels that an earlier visit left in the browser: one that can never be stored, and one behind it."""
     left = {"session": "left", "seq": 0, "started": 1, "pair": "x", "kind": "label", "grade": 2, "note": "a\x00b",
             "undoes": None, "others": [], "eval_set": many, "query_id": "q0", "query_hash": "", "chunk_id": "q0-c9",
             "text_hash": "", "annotator": "ann"}  # fmt: skip
@@ -265,8 +263,16 @@ def test_a_label_that_can_never_be_stored_holds_no_other_up(page, server, many):
     for entry in (left, whole):
         page.evaluate(keep, [f"left.{entry['seq']}", entry])
     page.reload()
+    return left
+
+
+def test_a_label_that_can_never_be_stored_holds_no_other_up(page, server, many):
+    open_queue(page, server, "ann", many)
+    page.keyboard.press("2")
+    all_saved(page)
+    left = leave(page, many)
     tray = page.locator(".label-queue .tray")
-    expect(tray).to_contain_text("1 labels cannot be stored as they are (note holds a NUL", timeout=PATIENCE)
+    expect(tray).to_contain_text("1 label cannot be stored as it is (note holds a NUL", timeout=PATIENCE)
     wait_for_chunk(page)
     page.keyboard.press("3")
     all_saved(page)

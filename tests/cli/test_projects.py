@@ -123,6 +123,24 @@ def test_why_names_the_first_stage_that_loses_a_chunk_and_what_would_keep_it(pla
     assert (own["outcome"], own["stage"], own["then"]["outcome"]) == ("not brought", "Dense", "kept")
 
 
+def test_why_of_a_question_or_chunk_that_is_not_there_is_one_sentence(place, said):
+    said("init", "espresso", "--from", place / "docs", "--questions", place / "questions.csv")
+    there = ("--project", "espresso", "-p", "fixed-15")
+    assert "has no question 'q77', expected one of its own" in said("why", "q77", "dose", *there, code=2)
+    assert "no chunk has the id or a title with 'zzz', expected one of 6 chunks" in said(
+        "why", "q1", "zzz", *there, code=2
+    )
+
+
+def test_questions_of_a_file_are_added_to_a_project(place, said):
+    made = said("init", "espresso", "--from", place / "docs")
+    assert made["next"] == "winnow questions add FILE --project espresso"
+    added = said("questions", "add", place / "questions.csv", "--project", "espresso")
+    assert (added["read"], added["added"]) == (2, 2)
+    assert said("questions", "add", place / "questions.csv", "--project", "espresso")["added"] == 0
+    assert "shipped one" in said("questions", "add", place / "questions.csv", "--project", "rulebook", code=2)
+
+
 def test_a_shipped_project_goes_back_to_how_it_ships(place, said):
     assert said("project", "reset", "recorded-combat")["reset"] is False
     said("held-out", "reset", "recorded-combat")

@@ -7,7 +7,7 @@ import pytest
 from rag_core.cli import main
 from rag_core.eval_sets.reading import SHIPPED
 from rag_core.records import dump_lists
-from rag_core.spec import read_pipeline
+from rag_core.spec import parse_pipeline, read_pipeline
 from tests import planted
 
 COMBAT = str(SHIPPED / "recorded-combat" / "lists.jsonl")
@@ -209,6 +209,28 @@ def test_wrong_usage_is_one_sentence_and_code_2(refused, arguments, says):
     code, err = refused(*arguments)
     assert code == 2
     assert says in err
+
+
+def test_a_file_of_scores_is_tuned_by_fractions_of_its_span_and_what_is_written_is_said(answered, capsys, tmp_path):
+    """The default cut was made for cosine distances; where nothing beats the best fixed k, that is what is taken."""
+    rows = [
+        {
+            "id": f"q{q}", "query": f"question {q} about thing {q}", "labels": {f"c{q}-0": 2, f"c{q}-1": q % 2},
+            "candidates": [{"id": f"c{q}-{at}", "text": f"{q} {at}", "score": 12 - at + q / 100} for at in range(9)],
+        }
+        for q in range(15)
+    ]  # fmt: skip
+    (tmp_path / "scores.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = answered("tune", str(tmp_path / "scores.jsonl"), "--out", str(tmp_path / "out.yaml"))
+    assert set(found["chosen"]) == {"gap_threshold", "relative_offset"}
+    assert found["dev"]["SetF"] >= found["dev"]["baseline"] - 1e-9
+    assert read_pipeline(str(tmp_path / "out.yaml")).stages == parse_pipeline(found["taken"]).stages
+    grid = ["--grid", "gap_threshold=0.5:3:6,distance_offset=0.5:5:6"]
+    assert answered("tune", str(tmp_path / "scores.jsonl"), *grid)["chosen"]
+    assert main(["tune", str(tmp_path / "scores.jsonl"), "--out", str(tmp_path / "out.yaml")]) == 0
+    told = capsys.readouterr().out
+    assert "taken: " in told
+    assert "out.yaml" in told
 
 
 def test_what_holdout_draws_of_a_project_are_dev_questions_alone(answered, lists):

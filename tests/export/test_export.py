@@ -119,6 +119,21 @@ def test_it_filters_recorded_lists_from_stdin(run_alone):
     assert [json.loads(line)["kept"] for line in done.stdout.splitlines()] == ours
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ('{"id": "a"}', "line 1: no recorded list, expected an object with query and candidates"),
+        ("no json", "line 1: Expecting value"),
+        ('{"query": "q", "candidates": [{"id": "a", "score": 3}]}', "line 1: the chunks have "),
+    ],
+)
+def test_what_it_cannot_filter_is_one_sentence_with_its_line(run_alone, given, said):
+    done = run_alone(export_filter(parse_pipeline(["AdaptiveGap"])), given=given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_it_returns_the_very_objects_and_explains_the_rest(exported):
     _, names = exported[0]
     chunks = [{"distance": 0.1, "mine": 1}, {"distance": 0.15, "query_must": [["wolf"]]}]

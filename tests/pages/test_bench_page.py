@@ -195,6 +195,19 @@ def test_what_is_judged_is_what_a_is_when_the_button_is_pressed(demo_app, demo):
     assert app.session_state["bench.verdict"].a == "adaptive-default"
 
 
+def test_a_held_out_question_in_sight_is_a_look_and_a_dev_question_is_none(demo_app, demo):
+    held_out, dev = demo.split.held_out[0], demo.dev[0].query.id
+    before = len(looks(demo.project.state))
+    bench(demo_app, project="rulebook", a="hybrid", b="fixed-15", q=dev)
+    assert len(looks(demo.project.state)) == before
+    app = bench(demo_app, project="rulebook", a="hybrid", b="fixed-15", q=held_out)
+    seen = looks(demo.project.state)[before:]
+    assert {look.place for look in seen} == {"Bench, one question"}
+    assert {look.questions for look in seen} == {1}
+    sane(app.run(timeout=60))
+    assert looks(demo.project.state)[before:] == seen
+
+
 def test_a_project_without_rules_says_that_they_dropped_nothing(tmp_path):
     session = Session(open_project("skirmish-rules", tmp_path))
     session.refresh()

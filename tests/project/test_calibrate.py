@@ -73,6 +73,16 @@ def test_analyzer_and_cut_are_proposed_taken_and_measured(garden, capsys):
     assert "mine" in Session(open_project("garden", garden)).pipeline_names()
 
 
+def test_where_the_best_fixed_k_beats_all_that_is_proposed_that_is_said_with_it(garden, capsys):
+    session = Session(open_project("garden", garden))
+    pipeline = session.pipeline('[{"Lexical": {"depth": 20}}]')  # it keeps everything, and has no cut to choose
+    made = calibrate(session, pipeline)
+    assert made.rival.label.startswith("best fixed k = ")
+    assert "take that instead" in made.to_text()
+    assert made.to_json()["rival"]["stages"][-1] == {"TopK": made.rival.stages[-1].settings()}
+    assert calibrate(session, made.rival).rival is None
+
+
 def test_each_proposal_is_taken_alone_and_an_unknown_one_is_refused(garden):
     session = Session(open_project("garden", garden))
     pipeline = session.pipeline(json.dumps(PIPELINE))

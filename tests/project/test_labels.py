@@ -72,6 +72,47 @@ def test_they_count_in_recorded_lists(run, workspace):
     assert after["relevant_total"] == before["relevant_total"] + 1
 
 
+def test_a_labelled_chunk_that_a_questions_list_lacks_counts_as_not_found(run, workspace):
+    """As it does where the labels stand in the file of lists itself."""
+    folder = workspace / "eval_sets" / "logged"
+    folder.mkdir()
+    (folder / "meta.yaml").write_text("version: 1\nname: logged\n")
+    lists = {"q1": ["a", "b"], "q2": ["c"], "q3": ["d"]}
+    relevant = {"q1": ["a", "c"], "q2": ["nowhere"], "q3": ["d"]}
+
+    def write(brought):
+        rows = [
+            {"id": one, "query": f"about {one}", "labels": {chunk: 2 for chunk in relevant[one]} if brought else {},
+             "candidates": [{"id": chunk, "text": f"of {chunk}", "distance": 0.1 + at / 10} for at, chunk in enumerate(ids)]}
+            for one, ids in lists.items()
+        ]  # fmt: skip
+        (folder / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    def recalls():
+        (measured,) = run("evaluate", "--eval-set", "logged", "-p", "unfiltered")["pipelines"]
+        return {row["id"]: row["SetR"] for row in measured["queries"]}
+
+    write(brought=True)
+    assert recalls() == {"q1": 0.5, "q2": 0.0, "q3": 1.0}
+    write(brought=False)
+    given = "".join(f"{one},{chunk},2\n" for one, chunks in relevant.items() for chunk in chunks)
+    (workspace / "given.csv").write_text(f"query_id,chunk_id,grade\n{given}")
+    document = run("labels", "import", workspace / "given.csv", "--eval-set", "logged")
+    assert (document["unknown_queries"], document["unknown_chunks"]) == (0, 1)
+    assert recalls() == {"q1": 0.5, "q2": 0.0, "q3": 1.0}
+
+
+def test_an_import_says_what_the_projects_documents_lack(run, workspace, tmp_path, capsysbinary):
+    (tmp_path / "documents.md").write_text("## One\n\nWords.\n\n## Two\n\nMore words.\n")
+    (tmp_path / "questions.csv").write_text("id,query\nq1,what is one\n")
+    run("init", "handbook", "--from", tmp_path / "documents.md", "--questions", tmp_path / "questions.csv")
+    (tmp_path / "given.csv").write_text(
+        "query_id,chunk_id,grade\nq1,documents.md#one,2\nq1,nope#x,3\nq9,documents.md#one,1\n"
+    )
+    document = run("labels", "import", tmp_path / "given.csv", "--project", "handbook")
+    assert (document["unknown_queries"], document["unknown_chunks"]) == (1, 1)
+
+
 def test_an_import_says_how_many_labels_meet_nothing(run, workspace, capsysbinary):
     (workspace / "mine.csv").write_text("query_id,chunk_id,grade\nsixx,cleric-6,3\nsix,clerik-6,3\nsix,cleric-6,3\n")
     there = ("labels", "import", workspace / "mine.csv", "--dry-run", "--eval-set")
@@ -82,7 +123,9 @@ def test_an_import_says_how_many_labels_meet_nothing(run, workspace, capsysbinar
     document = run(*there, "small")
     assert (document["new"], document["unknown_queries"], document["unknown_chunks"]) == (3, 1, 1)
     assert main([*map(str, there), "small", "--workspace", str(workspace)]) == 0
-    assert b"1 of an unknown query, 1 of an unknown chunk" in capsysbinary.readouterr().out
+    told = capsysbinary.readouterr().out
+    assert b"1 of an unknown query: the eval set does not have it" in told
+    assert b"1 of a chunk that no list holds: it counts as not found" in told
     assert main([*map(str, there), "smal", "--workspace", str(workspace)]) == 2
     assert b"'smal', expected one of rulebook, small" in capsysbinary.readouterr().err
 

@@ -133,6 +133,14 @@ def test_what_is_no_list_is_skipped_with_its_reason():
         read_log(as_jsonl([{"question": "q", "answer": "a"}]), "x.jsonl")
 
 
+@pytest.mark.parametrize(("key", "path"), [("text", "boddy"), ("query", "qestion")])
+def test_a_path_at_which_nothing_stands_is_refused_with_what_there_is(key, path):
+    rows = [{"asked": "q", "got": [{"key": "a", "body": "b", "score": 1.0}]}]
+    paths = {"query": "asked", "hits": "got", "id": "key", "text": "body", key: path}
+    with pytest.raises(InputError, match=f"nothing at {path} for {key}, expected a path that leads to it from "):
+        read_log(as_jsonl(rows), "own.jsonl", paths=paths)
+
+
 def test_paths_stand_above_the_preset():
     got = [{"key": one, "body": text, "dist": score} for one, text, score in reversed(ROWS)]
     rows = [{"turn": {"asked": query}, "got": got} for query in QUESTIONS]

@@ -59,7 +59,7 @@ function paintTray(state, find) {
   const box = find(".tray");
   box.hidden = !state.tray.length;
   const reasons = [...new Set(state.tray.map(({ why }) => why))].slice(0, 3).join("; ");
-  box.querySelector(".words").textContent = `${state.tray.length} labels cannot be stored as they are (${reasons}). The others go on.`;
+  box.querySelector(".words").textContent = `${state.tray.length} ${state.tray.length === 1 ? "label cannot be stored as it is" : "labels cannot be stored as they are"} (${reasons}). The others go on.`;
 }
 
 function live() {
