@@ -406,7 +406,7 @@ def why(
     session = works_on.session()
     case = next((one for one in session.cases if question in (one.query.id, one.query.text)), None)
     if case is None:
-        if not session.live or len(question.split()) < 2:
+        if not session.live or re.fullmatch(r"\S*[\d_-]\S*", question):  # an id that is mistyped is no question
             raise InputError(
                 f"project {session.project.name} has no question {question[:80]!r}, expected one of its own by id or "
                 + ("text, or one of yours in words" if session.live else "text: its lists are recorded")

@@ -153,6 +153,8 @@ def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = 
 
 def _rival(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> tuple[Pipeline | None, str]:
     """The best fixed k and what to say of it, where it is better on dev than a pipeline by more than the margin."""
+    if any(stage.costly for stage in pipeline.stages):
+        return None, ""
     fixed = session.baseline(pipeline)
     value, own = (figures_of(session, one, cases)["SetF"] or 0.0 for one in (fixed, pipeline))
     if value <= own + MARGIN:

@@ -255,7 +255,7 @@ def test_y_says_what_a_model_proposes_and_nothing_where_it_proposes_nothing(page
 
 def leave(page, many):
     """Two labels that an earlier visit left in the browser: one that can never be stored, and one behind it."""
-    left = {"session": "left", "seq": 0, "started": 1, "pair": "x", "kind": "label", "grade": 2, "note": "a\x00b",
+    left = {"session": f"left {many}", "seq": 0, "started": 1, "pair": "x", "kind": "label", "grade": 2, "note": "a\x00b",
             "undoes": None, "others": [], "eval_set": many, "query_id": "q0", "query_hash": "", "chunk_id": "q0-c9",
             "text_hash": "", "annotator": "ann"}  # fmt: skip
     whole = {**left, "seq": 1, "note": "", "chunk_id": "q0-c8"}

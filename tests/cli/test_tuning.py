@@ -211,7 +211,9 @@ def test_wrong_usage_is_one_sentence_and_code_2(refused, arguments, says):
     assert says in err
 
 
-def test_a_file_of_scores_is_tuned_by_fractions_of_its_span_and_what_is_written_is_said(answered, capsys, tmp_path):
+def test_a_file_of_scores_is_tuned_by_fractions_of_its_span_and_what_is_written_is_said(
+    answered, capsysbinary, tmp_path
+):
     """The default cut was made for cosine distances; where nothing beats the best fixed k, that is what is taken."""
     rows = [
         {
@@ -228,9 +230,9 @@ def test_a_file_of_scores_is_tuned_by_fractions_of_its_span_and_what_is_written_
     grid = ["--grid", "gap_threshold=0.5:3:6,distance_offset=0.5:5:6"]
     assert answered("tune", str(tmp_path / "scores.jsonl"), *grid)["chosen"]
     assert main(["tune", str(tmp_path / "scores.jsonl"), "--out", str(tmp_path / "out.yaml")]) == 0
-    told = capsys.readouterr().out
-    assert "taken: " in told
-    assert "out.yaml" in told
+    told = capsysbinary.readouterr().out
+    assert b"taken: " in told
+    assert b"out.yaml" in told
 
 
 def test_what_holdout_draws_of_a_project_are_dev_questions_alone(answered, lists):

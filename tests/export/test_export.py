@@ -124,7 +124,7 @@ def test_it_filters_recorded_lists_from_stdin(run_alone):
     [
         ('{"id": "a"}', "line 1: no recorded list, expected an object with query and candidates"),
         ("no json", "line 1: Expecting value"),
-        ('{"query": "q", "candidates": [{"id": "a", "score": 3}]}', "line 1: the chunks have "),
+        ('{"query": "q", "candidates": [{"id": "a", "score": 3}]}', "line 1: AdaptiveGap has its default thresholds"),
     ],
 )
 def test_what_it_cannot_filter_is_one_sentence_with_its_line(run_alone, given, said):

@@ -6,6 +6,9 @@ import sqlite3
 import pytest
 
 from pages import state
+from rag_core.project.ledger import looks
+from rag_core.project.project import open_project
+from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
@@ -105,7 +108,7 @@ def test_the_link_and_the_command_are_those_of_what_is_in_sight(bench):
     link, command = [one.value for one in open_below(bench(q="combat-1"), "Share").code]
     assert "project=recorded-combat" in link
     assert "a=query-must" in link
-    assert command.startswith("winnow evaluate --project recorded-combat --pipeline ")
+    assert command.startswith("winnow evaluate --project recorded-combat --split dev --pipeline ")
     assert '"QueryMust"' in command
 
 
@@ -117,7 +120,10 @@ def test_the_command_of_share_gives_the_figures_of_the_page(bench, workspace, ca
     command = [one.value for one in open_below(bench(), "Share").code][-1].split("\n\n")[0]
     assert main([*shlex.split(command)[1:], "--workspace", str(workspace), "--json"]) == 0
     means = [one["means"]["SetF"] for one in json.loads(capsys.readouterr().out)["pipelines"]]
-    assert [round(mean, 3) for mean in means] == [0.834, 0.524]
+    session = Session(open_project("recorded-combat", workspace))
+    shown = session.measure([session.pipeline("query-must"), session.pipeline("unfiltered")], session.dev)
+    assert means == pytest.approx([one.summary.means["SetF"] for one in shown])
+    assert not looks(session.project.state)  # what is on the screen is no look
 
 
 # All questions

@@ -206,6 +206,7 @@ def test_a_held_out_question_in_sight_is_a_look_and_a_dev_question_is_none(demo_
     assert {look.questions for look in seen} == {1}
     sane(app.run(timeout=60))
     assert looks(demo.project.state)[before:] == seen
+    bench(demo_app, project="rulebook", q=dev)  # as it was, for the tests that share it
 
 
 def test_a_project_without_rules_says_that_they_dropped_nothing(tmp_path):

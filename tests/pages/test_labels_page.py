@@ -95,7 +95,7 @@ def test_an_import_says_what_is_read_and_what_meets_nothing_and_why(labels_page,
     app.file_uploader(key="exchange.file").upload("l.qrels", file, "text/plain")
     found = figures(sane(app.run()))
     assert (found["read"][0], found["lost"][0]) == ("3", "2")
-    assert set(app.dataframe[0].value["why"]) == {"no such question here", "no such chunk here"}
+    assert set(app.dataframe[0].value["why"]) == {"no such question here", "in no list: counts as not found"}
 
 
 def test_an_import_is_shown_first_and_taken_back(labels_page, workspace, figures):
