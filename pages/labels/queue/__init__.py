@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.labels.queue.intake import Unfit
+if TYPE_CHECKING:
+    from pages.labels.queue.intake import Unfit  # the database layer behind it: the rail of every page waits not
 
 FOLDER = Path(__file__).parent
 SCRIPTS = ("readable.js", "keep.js", "draw.js", "flow.js", "queue.js")
