@@ -26,7 +26,18 @@ from rag_core.project import intake
 from rag_core.project.deeds import CHANGE_PROJECT, CONNECT, INGEST, READ_FILES
 from rag_core.project.intake import Chroma, Documents, Intake
 from rag_core.project.project import Project
-from rag_core.sources.mapping import OWN, LogReading, read_log
+from rag_core.sources.mapping import (
+    MAPPED,
+    OWN,
+    LogReading,
+    likely_paths,
+    likely_preset,
+    paths_of,
+    presets,
+    read_log,
+    records_of,
+)
+from rag_core.types import SCORES
 
 DOCUMENTS, CHROMA, LISTS = "Documents", "Chroma collection", "Recorded lists"
 KINDS = (DOCUMENTS, CHROMA, LISTS)
@@ -37,6 +48,9 @@ NONE = ""
 PROBLEM, LOOKED, FOUND, STAGED = "data.problem", "data.looked", "data.chroma_found", "data.staged"
 FIELD_NAMES = {"title": "title", "type": "type", "file": "file", "ref_ids": "references", "query_must": "rule"}
 """A field of a record → how it is called here."""
+
+CALLED = {"query": "question", "query_id": "question’s id", "hits": "its chunks", "relevant": "ids of relevant chunks"}
+"""A field of a log → how it is called here."""
 
 MODEL_HELP = (
     "Empty: the bundled model, or the one that built the collection; none: words alone. Another one is asked of the "
@@ -314,27 +328,26 @@ def ask_fields(names: Sequence[str], proposed: Mapping[str, str], key: str) -> t
 def _lists(project: Project | None) -> None:
     """A file of lists that some retriever returned, or another tool's log: it is source and questions at once."""
     st.caption(
-        "Recorded lists, or what LangSmith, Langfuse, Phoenix, OpenInference, Ragas or AutoRAG wrote: docs/logs.md."
+        "Recorded lists, what LangSmith, Langfuse, Phoenix, OpenInference, Ragas, promptfoo or AutoRAG wrote "
+        "(docs/logs.md), or any log whose columns you name."
     )
     file = st.file_uploader("Drop a file of lists", type=["jsonl", "ndjson", *LOGS], key="data.lists_file")
-    preset = OWN
-    if file is not None and (looked := _looked_at(file.getvalue(), file.name)) is not None:
-        preset = looked.preset
-        with st.expander(f"{len(looked.cases):,} questions with their lists, read as {preset}", expanded=preset != OWN):
-            st.text(looked.to_text())
+    preset, paths, reading = OWN, {}, None
+    if file is not None:
+        preset, paths, reading = _ask_reading(file.getvalue(), file.name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = _name(project, intake.proposed_name(file.name, resources.workspace()) if file else "")
         pressed = st.button(
-            "Take these lists", icon=":material/play_arrow:", type="primary", key="data.lists_go", disabled=file is None
-        )
+            "Take these lists", icon=":material/play_arrow:", type="primary", key="data.lists_go",
+            disabled=reading is None,
+        )  # fmt: skip
     if not pressed or file is None:
         return
     st.session_state[PROBLEM] = ""
     try:
         with who.doing(CHANGE_PROJECT, name):
-            read_log(file.getvalue(), file.name, preset)  # before the project is made
             made = project or intake.begin_project(resources.workspace(), name)
-            intake.take_lists(made, file.getvalue(), file.name, preset)
+            intake.take_lists(made, file.getvalue(), file.name, preset, paths)
     except WinnowError as error:
         st.session_state[PROBLEM] = str(error)
     else:
@@ -342,12 +355,54 @@ def _lists(project: Project | None) -> None:
     st.rerun()
 
 
-def _looked_at(content: bytes, name: str) -> LogReading | None:
-    """What a file would give, each preset tried; None where that is for the press to say."""
+def _ask_reading(content: bytes, name: str) -> tuple[str, dict[str, str], LogReading | None]:
+    """How the file is read, the proposed way first, and what that gives; None with the reason on the page."""
     try:
-        return read_log(content, name)
+        proposed = likely_preset(list(records_of(content, name)), name)
     except WinnowError:
-        return None
+        proposed = MAPPED  # why, the reading below says
+    ways = [*presets(), MAPPED]
+    preset = st.selectbox(
+        "Read as", ways, index=ways.index(proposed), key=f"data.lists_as.{hash((name, content))}", width=260,
+        help="What fits is proposed. With a mapping of your own you say where question, chunks and scores stand.",
+    )  # fmt: skip
+    paths: dict[str, str] = {}
+    try:
+        if preset == MAPPED:
+            paths = _ask_paths(content, name)
+        reading = read_log(content, name, preset, paths)
+    except WinnowError as error:
+        say.problem("This gives no lists yet.", str(error).replace("--map", "a mapping of your own"))
+        return preset, paths, None
+    st.markdown(f"**Questions with their lists: {len(reading.cases):,}**; nothing is written yet")
+    st.text(reading.to_text())
+    first = reading.cases[:SHOWN]
+    lists = [case.candidates.hits if case.candidates else () for case in first]
+    table(
+        {
+            "question": [case.query.text for case in first],
+            "chunks": [len(hits) for hits in lists],
+            "labels": [len(case.grades) for case in first],
+            "first chunk": [hits[0].chunk.title or hits[0].chunk.text[:200] if hits else "" for hits in lists],
+        },
+        "data.lists_looked",
+        f"The first {len(first)} questions",
+    )
+    return preset, paths, reading
+
+
+def _ask_paths(content: bytes, name: str) -> dict[str, str]:
+    """Where in a record and in its hits everything stands; usual names are proposed."""
+    plain, lists = paths_of(content, name)
+    proposed = {**likely_paths(("query", "query_id"), plain), **likely_paths(("hits", "relevant"), list(lists))}
+    st.markdown("**Where it stands in a record**")
+    paths = dict(_mapping(("query", "query_id"), CALLED, plain, proposed, "data.lists_record"))
+    paths |= _mapping(("hits", "relevant"), CALLED, list(lists), proposed, "data.lists_list")
+    if inner := lists.get(paths.get("hits", ""), []):
+        st.markdown("**… and in each of its chunks**")
+        fields = ("id", "text", "title", *SCORES)
+        paths |= _mapping(fields, CALLED, inner, likely_paths(fields, inner), "data.lists_hit")
+    return paths
 
 
 # The work

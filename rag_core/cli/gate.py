@@ -15,7 +15,7 @@ from rag_core.cli.sessions import WorksOn, narrowed, open_session, project_named
 from rag_core.compare.gate import FAIL, INCONCLUSIVE, GateRules, gate_json, gate_junit, gate_markdown, judge, overall
 from rag_core.compare.run_file import dump_run
 from rag_core.compare.snapshot import About, Recorder
-from rag_core.errors import GateFailed, Inconclusive
+from rag_core.errors import GateFailed, Inconclusive, exit_code
 from rag_core.files import write_whole
 from rag_core.measure.experiment import start_of, stream
 from rag_core.measure.significance import MARGIN
@@ -105,15 +105,15 @@ def _over_project(
 
 
 def _end(results: list[Any], quiet: bool) -> None:
-    """Say the verdicts and end with the exit code they mean."""
+    """Say the verdicts, once, and end with the exit code they mean."""
     outcome = overall(results)
-    if not quiet:
-        for one in results:
-            echo(f"{one.outcome}: {one.sentence}")
-            for bad in one.regressions if one.outcome == FAIL else ():
-                why = "; ".join((*bad.reasons[:2], *bad.more))
-                echo(f"  {bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f}  {why}")
-    if outcome == FAIL:
-        raise GateFailed(next(one.sentence for one in results if one.outcome == FAIL))
-    if outcome == INCONCLUSIVE:
-        raise Inconclusive(next(one.sentence for one in results if one.outcome == INCONCLUSIVE))
+    ends = {FAIL: GateFailed, INCONCLUSIVE: Inconclusive}.get(outcome)
+    if quiet and ends is not None:
+        raise ends(next(one.sentence for one in results if one.outcome == outcome))
+    for one in [] if quiet else results:
+        echo(f"{one.outcome}: {one.sentence}")
+        for bad in one.regressions if one.outcome == FAIL else ():
+            why = "; ".join((*bad.reasons[:2], *bad.more))
+            echo(f"  {bad.query_id}: {bad.baseline:.3f} → {bad.candidate:.3f}  {why}")
+    if ends is not None:
+        raise typer.Exit(exit_code(ends()))

@@ -148,25 +148,38 @@ def collection_of(project: Project) -> str:
 def take_in(project: Project, intake: Intake, progress: Progress | None = None) -> IngestReport | Connected:
     """Bring documents or a foreign collection in; what is done when it is interrupted stays done and is not repeated.
 
-    The project names its source before the work begins, so that an interrupted one can be found and resumed.
+    The project names its source before the work begins, so that an interrupted one can be found and resumed. What is
+    refused for what it holds was never wanted: doing the same again would be refused again.
     """
     name = collection_of(project)
     check_intake(project.workspace, name, intake)
     kind = next(kind for kind, type_ in KINDS.items() if isinstance(intake, type_))
-    write_whole(project.state / FILE, json.dumps({"kind": kind, **asdict(intake)}, ensure_ascii=False, indent=1) + "\n")
+    wanted = project.state / FILE
+    before = read_text(wanted) if wanted.is_file() else None
+    write_whole(wanted, json.dumps({"kind": kind, **asdict(intake)}, ensure_ascii=False, indent=1) + "\n")
     if project.source != ProjectSource(COLLECTION, name):
         save(project, source=ProjectSource(COLLECTION, name))
-    if isinstance(intake, Chroma):
-        fields = None if intake.fields is None else dict(intake.fields)
-        return connect(intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields)
-    return ingest(
-        intake.paths,
-        name,
-        project.workspace,
-        ingest_embedder(project.workspace, name, intake.model, intake.dimension),
-        progress=progress,
-        **intake.reading,
-    )
+    try:
+        if isinstance(intake, Chroma):
+            fields = None if intake.fields is None else dict(intake.fields)
+            return connect(
+                intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields
+            )
+        return ingest(
+            intake.paths,
+            name,
+            project.workspace,
+            ingest_embedder(project.workspace, name, intake.model, intake.dimension),
+            progress=progress,
+            **intake.reading,
+        )
+    except InputError:
+        save(project, source=project.source)
+        if before is None:
+            wanted.unlink()
+        else:
+            write_whole(wanted, before)
+        raise
 
 
 def take_in_beside(project: Project, order: Intake, progress: Progress | None = None) -> IngestReport | Connected:
@@ -221,15 +234,22 @@ def seen(workspace: Path, name: str, intake: Documents) -> IngestLook:
     return look(intake.paths, name, workspace, embedder, **intake.reading)
 
 
-def take_lists(project: Project, content: bytes, name: str, preset: str = OWN) -> Project:
-    """Make recorded lists (JSONL, docs/formats.md), or a log that a preset reads, the project's source and questions.
+def take_lists(
+    project: Project, content: bytes, name: str, preset: str = OWN, paths: Mapping[str, str] | None = None
+) -> Project:
+    """Make recorded lists (JSONL, docs/formats.md), or a log that a preset or `paths` read, the project's source and
+    questions.
 
     Whole file or nothing: own lists are kept as they are written, those of a log as `read_log` reads them.
     """
     if project.shipped:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
-    lists = read_log(content, name, preset)
-    text = decode(content, name) if lists.preset == OWN else "".join(f"{row}\n" for row in dump_lists(lists.cases))
+    lists = read_log(content, name, preset, paths)
+    text = (
+        decode(content, name)
+        if lists.preset == OWN and not paths
+        else "".join(f"{row}\n" for row in dump_lists(lists.cases))
+    )
     write_whole(project.folder / LISTS, text)
     return save(project, source=ProjectSource(RECORDED))
 

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from rag_core.store.keys import text_hash
 from rag_core.store.matching import FragmentIndex
 from rag_core.types import SCORES, Case
 
-OWN = "winnow"
+OWN, MAPPED = "winnow", "own mapping"
 PRESETS = Path(__file__).with_name("presets.yaml")
 FIELDS = (
     "query", "query_id", "hits", "ids", "texts", "scores", "references", "relevant", "id", "text", "title", *SCORES
@@ -37,6 +38,17 @@ FIELDS = (
 WRAPPED = ("data", "spans", "runs", "results", "observations", "examples")
 GRADE = 2  # of a reference or of what a file calls relevant
 TRIED = 50  # records that `auto` looks at
+DEEP, MANY = 5, 200  # levels of a record, and paths of it, that `paths_of` names
+USUAL = {
+    "query": ("query", "question", "q", "user_input", "prompt", "input", "asked"),
+    "query_id": ("query_id", "qid", "id"),
+    "hits": ("hits", "candidates", "documents", "results", "chunks", "contexts", "matches", "passages"),
+    "relevant": ("relevant", "relevant_ids", "gold", "expected_ids"), "id": ("id", "chunk_id", "doc_id", "_id"),
+    "text": ("text", "content", "page_content", "body", "chunk"), "title": ("title", "name", "heading"),
+    "distance": ("distance", "dist", "_distance"), "similarity": ("similarity", "cosine"),
+    "score": ("score", "_score", "relevance_score"), "rerank": ("rerank", "rerank_score"),
+}  # fmt: skip
+"""Last words of a path by which `likely_paths` knows a field, the surest first."""
 FLAT = re.compile(r"^(.*?)\.(\d+)\.(.+)$")
 
 
@@ -87,8 +99,8 @@ def read_log(content: bytes, name: str, preset: str = "auto", paths: Mapping[str
     if strange is not None:
         raise InputError(f"the mapping names {strange[:40]!r}, expected one of {', '.join(FIELDS)}")
     if preset == "auto":
-        preset = "own mapping" if paths and "query" in paths else proposed(records, name)
-    if preset != "own mapping" and preset not in presets():
+        preset = MAPPED if paths and "query" in paths else likely_preset(records, name)
+    if preset != MAPPED and preset not in presets():
         raise InputError(f"the preset is {preset[:40]!r}, expected auto or one of {', '.join(presets())}")
     mapping = {**presets().get(preset, {}), **(paths or {})}
     if preset == OWN and not paths:  # with rules, tags and labels, and strict
@@ -142,7 +154,7 @@ def _check_paths(paths: Mapping[str, str], records: Sequence[Any], mapping: Mapp
             )
 
 
-def proposed(records: Sequence[Any], name: str) -> str:
+def likely_preset(records: Sequence[Any], name: str) -> str:
     """The preset that makes lists of most of the first records; an InputError with the keys where none does."""
     tried = {
         preset: sum(not isinstance(_list_of(record, mapping), str) for record in records[:TRIED])
@@ -153,6 +165,38 @@ def proposed(records: Sequence[Any], name: str) -> str:
         keys = ", ".join(sorted({str(key) for record in records[:TRIED] for key in record})[:20])
         raise InputError(f"{name} has records of {keys[:200] or 'nothing'}, expected --map query=PATH hits=PATH")
     return best
+
+
+def paths_of(content: bytes, name: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Paths of a file's first records, and those of lists → paths within their hits (none: plain texts)."""
+    plain: dict[str, None] = {}
+    lists: dict[str, dict[str, None]] = {}
+
+    def walk(value: Any, path: str, into: dict[str, None], level: int) -> None:
+        if len(into) >= MANY or level > DEEP:
+            return
+        if isinstance(value, Mapping):
+            for key, inner in value.items():
+                walk(_opened(inner), f"{path}.{key}" if path else str(key), into, level + 1)
+        elif path and isinstance(value, list) and into is plain:
+            within = lists.setdefault(path, {})
+            for hit in value[:TRIED]:
+                walk(hit, "", within, level)
+        elif path and value is not None:
+            into[path] = None
+
+    for record in islice(records_of(content, name), TRIED):
+        walk(record, "", plain, 0)
+    return list(plain), {path: list(within) for path, within in lists.items()}
+
+
+def likely_paths(fields: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
+    """Field → the path that most likely holds it, by its last word; fields that none fits are missing."""
+    likely = {}
+    for name in fields:
+        places = {path.rpartition(".")[2].lower(): path for path in reversed(paths)}
+        likely[name] = next((places[word] for word in USUAL.get(name, (name,)) if word in places), "")
+    return {name: path for name, path in likely.items() if path}
 
 
 def records_of(content: bytes, name: str) -> Iterator[Mapping[str, Any]]:

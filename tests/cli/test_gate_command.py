@@ -47,6 +47,14 @@ def test_the_same_pipeline_passes(place, capsys):
     assert err == ""
 
 
+def test_a_verdict_is_said_once(place, capsys):
+    capsys.readouterr()
+    assert gate(place, "--pipeline", BAD) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("fail: ")
+    assert err == ""
+
+
 def test_a_worse_pipeline_exits_1_with_one_sentence_and_files(place, capsysbinary):
     capsysbinary.readouterr()
     files = [
@@ -76,12 +84,12 @@ def test_other_labels_are_recomputed_and_exit_4_where_they_cannot_be(place, caps
     (place / "other.jsonl").write_text((place / "other.jsonl").read_text().replace('"id": "c', '"id": "new'))
     capsys.readouterr()
     assert gate(place, "--pipeline", BAD, lists_file="other.jsonl") == 4
-    assert "measured against different labels" in capsys.readouterr().err
+    assert "measured against different labels" in capsys.readouterr().out
 
 
 def test_too_few_queries_exit_4(place, capsys):
     assert gate(place, "--pipeline", BAD, "--min-queries", "31") == 4
-    assert "30 scored queries are too few to tell" in capsys.readouterr().err
+    assert "30 scored queries are too few to tell" in capsys.readouterr().out
 
 
 def test_a_margin_lets_a_small_drop_pass(place):

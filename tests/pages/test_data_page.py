@@ -157,9 +157,25 @@ def test_recorded_lists_are_source_and_questions_at_once(data, jsonl, words, fig
 def test_a_file_that_holds_no_lists_makes_no_project(data, words, workspace):
     data.segmented_control(key="data.kind").set_value("Recorded lists").run()
     data.file_uploader[0].upload("shop.jsonl", b'{"query": 1}', "application/json").run()
-    button(data, "Take these lists").click().run()
-    assert "nothing was written" in words(sane(data))
+    data.run()
+    assert "no lists yet" in words(sane(data))
+    assert button(data, "Take these lists").disabled
     assert not (workspace / "eval_sets").exists()
+
+
+def test_a_log_that_nobody_knows_is_read_by_the_columns_that_a_person_names(data, jsonl, words, figures):
+    data.segmented_control(key="data.kind").set_value("Recorded lists").run()
+    got = [{"key": f"c{n}", "meta": {"body": "x" * n, "head": f"Chunk {n}"}, "dist": n / 10} for n in (1, 2, 3)]
+    log = jsonl({"turn": {"wanted": "what?"}, "got": got})
+    data.file_uploader[0].upload("shop.jsonl", log, "application/json").run()
+    assert button(sane(data), "Take these lists").disabled
+    for label, path in {"question": "turn.wanted", "its chunks": "got", "id": "key", "title": "meta.head"}.items():
+        next(one for one in data.selectbox if one.label == label).set_value(path).run()
+    assert "Questions with their lists: 1" in words(sane(data))
+    assert frame(data, "first chunk")["first chunk"].tolist() == ["Chunk 1"]
+    app = sane(button(data, "Take these lists").click().run())
+    assert figures(app)["chunks"][0] == "3"
+    assert frame(app, "title")["title"].tolist() == ["Chunk 1", "Chunk 2", "Chunk 3"]
 
 
 def test_chunks_are_narrowed_by_text_in_any_case_and_by_document(data, folder, words):

@@ -13,6 +13,7 @@ from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
 from tests.pages.conftest import ROOT
 from tests.project.test_deeds import MAY
+from tests.store.conftest import database, no_server, postgres, schema  # noqa: F401 — fixtures
 
 LIST = "admin: [ann@example.org]\nannotator: [bob@example.org]\nviewer: [vera@example.org]\n"
 
@@ -348,6 +349,7 @@ for kind in KINDS:
 """
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("name", "role"), [("ann", "admin"), ("bob", "annotator"), ("vera", "viewer"), ("eve", "")])
 def test_every_cell_of_deed_and_role_holds_for_who_the_proxy_named(as_person, workspace, name, role):
     """The whole table, by the name of the log-in and the list of people; then taken off the list: nothing more."""

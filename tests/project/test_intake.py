@@ -18,7 +18,7 @@ from rag_core.project.intake import (
     take_in,
     take_lists,
 )
-from rag_core.project.project import open_project
+from rag_core.project.project import NOTHING, open_project
 from rag_core.project.rules import OVERLAY, apply, batches, undo
 from rag_core.project.session import Session
 from rag_core.rules.rule import Rule
@@ -51,6 +51,22 @@ def test_work_that_stopped_leaves_a_project_that_can_be_read_and_resumed(folder,
     assert Session(project).cases == ()
     assert intake_of(project) == order
     take_in(project, order)
+    assert [one.chunks for one in list_collections(tmp_path)] == [2]
+
+
+def test_documents_refused_for_what_they_hold_are_not_wanted_again(folder, tmp_path):
+    (empty := tmp_path / "empty.jsonl").write_text("")
+    project = begin_project(tmp_path, "mine")
+    with pytest.raises(InputError):
+        take_in(project, Documents((str(empty),)))
+    project = open_project("mine", tmp_path)
+    assert (intake_of(project), project.source.kind) == (None, NOTHING)
+    take_in(project, order := Documents((str(folder),)))
+    project = open_project("mine", tmp_path)
+    empty.write_text("{")
+    with pytest.raises(InputError):
+        take_in(project, order.with_more(Documents((str(empty),))))
+    assert intake_of(project) == order
     assert [one.chunks for one in list_collections(tmp_path)] == [2]
 
 

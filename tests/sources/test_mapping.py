@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rag_core.cli import main
 from rag_core.errors import InputError
-from rag_core.sources.mapping import look_up, presets, read_log
+from rag_core.sources.mapping import likely_paths, look_up, paths_of, presets, read_log
 from rag_core.store.matching import FragmentIndex
 
 QUESTIONS = [f"what is number {n}?" for n in range(6)]
@@ -147,6 +147,18 @@ def test_paths_stand_above_the_preset():
     paths = {"query": "turn.asked", "hits": "got", "id": "key", "text": "body", "distance": "dist"}
     reading = read_log(as_jsonl(rows), "own.jsonl", paths=paths)
     assert [hit.scores["distance"] for hit in reading.cases[0].candidates.hits] == [1 / 3, 1 / 2, 1]
+
+
+def test_the_paths_of_a_log_that_nobody_knows_are_found_and_the_usual_ones_proposed():
+    got = [{"key": one, "meta": {"content": text}, "dist": score} for one, text, score in ROWS]
+    log = as_jsonl([{"turn": {"question": query}, "got": got, "gold": ["a"]} for query in QUESTIONS])
+    plain, lists = paths_of(log, "own.jsonl")
+    assert (plain, lists) == (["turn.question"], {"got": ["key", "meta.content", "dist"], "gold": []})
+    assert likely_paths(("query", "query_id"), plain) == {"query": "turn.question"}
+    assert likely_paths(("hits", "relevant"), list(lists)) == {"relevant": "gold"}
+    assert likely_paths(("id", "text", "distance"), lists["got"]) == {"text": "meta.content", "distance": "dist"}
+    paths = {"query": "turn.question", "hits": "got", "id": "key", "text": "meta.content", "distance": "dist"}
+    assert len(read_log(log, "own.jsonl", paths=paths).cases) == len(QUESTIONS)
 
 
 json_values = st.recursive(

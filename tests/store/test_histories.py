@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,7 @@ from rag_core.store.labels import LabelStore
 from tests.store.conftest import make_event
 
 PEOPLE = ("ann", "bob", "eve")
-DEEDS = st.one_of(
+DEEDS = [
     st.tuples(st.just("label"), st.integers(0, 2), st.integers(0, 3)),  # chunk, grade
     st.tuples(st.just("label"), st.integers(0, 2), st.integers(0, 3)),
     st.tuples(st.just("undo"), st.integers(0, 9), st.just(0)),  # of what this person said before
@@ -27,17 +28,23 @@ DEEDS = st.one_of(
     st.tuples(st.just("import"), st.integers(0, 2), st.integers(0, 3)),  # labels in everybody's name
     st.tuples(st.just("take back"), st.integers(0, 9), st.just(0)),  # an import
     st.tuples(st.just("close"), st.just(0), st.just(0)),
-    st.tuples(st.just("restore"), st.just(0), st.just(0)),
-)
-HISTORIES = st.lists(st.lists(DEEDS, min_size=1, max_size=8), min_size=2, max_size=3)
+]
+RESTORE = st.tuples(st.just("restore"), st.just(0), st.just(0))  # of a workspace's own file; a server has its own copies
+
+
+def histories(*deeds):
+    return st.lists(st.lists(st.one_of(*deeds), min_size=1, max_size=8), min_size=2, max_size=3)
+
+
+HISTORIES, ON_A_SERVER = histories(*DEEDS, RESTORE), histories(*DEEDS)
 
 
 class Actor(threading.Thread):
     """One person with a session of their own: what they tried, what was acknowledged and when."""
 
-    def __init__(self, name, deeds, workspace, copy):
+    def __init__(self, name, deeds, workspace, copy, eval_set="demo"):
         super().__init__()
-        self.who, self.deeds, self.workspace, self.copy = name, deeds, workspace, copy
+        self.who, self.deeds, self.workspace, self.copy, self.eval_set = name, deeds, workspace, copy, eval_set
         self.tried, self.acknowledged, self.imports, self.restored, self.faults = {}, {}, [], [], []
         self.seq, self.store = 0, None
 
@@ -68,7 +75,7 @@ class Actor(threading.Thread):
         if deed == "label":
             self.send(labels, self.event(self.who, number, grade))
         elif deed == "import":
-            self.imports.append(batch := f"{self.who} {len(self.imports)}")
+            self.imports.append(batch := f"{self.who} {self.eval_set} {len(self.imports)}")
             self.send(labels, *(self.event(name, number, grade, batch=batch) for name in PEOPLE))
         elif deed == "again" and mine:
             self.send(labels, mine[number % len(mine)])
@@ -82,9 +89,9 @@ class Actor(threading.Thread):
         return self.seq
 
     def event(self, name, chunk, grade, batch=""):
-        return make_event(
-            self.next(), grade, session=self.who, annotator=name, chunk_id=f"c{chunk}", batch=batch, author=self.who
-        )
+        chunk_id, session = f"c{chunk}", f"{self.who} {self.eval_set}"
+        more = {"annotator": name, "batch": batch, "author": self.who, "eval_set": self.eval_set}
+        return make_event(self.next(), grade, session=session, chunk_id=chunk_id, **more)
 
     def send(self, labels, *events):
         self.tried |= {event.key: event for event in events}
@@ -127,31 +134,50 @@ def check(made, history):
         shutil.copytree(made / "w", workspace)
         (workspace / holding.FILE).touch()  # a new workspace: no copy is due, which would outlive the folder
         actors = [Actor(who, deeds, workspace, made / "copy.zip") for who, deeds in zip(PEOPLE, history, strict=False)]
-        for actor in actors:
-            actor.start()
-        for actor in actors:
-            actor.join()
-        assert [actor.faults for actor in actors if actor.faults] == []
+        run(actors)
         with open_store(workspace) as store:
             final, current = LabelStore(store).history("demo"), LabelStore(store).current("demo")
-        stored = {event.key: event for event in final}
-        assert len(stored) == len(final)
-        kept = dict(stored)
+        kept = {event.key: event for event in final}
         for folder in Path(place).glob("w.before-*"):
             assert (folder / FILE).exists()
             with open_store(folder) as store:
                 kept |= {event.key: event for event in LabelStore(store).history("demo")}
-        last = max([at for actor in actors for at in actor.restored], default=0.0)
-        for actor in actors:
-            for key, (event, at) in actor.acknowledged.items():
-                assert said(kept[key]) == said(event)
-                assert key in stored or at < last
-            for key, event in stored.items():
-                if key in actor.tried:
-                    assert said(event) == said(actor.tried[key])
-        known = {key for actor in actors for key in actor.tried} | {("before", 0)}
-        assert all(key in known or key[0].startswith("undo:") for key in stored)
-        assert current.get("q1", {}) == plain(final)
+        agree(actors, final, current, kept, before={("before", 0)})
+
+
+def run(actors):
+    for actor in actors:
+        actor.start()
+    for actor in actors:
+        actor.join()
+    assert [actor.faults for actor in actors if actor.faults] == []
+
+
+def agree(actors, final, current, kept, before=frozenset()):
+    """What was acknowledged is there, once, as it was said; nothing else is; what counts is what the model says."""
+    stored = {event.key: event for event in final}
+    assert len(stored) == len(final)
+    last = max([at for actor in actors for at in actor.restored], default=0.0)
+    for actor in actors:
+        for key, (event, at) in actor.acknowledged.items():
+            assert said(kept[key]) == said(event)
+            assert key in stored or at < last
+        for key, event in stored.items():
+            if key in actor.tried:
+                assert said(event) == said(actor.tried[key])
+    known = {key for actor in actors for key in actor.tried} | before
+    assert all(key in known or key[0].startswith("undo:") for key in stored)
+    assert current.get("q1", {}) == plain(final)
+
+
+def check_on_a_server(workspace, history):
+    eval_set = f"demo {uuid4().hex}"  # of one database
+    actors = [Actor(who, deeds, workspace, None, eval_set) for who, deeds in zip(PEOPLE, history, strict=False)]
+    run(actors)
+    with open_store(workspace) as store:
+        labels = LabelStore(store)
+        final = labels.history(eval_set)
+        agree(actors, final, labels.current(eval_set), {event.key: event for event in final})
 
 
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -168,3 +194,20 @@ def test_no_acknowledged_label_is_lost_doubled_or_under_anothers_name(made, hist
 @settings(max_examples=10_000, **QUIET)
 def test_ten_thousand_histories_lose_double_and_rename_nothing(made, history):
     check(made, history)
+
+
+@pytest.mark.postgres
+@given(ON_A_SERVER)
+@settings(max_examples=15, **QUIET)
+def test_nor_where_the_team_shares_a_server(postgres, workspace, history):
+    open_store(workspace).close()
+    check_on_a_server(workspace, history)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@given(ON_A_SERVER)
+@settings(max_examples=10_000, **QUIET)
+def test_ten_thousand_histories_on_a_server_lose_double_and_rename_nothing(postgres, workspace, history):
+    open_store(workspace).close()
+    check_on_a_server(workspace, history)
