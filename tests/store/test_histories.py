@@ -29,7 +29,8 @@ DEEDS = [
     st.tuples(st.just("take back"), st.integers(0, 9), st.just(0)),  # an import
     st.tuples(st.just("close"), st.just(0), st.just(0)),
 ]
-RESTORE = st.tuples(st.just("restore"), st.just(0), st.just(0))  # of a workspace's own file; a server has its own copies
+# of a workspace's own file; a server has its own copies
+RESTORE = st.tuples(st.just("restore"), st.just(0), st.just(0))
 
 
 def histories(*deeds):
