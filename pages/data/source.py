@@ -332,7 +332,8 @@ def _lists(project: Project | None) -> None:
         "(docs/logs.md), or any log whose columns you name."
     )
     file = st.file_uploader("Drop a file of lists", type=["jsonl", "ndjson", *LOGS], key="data.lists_file")
-    preset, paths, reading = OWN, {}, None
+    preset, reading = OWN, None
+    paths: dict[str, str] = {}
     if file is not None:
         preset, paths, reading = _ask_reading(file.getvalue(), file.name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
