@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,51 +27,82 @@ from rag_core.project.session import Progress, Session, front_of, must_search
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.store.database import has_store, open_store
-from rag_core.store.events import Event
 from rag_core.store.exchange.line import LabelLine
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
-from rag_core.store.matching import AtHand, overlay
+from rag_core.store.matching import Anything, AtHand, overlay
 from rag_core.store.model_labels import peoples_grades, runs_of
 from rag_core.types import Candidates, Case
 
 
-def laid_over(labels: Sequence[Event], cases: Iterable[Case], chunks: AtHand | None = None) -> list[Case]:
-    """The cases with these labels laid over their own; None (all unsure) makes a chunk unjudged.
+class GivenLabels:
+    """The labels given in a workspace laid over one eval set's own.
 
-    Labels meet `chunks`, those of the collection that is asked; without them each case's own list, and what one names
-    that its list lacks counts as not found.
+    All are read once; after that those of the questions about which something was said since: where twenty people label
+    at once, each of their labels changes one question of thousands.
     """
-    cases = list(cases)
-    if not labels:
-        return cases
-    asked = {case.query.id: case for case in cases}
-    lists: dict[str, AtHand] = {}
 
-    def at_hand(query_id: str) -> AtHand | None:
-        if chunks is not None or query_id not in asked:
-            return chunks
-        if query_id not in lists:
-            lists[query_id] = AtHand.of(hit.chunk for hit in start_of(asked[query_id]).hits)
-        return lists[query_id]
+    MOST = 500  # questions that are read by their ids
 
-    @cache
-    def everywhere() -> AtHand:
-        return AtHand.of({hit.chunk.id: hit.chunk for case in cases for hit in start_of(case).hits}.values())
+    def __init__(self, own: EvalSet, workspace: Path, chunks: AtHand | None = None) -> None:
+        """Labels meet `chunks`; without them each case's own list, and what a label names that its list lacks counts
+        as not found.
+        """
+        self.own, self._workspace, self._chunks = own, workspace, chunks
+        self._at = {case.query.id: place for place, case in enumerate(own.cases)}
+        self._lists: dict[str, AtHand] = {}
+        self._now: EvalSet | None = None
+        self._position = 0
 
-    return with_labels(cases, overlay(labels, at_hand, everywhere if chunks is None else None))
+    def now(self) -> EvalSet:
+        """The eval set as it is with the labels of now; the same value while nothing changes."""
+        if not has_store(self._workspace):
+            return self.own
+        name = self.own.name
+        with open_store(self._workspace, create=False) as store:
+            labels = LabelStore(store)
+            if self._now is None and len(self.own.cases) <= self.MOST:
+                changed = dict.fromkeys(self._at, labels.newest() or 0)
+            else:
+                changed = labels.changed_since(name, self._position)
+            if not changed:
+                return self._now or self.own
+            some = len(changed) <= self.MOST
+            # read after the positions: what comes in between is read twice, never missed
+            given = labels.labels(name, queries=changed if some else None)
+        cases = list((self._now or self.own).cases if some else self.own.cases)
+        over = overlay(given, self._at_hand, (lambda: self._everywhere) if self._chunks is None else None)
+        for query_id in changed if some else over:
+            if query_id in self._at:
+                place = self._at[query_id]
+                cases[place] = with_labels([self.own.cases[place]], over)[0]
+        self._position = max(self._position, *changed.values())
+        self._now = self.own if self._now is None and not over else replace(self.own, cases=tuple(cases))
+        return self._now
+
+    def _at_hand(self, query_id: str) -> AtHand | None:
+        if self._chunks is not None or query_id not in self._at:
+            return self._chunks
+        if query_id not in self._lists:
+            hits = start_of(self.own.cases[self._at[query_id]]).hits
+            self._lists[query_id] = AtHand.of(hit.chunk for hit in hits)
+        return self._lists[query_id]
+
+    @cached_property
+    def _everywhere(self) -> AtHand:
+        hits = (hit for case in self.own.cases for hit in start_of(case).hits)
+        return AtHand.of({hit.chunk.id: hit.chunk for hit in hits}.values())
+
+
+def chunks_of(index: Any) -> AtHand:
+    """The chunks that labels meet in what the queries ask."""
+    snapshot = getattr(index, "snapshot", None)
+    return AtHand.of(snapshot.chunks) if snapshot else Anything()
 
 
 def with_given(eval_set: EvalSet, workspace: Path, index: Any = None) -> EvalSet:
     """The eval set with the labels given in this workspace laid over its own; `index` is what its queries ask."""
-    labels = given_labels(workspace, eval_set.name)
-    if not labels:
-        return eval_set
-    chunks = None
-    if index is not None:  # a function that searches names no chunks: whatever was labelled is there
-        snapshot = getattr(index, "snapshot", None)
-        chunks = AtHand.of(snapshot.chunks) if snapshot else AtHand({label.chunk_id: "" for label in labels})
-    return replace(eval_set, cases=tuple(laid_over(labels, eval_set.cases, chunks)))
+    return GivenLabels(eval_set, workspace, None if index is None else chunks_of(index)).now()
 
 
 def counted(eval_set: EvalSet, workspace: Path) -> EvalSet:
@@ -79,20 +110,8 @@ def counted(eval_set: EvalSet, workspace: Path) -> EvalSet:
 
     They meet the chunks that come with the set; where none do, a label counts for the chunk that it names.
     """
-    labels = given_labels(workspace, eval_set.name)
-    if not labels:
-        return eval_set
     texts = {name: text_hash(text) if text else "" for name, text in chunk_texts(eval_set).items()}
-    chunks = AtHand(texts or {label.chunk_id: "" for label in labels})
-    return replace(eval_set, cases=tuple(laid_over(labels, eval_set.cases, chunks)))
-
-
-def given_labels(workspace: Path, eval_set: str) -> list[Event]:
-    """The labels of people that count now; none where no label was ever given here."""
-    if not has_store(workspace):
-        return []
-    with open_store(workspace, create=False) as store:
-        return LabelStore(store).labels(eval_set)
+    return GivenLabels(eval_set, workspace, AtHand(texts) if texts else Anything()).now()
 
 
 @dataclass(frozen=True)

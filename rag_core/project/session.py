@@ -61,6 +61,8 @@ from rag_core.wording import KINDS, word_file, word_resources
 
 if TYPE_CHECKING:
     from rag_core.llm.judge import Judge
+    from rag_core.project.labels import GivenLabels
+    from rag_core.store.matching import AtHand
 
 DEEP = 200
 """How deep a question is searched at least, so that a knob can move without searching again."""
@@ -87,6 +89,13 @@ class Opened:
     def by_id(self) -> dict[str, Chunk]:
         """Chunk by id."""
         return {chunk.id: chunk for chunk in self.chunks}
+
+    @cached_property
+    def at_hand(self) -> AtHand:
+        """The chunks as labels meet them."""
+        from rag_core.project.labels import chunks_of  # as below: only where labels were ever given
+
+        return chunks_of(self.index)
 
     @cached_property
     def rules(self) -> int:
@@ -149,6 +158,7 @@ class _Held:
     opened: tuple[str, Opened] | None = None
     own: tuple[str, EvalSet] | None = None
     cases: tuple[str, EvalSet] | None = None
+    given: tuple[EvalSet, Opened | None, GivenLabels] | None = None
     split: tuple[tuple[Case, ...], str, Sides] | None = None
     lists: tuple[tuple[Case, ...], str] | None = None
     asked: int = 0
@@ -333,9 +343,13 @@ class Session:
 
     def _with_labels(self) -> EvalSet:
         own = self._own()
-        if own.name != self.project.labels:
-            own = replace(own, name=self.project.labels)
-        labelled = self._labelled(own) if own.cases else own
+        if not own.cases or not _has_labels(self.workspace):
+            labelled = self._named(own)
+        else:
+            held, source = self._held.given, self.source if self.live else None
+            if held is None or held[0] is not own or held[1] is not source:
+                self._held.given = held = (own, source, self._given(own))
+            labelled = held[2].now()
         overlay = overlay_of(self.project)
         if not overlay or not labelled.recorded:
             return labelled
@@ -358,17 +372,18 @@ class Session:
         """A question of one's own, with the labels it was given when it was asked before."""
         query = Query("own-" + hashlib.sha256(check_question(text).encode()).hexdigest()[:16], text)
         own = EvalSet(self.project.labels, self.project.title, (Case(query),))
-        return self._labelled(own).cases[0]
+        return (self._given(own).now() if _has_labels(self.workspace) else own).cases[0]
 
-    def _labelled(self, own: EvalSet) -> EvalSet:
-        """The questions with the labels given in the workspace laid over their own."""
-        if not _has_labels(self.workspace):
-            return own
-        from rag_core.project.labels import (
-            with_given,  # the database layer takes a tenth of a second: who never labelled waits not
-        )
+    def _named(self, own: EvalSet) -> EvalSet:
+        """The questions under the name that labels are given to."""
+        return own if own.name == self.project.labels else replace(own, name=self.project.labels)
 
-        return with_given(own, self.workspace, self.source.index if self.live else None)
+    def _given(self, own: EvalSet) -> GivenLabels:
+        """The labels given in the workspace, to be laid over those of the questions."""
+        # the database layer takes a tenth of a second: who never labelled waits not
+        from rag_core.project.labels import GivenLabels
+
+        return GivenLabels(self._named(own), self.workspace, self.source.at_hand if self.live else None)
 
     def _labels_state(self) -> str:
         """What changes when a question or a label does."""

@@ -8,7 +8,7 @@ taken back. Opening the file is database.py, how labels meet chunks again is mat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,14 +123,24 @@ class LabelStore:
             names = {} if chunks is not None else recorded_ids(connection, eval_set)
         return grades_by_chunk(labels, names, chunks)
 
-    def labels(self, eval_set: str, annotator: str | None = None) -> list[Event]:
+    def labels(
+        self, eval_set: str, annotator: str | None = None, queries: Collection[str] | None = None
+    ) -> list[Event]:
         """The label events that count now, one per annotator, query and chunk; without a name, those of all people.
 
         Oldest first and adjudicated ones last: of what is said of a chunk, the last counts. A model's labels come only
-        where its name is given.
+        where its name is given. `queries` narrows them to at most some hundred query ids.
         """
         with self.store.reading() as connection:
-            return counting_events(connection, eval_set, annotator)
+            return counting_events(connection, eval_set, annotator, queries)
+
+    def changed_since(self, eval_set: str, position: int) -> dict[str, int]:
+        """{query id: position of its newest event} of the queries about which an event was stored after a position."""
+        newest = func.max(label_event.c.position)
+        after = (label_event.c.eval_set == eval_set, label_event.c.position > position)
+        with self.store.reading() as connection:
+            rows = connection.execute(select(label_event.c.query_id, newest).where(*after).group_by("query_id"))
+            return {query_id: int(last) for query_id, last in rows}
 
     def history(self, eval_set: str, query_id: str | None = None, chunk_id: str | None = None) -> list[Event]:
         """Every event, in the order stored; `chunk_id` also finds what was said about the same text under other ids."""
@@ -266,16 +276,23 @@ def _stored(connection: Connection, keys: Sequence[tuple[str, int]]) -> dict[tup
     return found
 
 
-def current_events(connection: Connection, eval_set: str, annotator: str | None = None) -> list[Event]:
-    """The label events that count now, oldest first, adjudicated ones last."""
+def current_events(
+    connection: Connection, eval_set: str, annotator: str | None = None, queries: Collection[str] | None = None
+) -> list[Event]:
+    """The label events that count now, oldest first, adjudicated ones last; of some queries, or of all."""
     wanted = {"eval_set": eval_set} | ({} if annotator is None else {"annotator": annotator})
     decided = case((label_current.c.annotator == ADJUDICATED, 1), else_=0)
-    return _events(connection, _where(label_current, wanted).order_by(decided, label_current.c.position))
+    current = _where(label_current, wanted)
+    if queries is not None:
+        current = current.where(label_current.c.query_id.in_(queries))
+    return _events(connection, current.order_by(decided, label_current.c.position))
 
 
-def counting_events(connection: Connection, eval_set: str, annotator: str | None) -> list[Event]:
+def counting_events(
+    connection: Connection, eval_set: str, annotator: str | None, queries: Collection[str] | None = None
+) -> list[Event]:
     """One annotator's current events, or those of all people: a model's count only where they are asked for."""
-    events = current_events(connection, eval_set, annotator)
+    events = current_events(connection, eval_set, annotator, queries)
     return [event for event in events if annotator is not None or not is_model(event.annotator)]
 
 

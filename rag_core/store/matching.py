@@ -50,6 +50,17 @@ class AtHand:
         return [*same_text, label.chunk_id] if either_unknown else list(same_text)
 
 
+class Anything(AtHand):
+    """Whatever a label names: of a function that searches nobody knows the chunks."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def ids(self, label: Event) -> list[str]:
+        """The chunk that the label names."""
+        return [label.chunk_id]
+
+
 def grades_by_chunk(
     labels: Sequence[Event],
     recorded: Mapping[tuple[str, str], set[str]],

@@ -1,13 +1,23 @@
 """Labels given in a workspace count wherever an eval set is measured: in commands as on pages."""
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rag_core.cli import main
-from rag_core.eval_sets.reading import load_set
-from rag_core.project.labels import with_given
+from rag_core.eval_sets.reading import EvalSet, load_set
+from rag_core.project.labels import GivenLabels, with_given
+from rag_core.store.database import open_store
+from rag_core.store.events import undo_of
+from rag_core.store.labels import LabelStore
+from rag_core.store.matching import Anything
+from rag_core.types import Candidates, Case, Chunk, Hit, Query
 from tests import small_rules
+from tests.store.conftest import make_event
 
 
 @pytest.fixture
@@ -44,6 +54,48 @@ def scored(document):
 def test_a_set_without_a_label_given_stays_as_it_is(workspace):
     found = load_set("recorded-combat")
     assert with_given(found, workspace) is found
+
+
+SAID = st.lists(
+    st.tuples(st.sampled_from(["label", "undo", "import", "take back", "look"]), st.integers(0, 3), st.integers(0, 3)),
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(said=SAID, most=st.sampled_from([1, 2, 500]), listed=st.booleans())
+def test_reading_only_what_changed_gives_what_reading_everything_gives(said, most, listed):
+    """Whatever is said between two looks, by whom, and however many questions are read by their ids."""
+    hits = tuple(Hit(Chunk(f"c{n}", "", f"text {n}"), {"distance": n / 10}) for n in range(2))
+    cases = [
+        Case(query := Query(f"q{n}", f"question {n}?"), {"c1": 1}, Candidates(query, hits) if listed else None)
+        for n in range(4)
+    ]
+    own = EvalSet("demo", "demo", tuple(cases))
+    with TemporaryDirectory() as place, open_store(Path(place)) as store:
+        labels, told, batches = LabelStore(store), [], []
+        held = GivenLabels(own, Path(place), None if listed else Anything())
+        held.MOST = most
+        for seq, (deed, query, chunk) in enumerate(said):
+            about = {"query_id": f"q{query}", "chunk_id": f"c{chunk}", "annotator": f"p{seq % 2}"}
+            if deed == "label":
+                told.append(make_event(seq, seq % 4, **about))
+                labels.append(told[-1:])
+            elif deed == "import":
+                batches.append(batch := f"b{seq}")
+                labels.append([make_event(seq, n, session=f"s{n}", batch=batch, **about | {"query_id": f"q{n}"})
+                               for n in range(4)])  # fmt: skip
+            elif deed == "undo" and told:
+                labels.append([undo_of(told.pop(), "tab-1", 100 + seq)])
+            elif deed == "take back" and batches:
+                labels.undo_batch(batches.pop())
+            elif deed == "look":
+                assert held.now() is held.now()
+            whole = with_given(own, Path(place), None if listed else object())
+            if seq % 3 == 0:
+                assert [case.grades for case in held.now().cases] == [case.grades for case in whole.cases]
+        whole = with_given(own, Path(place), None if listed else object())
+        assert [case.grades for case in held.now().cases] == [case.grades for case in whole.cases]
 
 
 def test_labels_from_a_file_count_in_evaluate(run, own):

@@ -191,6 +191,7 @@ def test_no_acknowledged_label_is_lost_doubled_or_under_anothers_name(made, hist
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @given(HISTORIES)
 @settings(max_examples=10_000, **QUIET)
 def test_ten_thousand_histories_lose_double_and_rename_nothing(made, history):
@@ -206,6 +207,7 @@ def test_nor_where_the_team_shares_a_server(postgres, workspace, history):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.postgres
 @given(ON_A_SERVER)
 @settings(max_examples=10_000, **QUIET)
