@@ -16,6 +16,7 @@ from pages.components.act import act, refuse, tell
 from pages.labels import pool
 from pages.labels.pool import Chunks
 from pages.widgets.take_along import table
+from rag_core.child import give_back
 from rag_core.errors import InputError, StoreError
 from rag_core.files import decode
 from rag_core.project.deeds import Performed, import_kind, undo_kind
@@ -32,7 +33,8 @@ from rag_core.text import counted
 
 RAGAS = "ragas"
 DONE, VERSION, TOLD = "exchange.done", "labels.version", "exchange.told"
-MOST_SHOWN = 200
+UNMET = "exchange.unmet"
+MOST_SHOWN, MANY = 200, 10_000
 NO_QUESTION, NO_CHUNK = "no such question here", "no such chunk here"
 NOT_FOUND = "in no list: counts as not found"
 
@@ -61,6 +63,9 @@ def _import(session: Session, store: LabelStore, annotator: str) -> None:
         say.problem("This file cannot be brought in; nothing was changed.", str(error))
         return
     _offer(plan, store, len(lines), unread, _lost(lines, session))
+    if len(lines) > MANY:
+        del lines
+        give_back()
 
 
 def _read(session: Session, file_name: str, text: str, form: str | None) -> tuple[list[LabelLine], int]:
@@ -124,6 +129,7 @@ def _offer(plan: ImportPlan, store: LabelStore, count: int, unread: int, lost: S
 def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
     def work(performed: Performed) -> None:
         done = apply_import(store, plan, overwrite, performed.signature)
+        give_back()
         performed.result = f"{done.written} labels, {done.batch}"
         st.session_state[DONE] = asdict(done)
         st.session_state[VERSION] = st.session_state.get(VERSION, 0) + 1
@@ -163,20 +169,28 @@ def _export(session: Session, store: LabelStore) -> None:
         "texts of relevant ones."
     )
     chosen = st.selectbox("Format to write", [*FORMATS, RAGAS], key="exchange.out")
+    plain = "trec" if chosen == RAGAS else chosen  # like it, one grade per chunk
+    name, least = session.project.labels, session.project.min_grade
     try:
-        plain = "trec" if chosen == RAGAS else chosen  # like it, one grade per chunk
-        lines, left_out = lines_to_export(store, session.project.labels, None, plain)
-        if chosen == RAGAS:
-            text = write_ragas(lines, _questions(session), _texts(session), session.project.min_grade)
-        else:
-            text = write_labels(lines, chosen)
+        count, unsure = store.standing(name)
+        ragas = _ragas(session, store, name, least) if chosen == RAGAS else ""
     except (InputError, StoreError) as error:
         say.problem("These labels cannot be written in this format.", str(error))
         return
-    if left_out:
-        st.markdown(f":gray[{left_out} unsure labels are left out: the format has no word for them.]")
+    left_out = f", {unsure} unsure ones left out" if unsure and FORMATS[plain].grades_only else ""
+    st.markdown(f":gray[{counted(count, 'label', 'labels')} of people{left_out}.]")
     ending = ".jsonl" if chosen == RAGAS else next((one for one, name in SUFFIXES.items() if name == chosen), ".json")
-    st.download_button(f"Download {len(lines)} labels", text, f"labels{ending}", disabled=not lines)
+    st.download_button(  # written when it is pressed: of 60,000 labels the file has 15 MB
+        f"Download as {chosen}",
+        lambda: ragas or write_labels(lines_to_export(store, name, None, chosen)[0], chosen),
+        f"labels{ending}",
+        disabled=not count,
+    )
+
+
+def _ragas(session: Session, store: LabelStore, name: str, min_grade: int) -> str:
+    lines, _ = lines_to_export(store, name, None, "trec")
+    return write_ragas(lines, _questions(session), _texts(session), min_grade)
 
 
 def unmet(session: Session, events: Sequence[Event], chunks: Chunks) -> list[tuple[Event, str]]:
@@ -193,16 +207,20 @@ def unmet(session: Session, events: Sequence[Event], chunks: Chunks) -> list[tup
 
 def _stray(session: Session, store: LabelStore) -> None:
     """The labels that meet nothing now, by name, and where their texts went."""
-    events, chunks = store.labels(session.project.labels), pool.chunks_of(session)
-    stray = unmet(session, events, chunks)
-    if not events:
+    chunks = pool.chunks_of(session)
+    stands = (session.project.name, store.newest(), session.source.revision)
+    if st.session_state.get(UNMET, (None,))[0] != stands:
+        events = store.labels(session.project.labels)
+        st.session_state[UNMET] = (stands, len(events), unmet(session, events, chunks))
+    _, given, stray = st.session_state[UNMET]
+    if not given:
         return
     st.divider()
     if not stray:
-        st.markdown(f"**All {counted(len(events), 'label', 'labels')} given here meet a question and a chunk.**")
+        st.markdown(f"**All {counted(given, 'label', 'labels')} given here meet a question and a chunk.**")
     else:
         st.markdown(
-            f"**{counted(len(stray), 'label meets', 'labels meet')} nothing now**, of {len(events):,} given here: "
+            f"**{counted(len(stray), 'label meets', 'labels meet')} nothing now**, of {given:,} given here: "
             "kept, and counted again when the question or the text is back."
         )
         asked = _questions(session)

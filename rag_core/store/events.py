@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from sys import intern
 from typing import Any
 
 from rag_core.errors import InputError
@@ -200,7 +201,10 @@ def to_row(event: Event) -> dict[str, Any]:
 def from_row(row: Mapping[str, Any]) -> Event:
     """The event of a row of label_event or of its views."""
     undoes = None if row["undoes_session"] is None else (row["undoes_session"], row["undoes_seq"])
-    return Event(**{name: row[name] for name in (*STORED, "at", *ORIGIN)}, undoes=undoes)
+    values = {name: row[name] for name in (*STORED, "at", *ORIGIN)}
+    for name in NEEDED:  # of 60,000 labels they are few: one text each, or what keeps a grade keeps a page of memory
+        values[name] = intern(values[name])
+    return Event(**values, undoes=undoes)
 
 
 CHECKED = (*PAYLOAD, "at", *ORIGIN)

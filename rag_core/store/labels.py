@@ -20,6 +20,7 @@ from rag_core.store.database import Store
 from rag_core.store.events import (
     ADJUDICATED,
     LABEL,
+    MODEL,
     PAYLOAD,
     UNDO,
     UNSIGNED,
@@ -167,6 +168,14 @@ class LabelStore:
         with self.store.reading() as connection:
             position = connection.scalar(select(func.max(label_event.c.position)))
         return None if position is None else int(position)
+
+    def standing(self, eval_set: str) -> tuple[int, int]:
+        """How many labels of people count now, and how many of them are unsure."""
+        models = label_current.c.annotator.startswith(MODEL, autoescape=True)
+        counts = select(func.count(), func.count().filter(label_current.c.grade.is_(None)))
+        with self.store.reading() as connection:
+            row = connection.execute(counts.where(label_current.c.eval_set == eval_set, ~models)).one()
+        return int(row[0]), int(row[1])
 
     def eval_sets(self) -> list[str]:
         """The eval sets that hold an event, by name."""

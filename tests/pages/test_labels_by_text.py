@@ -84,7 +84,7 @@ def test_after_a_new_cut_the_labels_that_meet_nothing_are_named_and_kept(exchang
     assert len(labels(workspace)) == 3
 
 
-def test_relevant_labels_leave_as_ragas_and_come_back_equal(exchange, workspace, case, figures):
+def test_relevant_labels_leave_as_ragas_and_come_back_equal(exchange, workspace, case, figures, words):
     chunk = case.candidates.hits[0].chunk
     sample = {"user_input": case.query.text, "reference_contexts": [chunk.text]}
     app = exchange()
@@ -95,4 +95,5 @@ def test_relevant_labels_leave_as_ragas_and_come_back_equal(exchange, workspace,
     assert figures(app)["equal"][0] == "1"
     app.selectbox(key="exchange.out").set_value("ragas")
     sane(app.run())
-    assert any(button.label == "Download 1 labels" for button in app.get("download_button"))
+    assert "1 label of people" in words(app)
+    assert any(button.label == "Download as ragas" for button in app.get("download_button"))
