@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, StoreError
-from rag_core.eval_sets.reading import EvalSet, folders, read_set
-from rag_core.eval_sets.writing import existing_own, take_lists
+from rag_core.eval_sets.reading import EvalSet, folders
 from rag_core.index.collection import list_collections, not_there, revision_of
 from rag_core.index.embed import BundledEmbedder, Embedder
 from rag_core.index.handles import open_index
@@ -21,7 +20,6 @@ from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
 from rag_core.resources import with_entities, with_hop_judge, with_judge
-from rag_core.retrieve.capture import capture_to_file
 from rag_core.retrieve.dense import Dense
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage, needs_of
@@ -134,28 +132,3 @@ def capture_fingerprint(
     front = _front(depth, pipeline)
     text = f"{index.fingerprint} {fingerprint(front)} {asked}{word_resources(front, index, eval_set) or ''}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def capture_into(
-    name: str,
-    collection: str,
-    depth: int,
-    workspace: Path,
-    progress: Progress | None = None,
-    cancel: Callable[[], bool] = lambda: False,
-) -> int:
-    """Ask a collection the queries of an eval set of one's own and keep the lists in the set; how many there are.
-
-    Labels go with the lists. Resumes where it was stopped. An InputError where the set is not one's own.
-    """
-    folder = existing_own(workspace, name)
-    found = read_set(folder)
-    index = opened(workspace, collection)
-    out = folder / "captured.jsonl"
-    try:
-        cases = [replace(case, candidates=None) for case in found.cases]
-        capture_to_file(cases, source_of(index, depth), out, capture_fingerprint(index, depth, cases), progress, cancel)
-    finally:
-        getattr(index, "close", lambda: None)()
-    take_lists(workspace, name, out)
-    return len(cases)

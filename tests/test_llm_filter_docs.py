@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from rag_core.filters.cutoff import TopK
 from rag_core.filters.llm import read_decisions
 from rag_core.judged import entrants
-from rag_core.judged.trials import compare, depths
+from rag_core.judged.trials import compare
+from rag_core.measure.experiment import kept_ids, run
 from rag_core.project.asking import nearest
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
+from rag_core.retrieve.expand import ExpandReferences
+from rag_core.stage import Pipeline
 
 TEXT = (Path(__file__).parents[1] / "docs" / "llm-filter.md").read_text(encoding="utf-8")
 STORY = "auth-display"
@@ -37,9 +41,11 @@ def judged(bench, error_rate, depth):
 
 
 def test_the_story_is_told_with_our_figures(bench):
-    one = depths(bench, 25, 50, STORY)[1]
-    assert figures("the 25 nearest with their references, unjudged") == [one.chunks, round(100 * one.relevant)]
     story = replace(bench, cases=tuple(case for case in bench.cases if case.query.id == STORY))
+    unjudged = run(story.cases, Pipeline((TopK(25), ExpandReferences(chunks=bench.chunks))), bench.min_grade)
+    kept = len(kept_ids(unjudged.outcomes[0].result))
+    relevant = round(100 * unjudged.summary.means["SetP"])
+    assert figures("the 25 nearest with their references, unjudged") == [kept, relevant]
     for depth, row in ((0, "40 judged, relevant ones found"), (1, "these with their references")):
         (found,) = judged(story, 0.0, depth).variants
         assert figures(row)[-2:] == [found["kept_mean"], round(100 * found["SetP"])]

@@ -48,8 +48,8 @@ their nearest chunks stay.
 **Lost** are relevant chunks that search had put into the list, by what took them: too unlike the question to be judged
 (floor), too far down (oversample), the model's word, over `max_chunks`, or a failed call.
 
-On the command line: `winnow llm-filter variants` sets prompts and models beside cheap filters, `repeat` asks the same
-again and in reverse order, `depths` counts what references bring, `study` is all of it for a model.
+On the command line: `winnow llm-filter variants` sets prompts and models beside cheap filters, `study` asks a model
+the same again and in reverse order as well.
 """
 
 

@@ -35,7 +35,7 @@ decided once, by chance over *families* (questions that ask the same in other wo
 
 A table of CSV or JSONL may bring `id`, `tags`, `split` (dev or test) and `expected_answer` beside the question.
 
-What another project asks otherwise: `winnow eval-sets diff ONE OTHER`. All there is: `winnow eval-sets --help`.
+On the command line: `winnow eval-sets --help`.
 """
 SIDE_WORDS = {"dev": "dev", "held_out": "held-out", "examples": "example", "straddling": "neither"}
 FEW = 30  # held-out questions under which the page says that they decide little

@@ -10,12 +10,11 @@ import typer
 
 from rag_core.cli.options import Commands, Common
 from rag_core.entities import EntitySettings, TeamFilter, load_structure
-from rag_core.entities.agreement import agreement, read_labelled, suggest_aliases, threshold_curve
+from rag_core.entities.agreement import agreement, read_labelled, suggest_aliases
 from rag_core.entities.lint import lint_structure
 from rag_core.errors import InputError
 
 app = Commands()
-THRESHOLDS = (70.0, 75.0, 80.0, 85.0, 90.0, 95.0)
 
 
 @app.command()
@@ -64,27 +63,19 @@ def entities_document(team_filter: TeamFilter, query: str, budget: int | None = 
 
 
 def labelled_document(team_filter: TeamFilter, file: Path) -> dict[str, Any]:
-    """How well labelled queries are understood, at other thresholds too, and the aliases that they suggest."""
+    """How well labelled queries are understood, and the aliases that they suggest."""
     rows = read_labelled(file)
     found = agreement(team_filter, rows)
     misses = [asdict(one.labelled) | {"extra": list(one.extra), "missing": list(one.missing)} for one in found.misses]
     measured = asdict(found) | {"misses": misses}
-    curve = [
-        {"threshold": threshold, "precision": one.precision, "recall": one.recall}
-        for threshold, one in threshold_curve(team_filter, rows, THRESHOLDS)
-    ]
     aliases = [asdict(one) for one in suggest_aliases(team_filter, [(row.query, row.teams) for row in rows])]
-    return {"agreement": measured, "thresholds": curve, "aliases": aliases}
+    return {"agreement": measured, "aliases": aliases}
 
 
 def _measured_text(document: dict[str, Any]) -> list[str]:
-    """The same for a person: two figures, the curve, what went wrong, what might be an alias."""
+    """The same for a person: two figures, what went wrong, what might be an alias."""
     found = document["agreement"]
     lines = [f"{found['queries']} queries: precision {found['precision']:.3f}, recall {found['recall']:.3f} (macro)"]
-    lines += [
-        f"  threshold {row['threshold']:g}: precision {row['precision']:.3f}, recall {row['recall']:.3f}"
-        for row in document["thresholds"]
-    ]
     for miss in found["misses"]:
         lines.append(f"  {miss['query'][:80]!r}: extra {miss['extra']}, missing {miss['missing']}")
     for one in document["aliases"]:

@@ -1,4 +1,4 @@
-"""`eval-sets`: what sets exist, and making, tagging, splitting, copying, comparing and deleting those of one's own."""
+"""`eval-sets`: what sets exist, and making, tagging, splitting, copying and deleting those of one's own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import typer
 
 from rag_core.cli.options import Commands, Common
-from rag_core.cli.output import ProgressBar, echo
+from rag_core.cli.output import echo
 from rag_core.errors import InputError
 from rag_core.eval_sets import writing as set_writing
-from rag_core.eval_sets.facts import diff_sets, facts_of, list_sets
+from rag_core.eval_sets.facts import facts_of, list_sets
 from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
 from rag_core.eval_sets.reading import folders, load_set
 from rag_core.eval_sets.writing import change_tags, copy_set, delete_set, existing_own, new_set, own_folder, split_set
@@ -23,10 +23,9 @@ from rag_core.project.labels import counted
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
-from rag_core.workbench import capture_into
 
 app = Commands()
-eval_sets = Commands("Eval sets: list, show, new, tag, split, copy, diff, guidelines, capture, delete.")
+eval_sets = Commands("Eval sets: list, show, new, tag, split, copy, guidelines, delete.")
 app.add_typer(eval_sets, name="eval-sets")
 
 Name = typer.Argument(..., help="The eval set's name.")
@@ -157,20 +156,6 @@ def copy(
     common.say(facts, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
 
 
-@eval_sets.command("diff")
-def diff(
-    common: Common,
-    first: str = typer.Argument(..., help="The set before."),
-    second: str = typer.Argument(..., help="The set after."),
-) -> None:
-    """What the second set adds, takes away and changes: queries, labels in the files, chunks.
-
-    Example: python -m rag_core eval-sets diff rulebook my-rulebook --json
-    """
-    found = diff_sets(first, second, common.folder)
-    common.say({**asdict(found), "same": found.same}, found.to_text())
-
-
 @eval_sets.command("guidelines")
 def guidelines(
     common: Common,
@@ -188,24 +173,6 @@ def guidelines(
     load_set(name, folder)
     text = set_writing.guidelines(folders(folder).get(name, Path(name)))
     common.say({"name": name, "guidelines": text}, text.rstrip("\n") or "no guidelines yet")
-
-
-@eval_sets.command("capture")
-def capture(
-    common: Common,
-    name: str = Name,
-    collection: str = typer.Option(..., "--collection", help="The collection to ask."),
-    depth: int = typer.Option(50, "--depth", min=1, max=1000, help="How many candidates per query."),
-) -> None:
-    """Ask a collection every query of a set of your own and keep the lists in it: it can then be labelled and tuned.
-
-    Example: python -m rag_core eval-sets capture table-talk --collection my-rules
-    """
-    folder = common.folder
-    with deeds.command(deeds.CAPTURE, name, folder):
-        count = capture_into(name, collection, depth, folder, ProgressBar("captured"))
-    facts = {"name": name, "collection": collection, "depth": depth, "queries": count}
-    common.say(facts, f"{name}: {count} queries, at most {depth} candidates each from {collection}")
 
 
 @eval_sets.command("delete")

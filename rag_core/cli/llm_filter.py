@@ -39,7 +39,6 @@ from rag_core.project import deeds
 from rag_core.project.asking import bench_of, judged_places, nearest
 from rag_core.records import load_lists
 from rag_core.stage import Pipeline
-from rag_core.types import Case
 
 DEEP = 200
 """Candidates of a live set: what the filter never reads is counted as lost to its oversampling."""
@@ -133,16 +132,8 @@ def one_stage(settings: Sequence[str] | None) -> LLMFilter:
     return stage
 
 
-def case_of(bench: Bench, query_id: str) -> Case:
-    """The query of that id, the first without one; else an InputError."""
-    case = next((case for case in bench.cases if query_id in ("", case.query.id)), None)
-    if case is None:
-        raise InputError(f"there is no query {query_id[:80]!r}, expected one of the {len(bench.cases)} query ids")
-    return case
-
-
 app = Commands()
-llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, repeat, study, floor, depths.")
+llm_filter_app = Commands("The LLM filter: test-connection, variants, simulate, study, floor.")
 app.add_typer(llm_filter_app, name="llm-filter")
 
 
@@ -219,34 +210,6 @@ def simulate(
     queries.say(trials.simulate(bench, stage, error_rate or trials.RATES, seeds, depth, pipeline or [], cost))
 
 
-@llm_filter_app.command("repeat")
-def repeat(
-    queries: Queries,
-    judges: Judges,
-    spending: Spending,
-    runs: int = typer.Option(3, "--runs", min=2, max=20, help="How often each question is asked."),
-    setting: list[str] = Setting,
-) -> None:
-    """Ask the same several times and in reverse order: repeatability, and whether the order sways decisions.
-
-    Example: python -m rag_core llm-filter repeat --eval-set api-docs --simulated 0.1 --runs 3 -n 10
-    """
-    stage = one_stage(setting)
-    bench = queries.bench(stage.oversample)
-    rivals = entrants_of([stage], judges.opened(queries.folder, bench))
-    every = [one for rival in rivals for one in rival.runs(runs)]
-    ahead = preview(calls_of(bench, every))
-    facts: dict[str, Any] = {"eval_set": bench.name, "preview": ahead.to_json()}
-    if spending.preview:
-        queries.say(facts, ahead.to_text())
-        return
-    ran = spending.ask(bench, every, queries.folder)
-    steady = [trials.steadiness(bench, rival, runs) for rival in rivals]
-    facts |= {"run": ran.to_json(), "entrants": [one.to_json() for one in steady]}
-    queries.say(facts, "\n".join([*failure_lines(ran), *(one.to_text() for one in steady)]))
-    stop_if(ran.cancelled)
-
-
 @llm_filter_app.command("study")
 def study(
     works: WorksOn,
@@ -299,21 +262,3 @@ def floor(queries: Queries, setting: list[str] = Setting) -> None:
     """
     stage = one_stage(setting)
     queries.say(propose_floor(queries.bench(max(DEEP, stage.oversample)), stage))
-
-
-@llm_filter_app.command("depths")
-def depths(
-    queries: Queries,
-    query: str = typer.Option("", "-t", help="Only this query; default the means over all."),
-    wanted: int = typer.Option(25, "--max-chunks", min=1, max=1000, help="How many nearest chunks are expanded."),
-    cap: int = typer.Option(50, "--max-total-chunks", min=0, max=1000, help="Most chunks that one of them brings."),
-) -> None:
-    """How many chunks and tokens references bring at depth 0, 1, 3 and 5. Asks no model.
-
-    Example: python -m rag_core llm-filter depths --eval-set api-docs -t auth-display
-    """
-    bench = queries.bench(wanted)
-    case_of(bench, query)
-    rows = trials.depths(bench, wanted, cap, query)
-    facts = {"eval_set": bench.name, "query": query or None, "depths": [row.to_json() for row in rows]}
-    queries.say(facts, trials.depth_lines(rows))

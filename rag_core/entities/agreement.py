@@ -113,13 +113,6 @@ def changes(before: TeamFilter, after: TeamFilter, labelled: Iterable[LabelledQu
     return changed
 
 
-def threshold_curve(
-    team_filter: TeamFilter, labelled: Sequence[LabelledQuery], thresholds: Iterable[float]
-) -> list[tuple[float, Agreement]]:
-    """The agreement at each threshold for misspelt names, to tune on the dev half."""
-    return [(threshold, agreement(team_filter.at(threshold), labelled)) for threshold in thresholds]
-
-
 def _found(team_filter: TeamFilter, query: str, strategy: str | None = None) -> Collection[str]:
     explanation = team_filter.explain(query)
     return explanation.teams if strategy is None else explanation.by_strategy().get(strategy, ())

@@ -1,18 +1,17 @@
-"""What eval sets hold, and how two of them differ: queries, labels in their files, chunks. Reads only."""
+"""What eval sets hold: queries, labels in their files, chunks. Reads only."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rag_core.errors import InputError
-from rag_core.eval_sets.reading import SHIPPED, EvalSet, folders, load_set, read_set
+from rag_core.eval_sets.reading import SHIPPED, EvalSet, folders, read_set
 from rag_core.eval_sets.writing import guidelines
 from rag_core.files import lines, read_text
 from rag_core.records import parse_json_line
-from rag_core.text import some
 from rag_core.types import Case, Query
 
 RECORDED, CORPUS, QUERIES_ONLY = "recorded lists", "corpus", "queries only"
@@ -86,91 +85,6 @@ def _split(query: Query) -> str:
     return str(query.metadata.get("split") or "")
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What the second has that the first has not, the other way round, and what both have differently."""
-
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed)
-
-
-@dataclass(frozen=True)
-class SetDiff:
-    """How a second eval set differs from a first. `labels` are (query id, chunk id), of queries that both hold.
-
-    `fields` says per changed query what differs: query, tags, split. `chunks` is None where neither holds any.
-    """
-
-    first: str
-    second: str
-    queries: Changes
-    fields: Mapping[str, tuple[str, ...]]
-    labels_added: tuple[tuple[str, str], ...]
-    labels_removed: tuple[tuple[str, str], ...]
-    labels_changed: tuple[tuple[str, str, int, int], ...]
-    chunks: Changes | None
-
-    @property
-    def same(self) -> bool:
-        """Whether nothing differs."""
-        labels = self.labels_added or self.labels_removed or self.labels_changed
-        return not (self.queries or labels or self.chunks)
-
-    def to_text(self) -> str:
-        """What differs, a line each with its count and first ids."""
-        if self.same:
-            return f"{self.first} and {self.second} hold the same"
-        rows: list[tuple[str, Sequence[str]]] = [
-            ("queries added", self.queries.added),
-            ("queries removed", self.queries.removed),
-            ("queries changed", [f"{name} ({', '.join(what)})" for name, what in self.fields.items()]),
-            ("labels added", [f"{query} {chunk}" for query, chunk in self.labels_added]),
-            ("labels removed", [f"{query} {chunk}" for query, chunk in self.labels_removed]),
-            ("labels changed", [f"{query} {chunk} {old}→{new}" for query, chunk, old, new in self.labels_changed]),
-        ]
-        for what in ("added", "removed", "changed") if self.chunks else ():
-            rows.append((f"chunks {what}", getattr(self.chunks, what)))
-        return "\n".join(f"{len(ids)} {title}: {some(ids, 20)}" for title, ids in rows if ids)
-
-
-def diff_sets(first: str, second: str, workspace: Path) -> SetDiff:
-    """How the second set differs from the first: queries and chunks by id, labels by both."""
-    one, other = load_set(first, workspace), load_set(second, workspace)
-    before, after = ({case.query.id: case for case in found.cases} for found in (one, other))
-    fields = {name: _differing(before[name].query, after[name].query) for name in before if name in after}
-    fields = {name: what for name, what in fields.items() if what}
-    old = {(name, chunk): grade for name in before if name in after for chunk, grade in before[name].grades.items()}
-    new = {(name, chunk): grade for name in after if name in before for chunk, grade in after[name].grades.items()}
-    queries = Changes(_missing(after, before), _missing(before, after), tuple(fields))
-    return SetDiff(
-        first=one.name,
-        second=other.name,
-        queries=queries,
-        fields=fields,
-        labels_added=tuple(pair for pair in new if pair not in old),
-        labels_removed=tuple(pair for pair in old if pair not in new),
-        labels_changed=tuple((*pair, old[pair], new[pair]) for pair in old if pair in new and old[pair] != new[pair]),
-        chunks=_chunk_changes(_chunks(one), _chunks(other)),
-    )
-
-
-def _missing(of: Iterable[str], beside: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(name for name in of if name not in beside)
-
-
-def _differing(one: Query, other: Query) -> tuple[str, ...]:
-    pairs = {
-        "query": (one.text, other.text),
-        "tags": (sorted(one.tags), sorted(other.tags)),
-        "split": (_split(one), _split(other)),
-    }
-    return tuple(name for name, (old, new) in pairs.items() if old != new)
-
-
 def chunk_texts(eval_set: EvalSet) -> dict[str, str]:
     """Chunk id → text of all chunks that come with a set, in its corpus or its lists."""
     return {chunk_id: text for chunk_id, (_, text) in _chunks(eval_set).items()}
@@ -186,13 +100,6 @@ def _chunks(eval_set: EvalSet) -> dict[str, tuple[str, str]]:
         return {str(row.get("id")): (str(row.get("title") or ""), str(row.get("text") or "")) for row in rows}
     hits = (hit for case in eval_set.cases if case.candidates for hit in case.candidates.hits)
     return {hit.chunk.id: (hit.chunk.title, hit.chunk.text) for hit in hits}
-
-
-def _chunk_changes(old: Mapping[str, tuple[str, str]], new: Mapping[str, tuple[str, str]]) -> Changes | None:
-    if not old and not new:
-        return None
-    changed = tuple(name for name in old if name in new and old[name] != new[name])
-    return Changes(_missing(new, old), _missing(old, new), changed)
 
 
 def made_counts(cases: Iterable[Case]) -> dict[str, int]:

@@ -167,14 +167,6 @@ def write_guidelines(workspace: Path, name: str, text: str) -> None:
         (folder / GUIDELINES).unlink(missing_ok=True)
 
 
-def take_lists(workspace: Path, name: str, lists: Path) -> None:
-    """Make the set a recorded one: a file of lists captured for its queries, labels inside, takes their place."""
-    folder = existing_own(workspace, name)
-    lists.replace(folder / LISTS)
-    for one in (QUERIES, QRELS):
-        (folder / one).unlink(missing_ok=True)
-
-
 @contextmanager
 def _appearing(workspace: Path, name: str) -> Iterator[Path]:
     """A folder to fill that becomes the set's own when all is written, and vanishes when something fails."""

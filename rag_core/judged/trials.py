@@ -17,18 +17,17 @@ from statistics import fmean
 from typing import Any
 
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import DISCARD, LLMFilter, reach
+from rag_core.filters.llm import DISCARD, LLMFilter
 from rag_core.filters.llm.deciding import CAUSES, FLOOR, MODEL
 from rag_core.judged.entrants import Bench, Entrant
 from rag_core.labelling.agreement import interval_of, kappa_of, kappas, tables_by_cluster
 from rag_core.llm.answer import Price
-from rag_core.llm.prompt import estimate_tokens
-from rag_core.llm.simulated import DEPTHS, SimulatedJudge
+from rag_core.llm.simulated import SimulatedJudge
 from rag_core.measure.experiment import Outcome, PipelineReport, kept_ids, run, run_all, run_case, shown, start_of
 from rag_core.measure.significance import compare_reports, comparison_line
 from rag_core.spec import read_pipeline
 from rag_core.stage import Pipeline
-from rag_core.types import Candidates, Case, Chunk, Step
+from rag_core.types import Candidates, Case, Step
 
 STAGE = LLMFilter.__name__
 DROPPED = ("DISCARD", "not mentioned")
@@ -335,7 +334,6 @@ class Trial:
     free: Sequence[Mapping[str, Any]]
     variants: Sequence[Mapping[str, Any]]  # every entrant with the filter's figures as a classifier
     comparison: Sequence[Mapping[str, Any]]  # the paired tests of all pairs
-    front: Sequence[Mapping[str, Any]]  # precision, recall and cost of all, and whether no other beats it in all three
     warnings: Sequence[str] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
@@ -359,7 +357,7 @@ class Trial:
 def compare(bench: Bench, entrants: Sequence[Entrant], free: Sequence[str] = ()) -> Trial:
     """Every entrant beside the baseline without a model and the `free` filters (pipeline specs), on stored answers.
 
-    An entrant of which nothing is answered is neither tested nor on the front: its lists are those of no model.
+    An entrant of which nothing is answered is not tested: its lists are those of no model.
     """
     plain = Pipeline((TopK(k=entrants[0].stage.max_chunks),), label=RERANK_OFF)
     judged = [Pipeline((one.replay(bench),), label=one.label) for one in entrants]
@@ -380,7 +378,6 @@ def compare(bench: Bench, entrants: Sequence[Entrant], free: Sequence[str] = ())
         free=[scores_of(one) for one in cheap[1:]],
         variants=rows,
         comparison=[row.to_json() for row in tests],
-        front=front([*map(scores_of, cheap)], [row for row in rows if not is_silent(row)]),
         warnings=[sentence for sentence in floors if sentence],
     )
 
@@ -388,27 +385,6 @@ def compare(bench: Bench, entrants: Sequence[Entrant], free: Sequence[str] = ())
 def scores_of(report: PipelineReport) -> dict[str, Any]:
     """Name and means of a report."""
     return {"name": report.name, **{name: report.summary.means[name] for name in SCORES}}
-
-
-def front(cheap: Sequence[Mapping[str, Any]], judged: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """All filters with precision, recall and cost (0 for cheap ones), and which of them no other one dominates.
-
-    One dominates another where it is at least as good in all three and better in one. An unknown cost is compared as
-    larger than any known one.
-    """
-    rows = [{**{key: one[key] for key in ("name", *SCORES)}, "cost": 0.0, "model": False} for one in cheap]
-    rows += [{**{key: one[key] for key in ("name", *SCORES, "cost")}, "model": True} for one in judged]
-
-    def point(row: Mapping[str, Any]) -> tuple[float, float, float]:
-        cost = float("-inf") if row["cost"] is None else -row["cost"]
-        return row["SetP"] or 0.0, row["SetR"] or 0.0, cost
-
-    def beaten(row: Mapping[str, Any]) -> bool:
-        mine = point(row)
-        others = [other for other in map(point, rows) if other != mine]
-        return any(all(x >= y for x, y in zip(other, mine, strict=True)) for other in others)
-
-    return [{**row, "on_front": not beaten(row)} for row in rows]
 
 
 # Does a model say the same twice, and does the order of the candidates sway it?
@@ -568,57 +544,3 @@ def _judged_part(case: Case, stage: LLMFilter) -> Case:
     """The case with as much of its list as is judged: what lies beyond goes anyway, and a deep list takes time."""
     start = start_of(case)
     return replace(case, candidates=replace(start, hits=start.hits[: stage.oversample]))
-
-
-# What references bring
-
-
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """The context of a query at one depth of expansion; means over queries. Shares are of the chunks in it."""
-
-    depth: int
-    chunks: float
-    tokens: float
-    relevant: float  # share of the chunks that are labelled relevant
-    found: float | None  # share of the query's relevant chunks that are in it, None where none is labelled
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-
-def depths(bench: Bench, wanted: int, cap: int, query_id: str = "") -> list[Depth]:
-    """One row per depth for one query, or the means over all: the `wanted` nearest, and up to `cap` chunks of each."""
-    cases = [case for case in bench.cases if case.candidates and query_id in ("", case.query.id)]
-    return [_mean(depth, [_depth(case, bench, depth, wanted, cap) for case in cases]) for depth in DEPTHS if cases]
-
-
-def _depth(case: Case, bench: Bench, depth: int, wanted: int, cap: int) -> Depth:
-    """The nearest chunks of one query and what their references reach, each once."""
-    starts: list[Chunk] = [hit.chunk for hit in case.candidates.hits[:wanted]] if case.candidates else []
-    together = {chunk.id: chunk for chunk in starts}
-    for start in starts:
-        for reached in reach(start, depth, cap, bench.chunks)[0]:
-            together.setdefault(reached.chunk.id, reached.chunk)
-    relevant = {name for name, grade in case.grades.items() if grade >= bench.min_grade}
-    inside = len(relevant & set(together))
-    tokens = sum(estimate_tokens(chunk.text) for chunk in together.values())
-    share = inside / len(relevant) if relevant else None
-    return Depth(depth, len(together), tokens, inside / len(together) if together else 0.0, share)
-
-
-def _mean(depth: int, rows: Sequence[Depth]) -> Depth:
-    known = [row.found for row in rows if row.found is not None]
-    chunks, tokens, relevant = (fmean(getattr(row, name) for row in rows) for name in ("chunks", "tokens", "relevant"))
-    return Depth(depth, chunks, tokens, relevant, fmean(known) if known else None)
-
-
-def depth_lines(rows: Sequence[Depth]) -> str:
-    """Chunks and tokens per depth of expansion, a line each."""
-    lines = ["  depth   chunks   tokens   share relevant   share of the relevant found"]
-    for row in rows:
-        lines.append(
-            f"  {row.depth:>5}   {row.chunks:6.1f}   {row.tokens:6,.0f}   {row.relevant:14.3f}   {shown(row.found):>27}"
-        )
-    return "\n".join(lines)

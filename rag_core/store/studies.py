@@ -23,11 +23,6 @@ SUFFIX = "_studies"
 WAIT_SECONDS = 60  # for a process that writes to the file
 
 
-def has_studies(workspace: Path) -> bool:
-    """Whether there is a place with studies to look into, without making one."""
-    return database_settings() is not None or (workspace / STUDIES).is_file()
-
-
 def shared_storage(workspace: Path) -> Any:
     """Optuna's storage of this workspace: its file, or the database where WINNOW_DATABASE_URL is set; made if missing.
 

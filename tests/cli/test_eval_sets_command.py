@@ -5,8 +5,6 @@ import json
 import pytest
 
 from rag_core.cli import main
-from rag_core.index.embed import BundledEmbedder
-from rag_core.index.ingest import ingest
 from rag_core.store.database import open_store
 from rag_core.store.events import Event
 from rag_core.store.labels import LabelStore
@@ -75,29 +73,11 @@ def test_a_copy_takes_stored_labels_along_unless_told_not_to(run, asked, workspa
         assert LabelStore(store).labels("third") == []
 
 
-def test_a_diff_says_what_changed(run, asked):
-    run("copy", "mine", "second")
-    assert document(run("diff", "mine", "second", "--json"))["same"] is True
-    run("tag", "second", "--remove", "even", "-t", "a2")
-    assert run("diff", "mine", "second")[1] == "1 queries changed: a2 (tags)\n"
-
-
 def test_guidelines_go_in_and_come_out(run, asked, tmp_path):
     rules = tmp_path / "rules.md"
     rules.write_text("# How to judge\n")
     assert run("guidelines", "mine", "--set", rules)[:2] == (0, "# How to judge\n")
     assert document(run("guidelines", "mine", "--json"))["guidelines"] == "# How to judge\n"
-
-
-def test_capture_makes_a_set_of_queries_a_recorded_one(run, asked, workspace, tmp_path):
-    corpus = tmp_path / "corpus.jsonl"
-    rows = [{"id": f"c{n}", "title": f"topic{n}", "text": f"topic{n} thing{n} and more"} for n in range(6)]
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    ingest([corpus], "small", workspace, BundledEmbedder())
-    assert document(run("capture", "mine", "--collection", "small", "--depth", "3", "--json"))["queries"] == 6
-    shown = document(run("show", "mine", "--json"))
-    assert (shown["holds"], shown["tags"]) == ("recorded lists", {"even": 3})
-    assert main(["evaluate", "--eval-set", "mine", "-p", "fixed-15", "--workspace", str(workspace), "--json"]) == 0
 
 
 def test_delete_needs_to_be_meant(run, asked, workspace):
@@ -117,7 +97,6 @@ def test_delete_needs_to_be_meant(run, asked, workspace):
         ("split", "mine", "--test-share", "2"),
         ("new", "mine", "/nowhere.csv"),
         ("copy", "mine", "../out"),
-        ("capture", "rulebook", "--collection", "x"),
         ("guidelines", "nothing"),
     ],
 )

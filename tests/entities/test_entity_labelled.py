@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.entities import TeamFilter
-from rag_core.entities.agreement import LabelledQuery, agreement, changes, read_labelled, threshold_curve
+from rag_core.entities.agreement import LabelledQuery, agreement, changes, read_labelled
 from rag_core.errors import InputError, RecordError
 
 QUERIES = Path(__file__).parents[2] / "eval_sets/skirmish-entities/queries.jsonl"
@@ -82,12 +82,6 @@ def test_adding_an_alias_shows_which_labelled_queries_change():
     after = TeamFilter(before.structure.with_alias("gaffer", ("Cesar",)))
     rows = [LabelledQuery("1", "the gaffer", ("Cesar",)), LabelledQuery("2", "aaron", ("Aaron",))]
     assert [(c.labelled.id, c.came, c.went) for c in changes(before, after, rows)] == [("1", ("Cesar",), ())]
-
-
-def test_the_threshold_curve_measures_each_threshold():
-    rows = [LabelledQuery("1", "berttil", ("Bertil",))]
-    curve = threshold_curve(TeamFilter(TWO), rows, [80, 99])
-    assert [(threshold, found.recall) for threshold, found in curve] == [(80, 1.0), (99, 0.0)]
 
 
 @pytest.mark.parametrize(

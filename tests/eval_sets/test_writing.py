@@ -7,7 +7,7 @@ import pytest
 
 from rag_core.errors import InputError
 from rag_core.eval_sets import writing as sets
-from rag_core.eval_sets.facts import CORPUS, QUERIES_ONLY, RECORDED, diff_sets, list_sets
+from rag_core.eval_sets.facts import CORPUS, QUERIES_ONLY, RECORDED, list_sets
 from rag_core.eval_sets.reading import SHIPPED, folders, load_set
 from rag_core.types import Query
 
@@ -59,7 +59,6 @@ def test_a_copy_of_a_shipped_set_holds_the_same_and_can_be_changed(tmp_path):
     assert copy.cases == shipped.cases
     assert copy.corpus.read_bytes() == shipped.corpus.read_bytes()
     assert copy.title == "Copy of Questions to a skirmish game's rules"
-    assert diff_sets("skirmish-rules", "mine", tmp_path).same
     assert sets.change_tags(tmp_path, "mine", None, add=["round-1"]) == len(copy.cases)
     assert facts(tmp_path, "mine").holds == CORPUS
     assert facts(tmp_path, "mine").labels == facts(tmp_path, "skirmish-rules").labels > 0
@@ -140,37 +139,6 @@ def test_guidelines_are_kept_copied_and_taken_away(made):
     assert sets.guidelines(folder) == ""
     with pytest.raises(InputError, match="at most 100,000"):
         sets.write_guidelines(made, "mine", "x" * 100_001)
-
-
-def test_captured_lists_make_a_set_recorded_and_take_labels_along(made, tmp_path):
-    lists = tmp_path / "captured.jsonl"
-    lists.write_text('{"id": "q0", "query": "topic0?", "candidates": [{"id": "c", "distance": 0.1, "relevant": 2}]}\n')
-    sets.take_lists(made, "mine", lists)
-    assert load_set("mine", made).recorded
-    assert (facts(made, "mine").holds, facts(made, "mine").judged) == (RECORDED, 1)
-    assert not lists.exists()
-
-
-def test_a_diff_names_queries_labels_and_chunks_that_differ(made):
-    sets.copy_set(made, "mine", "other")
-    folder = made / "eval_sets" / "other"
-    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-    rows[1] |= {"query": "asked anew?", "split": "dev"}
-    rows[2] |= {"tags": []}
-    rows.append({"id": "new", "query": "a new one?"})
-    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows if row["id"] != "q9"))
-    head = "query-id\tcorpus-id\tscore\n"
-    (made / "eval_sets" / "mine" / "qrels.tsv").write_text(head + "q1\ta\t1\nq1\tb\t2\nq9\ta\t1\n")
-    (folder / "qrels.tsv").write_text(head + "q1\ta\t3\nq1\tc\t0\n")
-    (folder / "corpus.jsonl").write_text('{"id": "a", "text": "words"}\n')
-    found = diff_sets("mine", "other", made)
-    assert (found.queries.added, found.queries.removed, found.queries.changed) == (("new",), ("q9",), ("q1", "q2"))
-    assert dict(found.fields) == {"q1": ("query", "split"), "q2": ("tags",)}
-    assert found.labels_added == (("q1", "c"),)
-    assert found.labels_removed == (("q1", "b"),)
-    assert found.labels_changed == (("q1", "a", 1, 3),)
-    assert found.chunks.added == ("a",)
-    assert not found.same
 
 
 def test_a_set_that_cannot_be_read_is_listed_with_its_problem(made):

@@ -6,7 +6,7 @@ import pytest
 
 from rag_core.judged import entrants
 from rag_core.judged.entrants import answer_simulated, calls_of, limits_of
-from rag_core.judged.trials import compare, depths, front, simulate
+from rag_core.judged.trials import compare, simulate
 from rag_core.llm.answer import Price
 from rag_core.llm.run import answer_all, preview
 from rag_core.workspace import resolve_workspace
@@ -49,7 +49,6 @@ def test_what_was_not_asked_is_a_fallback_and_not_a_decision(bench):
     assert found.variants[0]["decided"] == 0
     assert found.variants[0]["cost"] is None  # not 0: nobody was asked
     assert found.comparison == []
-    assert [one["name"] for one in found.front] == ["rerank off"]
 
 
 def test_variants_times_judges_compete_and_are_told_apart(bench):
@@ -105,30 +104,11 @@ def test_a_simulated_judge_without_a_price_runs_under_any_budget(bench):
     assert ran.done == 3
 
 
-def test_the_front_holds_what_no_other_beats_in_precision_recall_and_cost():
-    def row(name, precision, recall, cost):
-        return {"name": name, "SetP": precision, "SetR": recall, "SetF": 0.0, "cost": cost}
-
-    cheap = [row("free", 0.5, 0.8, 0.0), row("worse", 0.4, 0.8, 0.0)]
-    judged = [row("good", 0.9, 0.8, 1.0), row("dear", 0.9, 0.8, 2.0), row("unknown", 0.9, 0.8, None)]
-    found = {one["name"]: one["on_front"] for one in front(cheap, judged)}
-    assert found == {"free": True, "worse": False, "good": True, "dear": False, "unknown": False}
-
-
 def test_cheap_filters_stand_beside_the_judges(bench):
     rivals = rivals_of(bench, entrants.simulated_judge(bench, 0.0))
     answer_all(calls_of(bench, rivals), limits_of(rivals))
     found = compare(bench, rivals, free=['[{"TopK":{"k":1}}]'])
     assert found.free[0]["SetP"] == 1.0
-    assert [one["model"] for one in found.front] == [False, False, True]
-
-
-def test_depths_count_what_references_bring_once(bench):
-    rows = {row.depth: row for row in depths(bench, wanted=2, cap=50)}
-    assert (rows[0].chunks, rows[1].chunks, rows[5].chunks) == (2, 3, 3)
-    assert rows[1].tokens > rows[0].tokens
-    assert rows[0].found == pytest.approx(1 / 3)
-    assert rows[1].found == pytest.approx(2 / 3)
 
 
 def test_simulated_judges_get_worse_and_cost_the_same(bench):

@@ -24,7 +24,7 @@ from rag_core.types import Query
 ANN = Person("ann", "annotator")
 VIEWER = {"look", "cancel job"}
 ANNOTATOR = VIEWER | {
-    "label", "adjudicate", "import labels", "undo import", "ask model", "search pool", "keep run", "note run",
+    "label", "adjudicate", "import labels", "undo import", "ask model", "keep run", "note run",
 }  # fmt: skip
 MAY = {"": set(), "root": set(), "viewer": VIEWER, "annotator": ANNOTATOR, "admin": {kind.name for kind in KINDS}}
 """Role → what it may do. Whatever is not listed is for admins."""

@@ -15,7 +15,7 @@ from rag_core.eval_sets.reading import SHIPPED
 from rag_core.settings import DATABASE
 from rag_core.store.database import open_store
 from rag_core.store.labels import LabelStore
-from rag_core.store.studies import STUDIES, has_studies, shared_storage
+from rag_core.store.studies import STUDIES, shared_storage
 from rag_core.tune.search import kept_trials
 from tests.store.cluster import free_port
 from tests.store.conftest import make_event
@@ -76,13 +76,6 @@ def test_a_database_that_is_away_is_one_sentence_without_the_password(workspace,
     with pytest.raises(StoreError, match="cannot be reached") as caught:
         shared_storage(workspace)
     assert "s3cr3t" not in str(caught.value)
-
-
-def test_looking_for_studies_makes_none(workspace):
-    assert not has_studies(workspace)
-    assert not workspace.exists()
-    shared_storage(workspace)
-    assert has_studies(workspace)
 
 
 def test_a_file_that_holds_something_else_is_one_sentence_and_left_alone(workspace):
