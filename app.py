@@ -1,11 +1,11 @@
-"""Page settings and the menu; `streamlit run app.py` starts it. The pages: pages/components/contents.py."""
+"""Page settings and the menu; `streamlit run app.py` starts it. The pages: pages/rail.py."""
 
 from pathlib import Path
 
 import streamlit as st
 
 from pages import rail
-from pages.components import contents, who
+from pages.components import who
 
 # A file of ours: an icon by name would be fetched from a font server on every visit.
 ICON = Path(__file__).parent / "pages" / "components" / "icon.svg"
@@ -24,7 +24,7 @@ ONE_LINE = f"@media (max-width: 980px) {{{PICK} {{flex: 0 0 170px !important}} .
 # pages/rail.py: what is told of unsaved labels takes no room of the page below it.
 APART = ".st-key-waiting {position: fixed; width: auto}"
 st.html(f"<style>{WHITE_ON} {WIDE} {STACKED} {LINKED} {ONE_LINE} {APART}</style>")
-page = st.navigation(contents.pages(), position="hidden")
+page = st.navigation(rail.pages(), position="hidden")
 who.gate()
 rail.show(page.url_path)
 page.run()

@@ -14,10 +14,11 @@ import sys
 import threading
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cache
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import streamlit as st
@@ -34,8 +35,11 @@ from rag_core import __version__
 from rag_core.errors import InputError, WinnowError, exit_code
 from rag_core.journal import start_journal
 from rag_core.roles import ADMIN, Person, canonical_name, read_roles, role_of
-from rag_core.settings import ServerSettings, server_settings
+from rag_core.settings import ServerSettings, database_settings, server_settings
 from rag_core.workspace import resolve_workspace
+
+if TYPE_CHECKING:
+    from rag_core.store.database import Store
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -212,10 +216,25 @@ def refuse_open_address(address: str | None, with_login: bool) -> None:
         )
 
 
+@cache
+def _store(workspace: Path, url: str) -> Store:
+    from rag_core.store.database import open_store  # late: the server's start does not wait for the database layer
+
+    return open_store(workspace)
+
+
+def database_answers() -> bool:
+    """Whether labels can be read now; asked outside of any page's session."""
+    server = database_settings()
+    try:
+        with _store(resolve_workspace(), server.url if server else "").reading() as connection:
+            return connection.exec_driver_sql("SELECT 1").scalar() == 1
+    except WinnowError:
+        return False
+
+
 async def health(_: Request) -> JSONResponse:
     """200 where the app can do its work, else 503; says nothing that is not for everybody."""
-    from pages.components.serving import database_answers
-
     database = await asyncio.to_thread(database_answers)
     body = {"status": "ok" if database else "failing", "version": __version__, "database": database}
     return JSONResponse(body, 200 if database else 503, headers={"cache-control": "no-store"})

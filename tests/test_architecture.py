@@ -31,7 +31,6 @@ MAY = {
     "index": BASE | {"llm", "corpus"},
     "llm": (BASE - {"rules"}) | {"settings"},
     "entities": BASE,
-    "rechunk": BASE | {"corpus", "index", "store"},
     "sources": BASE | {"records", "index", "corpus", "store"},
     "store": BASE | {"settings"},
     "spec": BASE | {"stage", "filters", "retrieve"},

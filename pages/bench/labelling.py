@@ -9,7 +9,6 @@ from uuid import uuid4
 import streamlit as st
 
 from pages.components import resources, who
-from pages.components.labels import annotator
 from rag_core.project.deeds import LABEL
 from rag_core.store.events import IN_SIGHT, Event
 from rag_core.store.keys import text_hash
@@ -31,7 +30,7 @@ def give(eval_set: str, case: Case, hit: Hit, grade: int, pressed_at: float) -> 
         eval_set=eval_set,
         query_id=case.query.id,
         chunk_id=hit.chunk.id,
-        annotator=annotator(),
+        annotator=who.annotator(),
         grade=grade,
         query_hash=text_hash(case.query.text),
         text_hash=text_hash(hit.chunk.text),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from time import time
+from pathlib import Path
+from time import monotonic, time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,15 +17,16 @@ import streamlit as st
 from pages import rail, state
 from pages.bench import answers, component, drawers, figures, judge, judging, paying, plane, reading, sight
 from pages.bench.component import BenchEvent
-from pages.components import history_keep, resources, say, who
+from pages.components import resources, say, who
 from rag_core.errors import InputError, WinnowError
 from rag_core.project.deeds import SAVE_PIPELINE
 from rag_core.project.runs import looked
 from rag_core.project.session import Session
+from rag_core.settings import history_days
 from rag_core.spec import dump_pipeline, dump_stages, saved_names, shipped_names
 from rag_core.stage import Pipeline
 from rag_core.tune.steps import with_setting
-from rag_core.types import Case
+from rag_core.types import Candidates, Case
 
 KEY = "bench"
 OFF, UNDO, DRAWER, SELECTED, FILTER = "bench.off", "bench.undo", "bench.drawer", "bench.selected", "bench.filter"
@@ -33,6 +36,8 @@ OWN = "own settings"
 HELD_OUT = "This question is held out: to see its figures is a look, and it is counted."
 NONE, BEST = "none", "auto: best fixed k"
 MOST_UNDO = 50
+KEPT = "history.handed_over"  # the last of this session: (collection and question, settings, when)
+AGAIN_SECONDS = 30.0
 
 HELP = """
 **A and B** are two pipelines over the same questions. The list on the left is A: switch a stage off, drag its number,
@@ -522,7 +527,27 @@ def _ask(session: Session) -> None:
     pipeline = state.pipeline_of("A", session)
     if session.live and pipeline is not None:
         outcome = session.run(pipeline, case)
-        history_keep.keep(outcome.result, dump_stages(pipeline), session.project.source.name)
+        _keep_question(outcome.result, dump_stages(pipeline), session.project.source.name)
+
+
+def _keep_question(candidates: Candidates, stages: Sequence[Any], collection: str) -> None:
+    """Keep a live question with its settings; one whose sliders move is kept again at most twice a minute."""
+    if not history_days():
+        return
+    last = st.session_state.get(KEPT)
+    question, settings = (collection, candidates.query.text), json.dumps(list(stages), sort_keys=True, default=str)
+    if last is not None and last[0] == question and (last[1] == settings or monotonic() - last[2] < AGAIN_SECONDS):
+        return
+    st.session_state[KEPT] = (question, settings, monotonic())
+    arguments = (resources.workspace(), candidates, list(stages), collection, who.person().name)
+    threading.Thread(target=_append, args=arguments, name="history", daemon=True).start()
+
+
+def _append(workspace: Path, candidates: Candidates, stages: list[Any], collection: str, name: str) -> None:
+    from rag_core.store.history import asked_of, expire, remember
+
+    remember(workspace, asked_of(candidates, stages, collection, name))
+    expire(workspace)
 
 
 draw()

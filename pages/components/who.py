@@ -1,4 +1,6 @@
-"""Who opened this page, and what they do: whatever changes something, costs money or takes long goes through `doing`.
+"""Who opened this page, in whose name they label, and what they do.
+
+Whatever changes something, costs money or takes long goes through `doing`.
 
 The name comes from the log-in alone: OpenID Connect by st.login, or the header of a proxy that asgi.py trusts. Without
 either the app is one person's own and that person is admin. Which deed needs which role is rag_core/project/deeds.py.
@@ -20,9 +22,18 @@ from rag_core.project.deeds import ASK_MODEL, LOOK, Deed, Kind, Performed, allow
 from rag_core.roles import ADMIN, FILE, Person, canonical_name, read_roles, role_of
 from rag_core.settings import model_settings, server_settings
 from rag_core.stage import Stage, needs_of
+from rag_core.store.events import GRADES, is_reserved
 from rag_core.workspace import resolve_workspace
 
 ME = "me"
+NAME_KEY = "label.annotator"
+LONGEST_NAME = 80
+
+CHOICES: tuple[tuple[str, int | None], ...] = (
+    *((f"{grade} {word}", grade) for grade, word in GRADES.items()),
+    ("unsure", None),
+)
+"""What a person can say of a chunk; unsure counts as unjudged."""
 
 
 def has_login() -> bool:
@@ -59,6 +70,17 @@ def _roles() -> dict[str, str]:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _read(workspace: str, changed_at: int) -> dict[str, str]:
     return read_roles(Path(workspace))
+
+
+def annotator() -> str:
+    """In whose name this session labels: who logged in, else the name typed on Label, else `me`.
+
+    The names under which decisions between people and models' labels are kept are nobody's.
+    """
+    if shared():
+        return person().name
+    typed = str(st.session_state.get(NAME_KEY) or "").strip()[:LONGEST_NAME]
+    return ME if not typed or is_reserved(typed) else typed
 
 
 def refusal(kind: Kind) -> str:

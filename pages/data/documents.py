@@ -45,8 +45,9 @@ def show(session: Session, summary: CollectionSummary, numbers: Overview) -> Non
                     source.ask(project, (source.DOCUMENTS,))
             if any(path.endswith((".md", ".markdown")) for path in numbers.documents):
                 st.caption(
-                    "Cut at another header level, and where each label goes: "
-                    f"`winnow collections recut --collection {say.plain(project.source.name)} --header-level 2 --look`"
+                    "To cut at another header level, ingest the documents as a collection beside it (`winnow ingest … "
+                    "--collection trial --header-level 2`): `winnow labels remap --eval-set "
+                    f"{say.plain(project.labels)} --collection trial` says where each label goes."
                 )
         _delete(project)
 

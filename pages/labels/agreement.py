@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import streamlit as st
 
-from pages.components import glossary, inert_text, labels
+from pages.components import glossary, inert_text, who
 from pages.components.act import act, tell
 from pages.components.inert_text import Block, TextRun
 from pages.labels import pool
@@ -142,7 +142,7 @@ def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, a
     inert_text.show([*blocks, Block("box", (TextRun(chunk.text or "recorded without text"),))], key="agreement.chunk")
     st.markdown("**Adjudicate**: counts from now on, until somebody labels the chunk again")
     with st.container(horizontal=True, gap="small"):
-        for word, grade in labels.CHOICES[:4]:
+        for word, grade in who.CHOICES[:4]:
             st.button(word, key=f"agree.{grade}", on_click=_decide, args=(event, chunk, grade, store, annotator))
     tell(FAILED, "The decision was not stored.")
     with st.expander("History"):

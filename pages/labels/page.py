@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from pages import rail, state
-from pages.components import labels, resources, say, who
+from pages.components import resources, say, who
 from pages.labels import WANTED, pool, queue, settings
 from pages.labels.leases import leases_of
 from pages.labels.pairs import PairQueue, make_queue
@@ -222,6 +222,6 @@ try:
     draw()
 except WinnowError as error:
     say.problem("This cannot be shown.", str(error))
-name = labels.annotator()
+name = who.annotator()
 state.write_address(**({"annotator": name} if name != who.ME and not who.shared() else {}))
 resources.settle()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.components import labels, who
+from pages.components import who
 from rag_core.labelling.pooling import NEAR
 from rag_core.project.session import Session
 from rag_core.spec import shipped_names
@@ -81,16 +81,16 @@ def choose(session: Session, proposers: Sequence[str] = ()) -> QueueSettings:
 def _annotator() -> str:
     """Who labels: the person who logged in, else the name typed here; the address keeps it through a reload."""
     if who.shared():
-        st.text(f"Labelling as {labels.annotator()}")
-        return labels.annotator()
+        st.text(f"Labelling as {who.annotator()}")
+        return who.annotator()
     said = st.query_params.get("annotator", "")  # a link or a reload says where to start; the box is the truth then
-    if said and labels.NAME_KEY not in st.session_state:
-        st.session_state[labels.NAME_KEY] = said[: labels.LONGEST_NAME]
-    st.session_state.setdefault(labels.NAME_KEY, who.ME)
+    if said and who.NAME_KEY not in st.session_state:
+        st.session_state[who.NAME_KEY] = said[: who.LONGEST_NAME]
+    st.session_state.setdefault(who.NAME_KEY, who.ME)
     typed = st.text_input(
-        "Your name", max_chars=labels.LONGEST_NAME, key=labels.NAME_KEY, persist_state="session",
+        "Your name", max_chars=who.LONGEST_NAME, key=who.NAME_KEY, persist_state="session",
         help="Each person’s labels are kept apart; agreement is measured between names.",
     )  # fmt: skip
     if is_reserved((typed or "").strip()):
         st.text(f"This name is kept for decisions between people, or for models; you label as {who.ME}.")
-    return labels.annotator()
+    return who.annotator()

@@ -22,7 +22,6 @@ from rag_core.types import Query
 
 TABLE = "history.table"
 DONE, NAME = "history.done", "history.project"
-SHOWN = 200
 
 
 def draw_table(listed: Sequence[HistoryEntry], total: int) -> list[HistoryEntry]:
@@ -139,7 +138,7 @@ def draw() -> None:
         rail.link("bench", "Ask a question")
         return
     holds = st.text_input("Holds", key="history.holds", placeholder="part of the question", width=260).strip()
-    matching, listed = found.count(holds=holds), found.find(holds=holds, limit=SHOWN)
+    matching, listed = found.count(holds=holds), found.find(holds)
     chosen = draw_table(listed, matching)
     if chosen:
         draw_actions(chosen)

@@ -1,4 +1,4 @@
-"""`ingest` and `collections`: what exists; `found`, `connect`: Chroma's; `words`, `recut`, `delete`."""
+"""`ingest` and `collections`: what exists; `found`, `connect`: Chroma's; `words`, `delete`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from rag_core import rechunk, wording
+from rag_core import wording
 from rag_core.cli.options import Commands, Common, Engine
 from rag_core.cli.output import ProgressBar
 from rag_core.engine import cluster, jobs
@@ -30,8 +30,6 @@ from rag_core.project.intake import Documents
 from rag_core.retrieve.rewrite import rewritten
 from rag_core.retrieve.word_lists import LARGEST
 from rag_core.settings import chroma_settings
-from rag_core.store.database import has_store, open_store
-from rag_core.store.labels import LabelStore
 
 app = Commands()
 collections = Commands("What collections exist; connect one that Chroma holds.", invoke_without_command=True)
@@ -218,28 +216,6 @@ def delete(
     with deeds.command(deeds.DELETE_COLLECTION, collection, place):
         delete_collection(place, collection)
     common.say({"deleted": collection}, f"{collection} is deleted")
-
-
-@collections.command("recut")
-def recut(
-    common: Common,
-    collection: str = Collection,
-    header_level: int = typer.Option(..., "--header-level", min=2, max=4, help="The deepest header that splits."),
-    only_look: bool = typer.Option(False, "--look", help="Only say what would happen."),
-) -> None:
-    """Cut a collection's Markdown at another header level, and say of every label where its text went."""
-    place, labels = common.folder, []
-    if has_store(place):
-        with open_store(place) as store:
-            kept = LabelStore(store)
-            labels = [label for name in kept.eval_sets() for label in kept.labels(name)]
-    embedder = ingest_embedder(place, collection)
-    if only_look:
-        common.say(rechunk.look(place, collection, header_level, embedder, labels))
-        return
-    with deeds.command(deeds.INGEST, collection, place):
-        done = rechunk.recut(place, collection, header_level, embedder, labels, ProgressBar("embedded"))
-    common.say(done)
 
 
 @words.command("show")

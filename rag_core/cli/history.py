@@ -31,16 +31,13 @@ def _opened(folder: Path) -> Iterator[History | None]:
 @history.command("list")
 def list_questions(
     common: Common,
-    collection: str = typer.Option("", "--collection", help="Only questions to this collection."),
     holds: str = typer.Option("", "--holds", help="Only questions with this text in them."),
-    since: str = typer.Option("", "--since", help="Only from this day or time on (2026-11-22, UTC)."),
-    until: str = typer.Option("", "--until", help="Only before this day or time."),
     first: int = typer.Option(50, "-n", min=1, max=10_000, help="At most N, newest first."),
 ) -> None:
     """What was asked, newest first."""
     with _opened(common.folder) as kept:
-        found = kept.find(collection, holds, since, until, limit=first) if kept else []
-        total = kept.count(collection, holds, since, until) if kept else 0
+        found = kept.find(holds, first) if kept else []
+        total = kept.count(holds) if kept else 0
     facts = {"total": total, "questions": [asked.to_json() for asked in found]}
     common.say(facts, "\n".join(asked.line for asked in found) or "no question is kept")
 

@@ -24,7 +24,7 @@ from rag_core.eval_sets.facts import chunk_texts
 from rag_core.eval_sets.reading import folders, load_set
 from rag_core.eval_sets.writing import guidelines
 from rag_core.files import read_text, write_whole
-from rag_core.index.collection import open_collection
+from rag_core.index.collection import list_collections, open_collection
 from rag_core.judged import entrants, grading
 from rag_core.judged.entrants import Bench
 from rag_core.judged.grading import GradeProposal
@@ -318,11 +318,13 @@ def remap_labels(
 ) -> None:
     """After a new ingest: which labels meet the same chunk, which moved, were split, or are lost (kept as orphans).
 
-    Texts that the labels were given on come from --before and from the eval set's own corpus or lists.
+    Texts that the labels were given on come from --before, the eval set's own corpus or lists, and its collection.
     Example: python -m rag_core labels remap --eval-set demo --collection demo --json
     """
     eval_set, chunks = of.name, _collection_texts(of.folder, collection)
     old = list(chunk_texts(load_set(eval_set, of.folder)).values()) if eval_set in folders(of.folder) else []
+    if eval_set in {one.name for one in list_collections(of.folder)}:
+        old += _collection_texts(of.folder, eval_set).values()
     if before is not None:
         old += [chunk.text for chunk in read_jsonl(read_text(before), before.name)]
     with _opened(of.folder) as store:

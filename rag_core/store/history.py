@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, delete, func, insert, select, true
+from sqlalchemy import ColumnElement, Row, delete, func, insert, select, true
 
 from rag_core.errors import StoreError
 from rag_core.settings import history_days
@@ -133,32 +133,17 @@ class History:
             stored = insert(query_history).values(row).returning(query_history.c.position)
             return int(connection.execute(stored).scalar_one())
 
-    def find(
-        self,
-        collection: str = "",
-        holds: str = "",
-        since: str = "",
-        until: str = "",
-        limit: int = SHOWN,
-        offset: int = 0,
-    ) -> list[HistoryEntry]:
-        """The questions that meet all filters, newest first; `holds` is part of the question, ASCII case ignored."""
+    def find(self, holds: str = "", limit: int = SHOWN) -> list[HistoryEntry]:
+        """The newest questions that hold the text, ASCII case ignored, newest first."""
         with self.store.reading() as connection:
-            chosen = select(query_history).where(_filters(collection, holds, since, until))
-            ordered = chosen.order_by(query_history.c.position.desc()).limit(limit).offset(offset)
-            return [_asked(row) for row in connection.execute(ordered)]
+            chosen = select(query_history).where(_holds(holds)).order_by(query_history.c.position.desc())
+            return [_asked(row) for row in connection.execute(chosen.limit(limit))]
 
-    def count(self, collection: str = "", holds: str = "", since: str = "", until: str = "") -> int:
-        """How many questions meet the filters."""
+    def count(self, holds: str = "") -> int:
+        """How many questions hold the text."""
         with self.store.reading() as connection:
-            chosen = select(func.count()).select_from(query_history).where(_filters(collection, holds, since, until))
+            chosen = select(func.count()).select_from(query_history).where(_holds(holds))
             return int(connection.execute(chosen).scalar_one())
-
-    def collections(self) -> list[str]:
-        """The names of collections that were asked."""
-        with self.store.reading() as connection:
-            chosen = select(query_history.c.collection).distinct().order_by(query_history.c.collection)
-            return [str(name) for (name,) in connection.execute(chosen)]
 
     def get(self, number: int) -> HistoryEntry:
         """One question, or a StoreError where there is none of that number."""
@@ -224,16 +209,10 @@ def expire(workspace: Path) -> str:
     return ""
 
 
-def _filters(collection: str, holds: str, since: str, until: str) -> Any:
-    columns, escaped = query_history.c, holds.replace("/", "//").replace("%", "/%").replace("_", "/_")
-    conditions = (
-        (collection, columns.collection == collection),
-        # both sides lowered by the database: SQLite lowers ASCII only, Python would lower more
-        (holds, func.lower(columns.query).like(func.lower(f"%{escaped}%"), escape="/")),
-        (since, columns.at >= since),
-        (until, columns.at < until),
-    )
-    return and_(True, *(condition for wanted, condition in conditions if wanted))
+def _holds(text: str) -> ColumnElement[bool]:
+    """Both sides are lowered by the database: SQLite lowers ASCII only, Python would lower more."""
+    escaped = text.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    return func.lower(query_history.c.query).like(func.lower(f"%{escaped}%"), escape="/") if text else true()
 
 
 def _asked(row: Row[Any]) -> HistoryEntry:

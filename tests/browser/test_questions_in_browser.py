@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.components import contents
+from pages import rail
 from rag_core.eval_sets.reading import load_set
 from rag_core.project.project import init_project
 
@@ -48,7 +48,7 @@ def test_an_old_address_leads_to_the_place_with_the_project_it_named(page, small
     address, _ = small_app
     page.goto(address)
     for old in ("explore", "label", "rules"):  # what becomes of each of the others is a line of the same table
-        new = contents.MOVED[old]
+        new = rail.MOVED[old]
         page.goto(f"{address}/{old}?set=skirmish-rules")
-        place = "" if new == contents.FIRST else new
+        place = "" if new == rail.FIRST else new
         expect(page).to_have_url(re.compile(f"{address}/{place}[?].*project=skirmish-rules"))

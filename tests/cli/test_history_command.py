@@ -31,7 +31,6 @@ def test_questions_are_listed_newest_first_and_filtered(asked):
     found = asked("history", "list")
     assert [one["query"] for one in found["questions"]] == ["a hard hat", "a soft cap"]
     assert asked("history", "list", "--holds", "soft")["total"] == 1
-    assert asked("history", "list", "--collection", "other")["questions"] == []
 
 
 def test_a_question_is_shown_with_its_settings_and_result(asked):

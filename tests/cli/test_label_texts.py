@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rag_core.cli import main
+from rag_core.index.collection import open_collection
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.ingest import ingest
 from rag_core.store.database import open_store
@@ -118,6 +119,22 @@ def test_after_a_new_ingest_labels_are_told_same_moved_split_and_lost(run, label
     counts = json.loads(run("remap", "--collection", "renamed", "--json")[1])["counts"]
     assert counts == {"same": 1, "moved": 1, "split": 0, "lost": 2}
     assert current(workspace) == {"q1": {"moves": 3, "shoots": 0}, "q2": {"shoots": 2, "sleeps": 1}}  # orphans are kept
+
+
+def test_a_collection_cut_otherwise_beside_the_first_shows_where_labels_would_go(run, workspace, tmp_path):
+    book = (
+        "# Book\n\n## Climbing\nA climb costs two moves.\n\n### Ropes\nA rope halves it.\n\n## Falling\nA fall hurts.\n"
+    )
+    (tmp_path / "book.md").write_text(book)
+    for name, level in (("mine", 3), ("trial", 2)):
+        ingest([tmp_path / "book.md"], name, workspace, BundledEmbedder(), header_level=level)
+    chunks = open_collection(workspace, "mine").chunks
+    facts = {"session": "s", "eval_set": "mine", "query_id": "q1", "annotator": "me", "grade": 2}
+    with open_store(workspace) as store:
+        given = [Event(**facts, seq=n, chunk_id=c.id, text_hash=text_hash(c.text)) for n, c in enumerate(chunks)]
+        LabelStore(store).append(given)
+    counts = json.loads(run("remap", "--collection", "trial", "--json")[1])["counts"]
+    assert counts == {"same": 1, "moved": 0, "split": 2, "lost": 0}
 
 
 def test_a_run_and_qrels_of_the_command_line_give_our_figures_in_other_tools(capfdbinary, tmp_path):

@@ -124,7 +124,7 @@ def test_the_name_of_a_log_in_wins_over_the_one_in_the_address(workspace, monkey
     monkeypatch.setenv("WINNOW_USER_HEADER", "X-Forwarded-Email")
     workspace.mkdir()
     (workspace / "roles.yaml").write_text("annotator: [bob@example.org]\n")
-    script = "import streamlit as st\nfrom pages.components import labels\nst.text(labels.annotator())"
+    script = "import streamlit as st\nfrom pages.components import who\nst.text(who.annotator())"
     app = AppTest.from_string(script, default_timeout=30)
     app.user = {"email": "bob@example.org"}
     app.session_state["label.annotator"] = "ann"

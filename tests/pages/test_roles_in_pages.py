@@ -303,7 +303,7 @@ WRITERS = {
     "apply_rules", "undo_rules", "delete_collection", "write_whole", "ingest", "new_set", "delete_set", "split_set",
     "change_tags", "connect", "save_pipeline", "save_list", "init_project", "copy_project",
     "add_questions", "reset_overlay", "reset_held_out", "undo_all", "undo_batch", "apply_import", "copy_labels",
-    "store_model_labels", "recut",
+    "store_model_labels",
 }  # fmt: skip
 ASK = {
     "doing",
