@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts import real_lists
+from benchmarks.parts.hop_judge import SimulatedHopJudge, labelled_titles
 from benchmarks.parts.real_lists import Corpus
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import BundledEmbedder
 from rag_core.index.search import CollectionIndex
-from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run
 from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.measure.significance import compare, mean_interval, shown_p

@@ -27,7 +27,6 @@ from rag_core.compare.snapshot import Recorder
 from rag_core.engine import cluster, jobs
 from rag_core.engine.jobs import WorkPlace
 from rag_core.errors import InputError
-from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.measure.experiment import run_all, unique_names
 from rag_core.measure.significance import compare_reports
 from rag_core.project.labels import estimated, with_judge_labels
@@ -112,9 +111,6 @@ def evaluate(
     name: list[str] = typer.Option(None, "-t", help="Only the query with this id; may be repeated."),
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     approximate: bool = Approximate,
-    simulated_hops: bool = typer.Option(
-        False, "--simulated-hops", help="MultiHop asks a simulated judge that knows the labelled titles, no model."
-    ),
     judge_labels: str | None = JudgeLabels,
     debug: bool = typer.Option(False, "--debug", help="The trace of every query as text, on stderr."),
     engine: str | None = Engine,
@@ -127,15 +123,12 @@ def evaluate(
             session.project.labels, cases, judge_labels, works_on.folder, session.min_grade
         )
         notices.append(notice)
-    if simulated_hops:
-        titles = labelled_titles(cases, session.source.chunks, session.min_grade)
-        session.hop_judge = SimulatedHopJudge(titles)
     specs = [laid_over(spec, short, session) for spec in pipeline or ["fixed-15"]]
     reports, wanted = Reports(session.min_grade, works_on.json, debug), measures_of(measure)
     ready = [session.ready(spec) for spec in specs]
     if engine is not None:
-        if debug or keeping.wanted or simulated_hops:
-            raise InputError("--engine got --debug, --save-run, --run-out or --simulated-hops, expected it without")
+        if debug or keeping.wanted:
+            raise InputError("--engine got --debug, --save-run or --run-out, expected it without")
         facts = stands_on(session, ready, cases, looked_at=True)
         with cluster.opened(engine) as workers:
             opened = reports.opened(unique_names(ready), ready)

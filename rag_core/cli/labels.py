@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from rag_core.cli.llm_filter import Endpoint, Simulated, Spending, stop_if
+from rag_core.cli.llm_filter import Endpoint, Spending, stop_if
 from rag_core.cli.options import Commands, Common, MinGrade, Split
 from rag_core.cli.output import AskingBar, echo
 from rag_core.cli.replay import laid_over
@@ -371,16 +371,13 @@ def judge_labels(
     first: int | None = typer.Option(None, "-n", min=1, help="Only the first N queries."),
     endpoint: str = Endpoint,
     model: str = typer.Option("", "--model", help="Another model of the endpoint."),
-    simulated: float | None = Simulated,
-    flips: float = typer.Option(0.0, "--simulated-flips", help="How unsteady the simulated judge is."),
     repeats: int = typer.Option(1, "--repeats", min=1, max=20, help="How often to ask; the first run is the label."),
     prompt: Path | None = typer.Option(None, "--prompt", help="A Jinja2 file with blocks system and user."),
-    seed: int = typer.Option(0, "--seed", help="Seed of the simulated judge."),
 ) -> None:
     """Have a model grade chunks 0 to 3 with a reason; its labels count nowhere until they are asked for by name.
 
     Answers are stored: a stopped run goes on where it was. Ask with --only labelled first, then see judge-agreement.
-    Example: python -m rag_core labels judge --eval-set recorded-combat --simulated 0.1 --repeats 2
+    Example: python -m rag_core labels judge --eval-set recorded-combat --repeats 2 --preview
     """
     eval_set = of.name
     bench = _lists(of, collection, depth, split, first)
@@ -389,10 +386,7 @@ def judge_labels(
         place = folders(of.folder).get(eval_set, Path(eval_set))
         words, rules = grading.wording(prompt), guidelines(place)
         prompts = [grading.grading_prompt(*pair, words, rules) for pair in pairs]
-        if simulated is None:
-            judge = entrants.endpoint_judge(of.folder, endpoint, model)
-        else:
-            judge = grading.simulated_grader(bench, simulated, flips, seed)
+        judge = entrants.endpoint_judge(of.folder, endpoint, model)
         calls = [(judge.again(number), prompts) for number in range(1, repeats + 1)]
         ahead = preview(calls)
         facts: dict[str, Any] = {"judge": judge.name, "eval_set": bench.name, "pairs": len(pairs)}

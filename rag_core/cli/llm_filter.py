@@ -87,9 +87,11 @@ class Judges:
 
     def opened(self, workspace: Path, bench: Bench) -> list[RecordedJudge]:
         """The simulated judge, or one judge per model of the endpoint."""
+        named = named_endpoint(workspace, self.endpoint)
+        if self.simulated is None and named is None:
+            raise SurroundingsError(f"{NO_JUDGE} (--simulated 0.1)")
         if self.simulated is None:
             return [endpoint_judge(workspace, self.endpoint, model) for model in self.model or [""]]
-        named = named_endpoint(workspace, self.endpoint)
         return [simulated_judge(bench, self.simulated, self.depth, self.seed, price_of(named) if named else None)]
 
 

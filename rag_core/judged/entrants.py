@@ -12,9 +12,9 @@ from typing import Any
 
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.files import parse_json
-from rag_core.filters.llm import NO_JUDGE, LLMFilter, variant_names
+from rag_core.filters.llm import LLMFilter, variant_names
 from rag_core.llm.answer import Price
-from rag_core.llm.endpoint import named_endpoint
+from rag_core.llm.endpoint import NO_ENDPOINT, named_endpoint
 from rag_core.llm.judge import RecordedJudge, judge_of
 from rag_core.llm.prompt import Prompt
 from rag_core.llm.run import Calls, Progress, RunLimits, answer_all
@@ -142,7 +142,7 @@ def endpoint_judge(workspace: Path, name: str = "", model: str = "", store: Answ
     """The judge of a named endpoint (the environment's without a name), of another of its models where one is named."""
     settings = named_endpoint(workspace, name)
     if settings is None:
-        raise SurroundingsError(f"{NO_JUDGE} (--simulated 0.1)")
+        raise SurroundingsError(NO_ENDPOINT)
     settings = replace(settings, model=model) if model else settings
     return judge_of(settings, store or workspace)
 

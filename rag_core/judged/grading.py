@@ -15,7 +15,7 @@ from typing import Any
 
 from rag_core.files import read_text
 from rag_core.filters.llm.prompts import MAX_FILE, Body, Variant, parse_variant
-from rag_core.judged.entrants import Bench, in_memory
+from rag_core.judged.entrants import Bench
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.prompt import (
     CHARACTERS_PER_TOKEN,
@@ -27,7 +27,6 @@ from rag_core.llm.prompt import (
     object_schema,
     one_line,
 )
-from rag_core.llm.simulated import SimulatedGrader
 from rag_core.types import Chunk, Query
 
 SHIPPED = Path(__file__).parent / "prompts" / "grade.j2"
@@ -127,11 +126,6 @@ def pairs_of(
         for hit in (case.candidates.hits[:depth] if case.candidates else ())
         if wanted(case.query, hit.chunk)
     ]
-
-
-def simulated_grader(bench: Bench, error_rate: float, flip_rate: float, seed: int) -> RecordedJudge:
-    """The simulated grader with the bench's labels."""
-    return in_memory(SimulatedGrader(bench.labels, error_rate, flip_rate, seed))
 
 
 def proposals(

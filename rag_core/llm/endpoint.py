@@ -23,6 +23,10 @@ from rag_core.llm.answer import Price
 from rag_core.llm.secret import NO_KEY, Key
 from rag_core.settings import ENVIRONMENT, MAX_ANSWER_TOKENS, ModelSettings, model_settings, variable
 
+NO_ENDPOINT = (
+    "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL"
+)
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 

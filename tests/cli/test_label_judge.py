@@ -1,6 +1,8 @@
 """`labels judge` and `judge-agreement`: asking, resuming, what is kept, and when a model's labels may count."""
 
 import json
+import re
+from collections import Counter
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -33,6 +35,26 @@ def workspace(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def grader(workspace, monkeypatch):
+    """A server that grades as the labels do, 0 without one; `wrong`: on which (question, chunk, time asked) it errs."""
+    with HTTPServer(threaded=True) as server:
+        server.wrong, times = (lambda q, n, time: False), Counter()
+
+        def handler(request):
+            q, n = map(int, re.findall(r"text (\d+) (\d+)", request.get_json()["messages"][-1]["content"])[-1])
+            times[q, n] += 1
+            grade = (q + n) % 4 if n < 6 else 0
+            said = {"reason": "as labelled", "grade": (grade + 2) % 4 if server.wrong(q, n, times[q, n]) else grade}
+            body = {"choices": [{"finish_reason": "stop", "message": {"content": json.dumps(said)}}]}
+            return Response(json.dumps(body), content_type="application/json")
+
+        server.expect_request("/v1/chat/completions").respond_with_handler(handler)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url_for("/v1"))
+        monkeypatch.setenv("OPENAI_MODEL", "small")
+        yield server
+
+
+@pytest.fixture
 def run(capfdbinary, workspace):
     def run(*arguments):
         code = main(["labels", *map(str, arguments), "--eval-set", "mine", "--workspace", str(workspace)])
@@ -48,37 +70,37 @@ def document(answer):
     return json.loads(out)
 
 
-def test_a_preview_asks_and_stores_nothing(run, workspace):
-    found = document(run("judge", "--simulated", "0.1", "--preview", "--json"))
-    assert (found["pairs"], found["preview"]["calls"], found["judge"]) == (
-        200, 200, "simulated judge, error rate 0.1, seed 0",
-    )  # fmt: skip
+def test_a_preview_asks_and_stores_nothing(run, workspace, grader):
+    found = document(run("judge", "--preview", "--json"))
+    assert (found["pairs"], found["preview"]["calls"]) == (200, 200)
+    assert not grader.log
     assert not (workspace / "winnow.db").exists()
 
 
-def test_labels_are_stored_under_a_models_name_and_do_not_count(run, workspace):
-    found = document(run("judge", "--simulated", "0", "--only", "labelled", "--json"))
+def test_labels_are_stored_under_a_models_name_and_do_not_count(run, workspace, grader):
+    found = document(run("judge", "--only", "labelled", "--json"))
     assert (found["pairs"], found["written"]) == (120, 120)
-    assert found["annotator"] == "model:simulated judge, error rate 0, seed 0"
+    assert found["annotator"] == "model:small"
     with open_store(workspace) as store:
         assert LabelStore(store).labels("mine") == []
         assert len(LabelStore(store).labels("mine", found["annotator"])) == 120
-    assert document(run("judge", "--simulated", "0", "--only", "labelled", "--json"))["written"] == 0
+    assert document(run("judge", "--only", "labelled", "--json"))["written"] == 0
 
 
-def test_open_pairs_are_those_without_a_persons_label(run):
-    assert document(run("judge", "--simulated", "0", "--only", "open", "--preview", "--json"))["pairs"] == 80
+def test_open_pairs_are_those_without_a_persons_label(run, grader):
+    assert document(run("judge", "--only", "open", "--preview", "--json"))["pairs"] == 80
 
 
-def test_a_limit_stops_the_run_and_what_was_answered_is_kept(run):
-    found = document(run("judge", "--simulated", "0", "--max-calls", "30", "--json"))
+def test_a_limit_stops_the_run_and_what_was_answered_is_kept(run, grader):
+    found = document(run("judge", "--max-calls", "30", "--json"))
     assert "30 calls" in found["run"]["stopped"]
     assert found["written"] == 30
     assert found["without_grade"] == {"was not asked": 170}
 
 
-def test_agreement_names_kappa_interval_confusion_and_flips(run):
-    run("judge", "--simulated", "0.1", "--simulated-flips", "0.2", "--repeats", "3", "--only", "labelled")
+def test_agreement_names_kappa_interval_confusion_and_flips(run, grader):
+    grader.wrong = lambda q, n, time: (7 * q + n) % 10 == 0 or (q + n) % 5 == time
+    run("judge", "--repeats", "3", "--only", "labelled")
     (found,) = document(run("judge-agreement", "--json"))["judges"]
     assert (found["items"], found["queries"], found["runs"]) == (120, 20, 3)
     assert found["low"] < found["kappa"] < found["high"]
@@ -90,32 +112,27 @@ def test_agreement_names_kappa_interval_confusion_and_flips(run):
     assert "flip over 3 runs" in words
 
 
-def test_a_good_judge_may_count_and_figures_say_so(run, workspace):
-    run("judge", "--simulated", "0.02")
-    judge = "model:simulated judge, error rate 0.02, seed 0"
+def test_a_good_judge_may_count_and_figures_say_so(run, workspace, grader):
+    run("judge")
+    judge = "model:small"
     cases = list(load_set("mine", workspace).cases)
     laid, notice = with_judge_labels("mine", cases, judge, workspace, 1)
-    assert notice.startswith("80 labels of these figures are a model's: model:simulated judge")
+    assert notice.startswith("80 labels of these figures are a model's: model:small")
     for before, after in zip(cases, laid, strict=True):
         assert before.grades.items() <= after.grades.items()
         assert len(after.grades) == 10
 
 
-def test_a_bad_judge_may_not(run, workspace):
-    run("judge", "--simulated", "0.4")
+def test_a_bad_judge_may_not(run, workspace, grader):
+    grader.wrong = lambda q, n, time: (q + 3 * n) % 5 < 2
+    run("judge")
     with pytest.raises(InputError, match=r"does not pass the bar of 0\.6"):
-        with_judge_labels(
-            "mine",
-            list(load_set("mine", workspace).cases),
-            "model:simulated judge, error rate 0.4, seed 0",
-            workspace,
-            1,
-        )
+        with_judge_labels("mine", list(load_set("mine", workspace).cases), "model:small", workspace, 1)
 
 
-def test_evaluate_says_when_a_models_labels_are_among_the_figures(run, workspace, capfdbinary):
-    run("judge", "--simulated", "0.02")
-    judge = "model:simulated judge, error rate 0.02, seed 0"
+def test_evaluate_says_when_a_models_labels_are_among_the_figures(run, workspace, capfdbinary, grader):
+    run("judge")
+    judge = "model:small"
     usual = ["evaluate", "--eval-set", "mine", "-p", "unfiltered", "--workspace", str(workspace)]
     assert main([*usual, "--json"]) == 0
     plain = json.loads(capfdbinary.readouterr().out)
@@ -131,14 +148,14 @@ def test_evaluate_says_when_a_models_labels_are_among_the_figures(run, workspace
 def test_without_an_endpoint_the_sentence_says_what_to_set(run):
     code, out, err = run("judge")
     assert (code, out) == (3, "")
-    assert "--simulated" in err
+    assert "OPENAI_BASE_URL" in err
 
 
-def test_an_unknown_judge_is_one_sentence(run):
-    run("judge", "--simulated", "0", "-n", "1")
+def test_an_unknown_judge_is_one_sentence(run, grader):
+    run("judge", "-n", "1")
     code, _, err = run("judge-agreement", "--judge", "model:nobody")
     assert code == 2
-    assert "expected one of: model:simulated judge" in err
+    assert "expected one of: model:small" in err
 
 
 @pytest.fixture

@@ -326,21 +326,14 @@ def test_an_error_does_not_depend_on_batch_or_order_but_on_the_seed():
     assert decided(judge) != decided(SimulatedJudge(LABELS, 0.3, seed=2))
 
 
-def test_it_has_price_and_latency_and_always_says_what_it_is():
-    judge = SimulatedJudge(LABELS, 0.1, price=Price(1.0, 2.0), latency=0.3)
+def test_it_has_a_price_and_always_says_what_it_is():
+    judge = SimulatedJudge(LABELS, 0.1, price=Price(1.0, 2.0))
     (answer,) = ask(judge, Ask("", chunks=CHUNKS[:1]))
     assert answer.cost == pytest.approx(2 * 10 * 1e-6)  # the prompt has no text
-    assert answer.milliseconds == 300
     assert judge.name.startswith("simulated judge")
 
 
-def test_where_it_waits_it_can_be_too_late():
-    judge = SimulatedJudge(LABELS, latency=0.2, waits=True)
-    answers = ask(judge, *(Ask("", chunks=CHUNKS[:1]) for _ in range(3)), seconds=0.3, concurrency=2)
-    assert [bool(answer.text) for answer in answers] == [True, True, False]
-
-
-@pytest.mark.parametrize("wrong", [{"error_rate": 1.5}, {"error_rate": -0.1}, {"depth": 2}, {"latency": -1}])
+@pytest.mark.parametrize("wrong", [{"error_rate": 1.5}, {"error_rate": -0.1}, {"depth": 2}])
 def test_what_it_cannot_be_is_refused(wrong):
     with pytest.raises(InputError, match="simulated judge"):
         SimulatedJudge({}, **wrong)

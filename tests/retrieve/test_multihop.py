@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from benchmarks.parts.hop_judge import SimulatedHopJudge, labelled_titles
 from rag_core.entities import TeamFilter
 from rag_core.errors import EndpointError, SpecError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
 from rag_core.index.headers import HeaderIndex
 from rag_core.llm.answer import Answer
-from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.retrieve.multihop import SCHEMA, MultiHop, hop_prompt, read_answer
 from rag_core.stage import Pipeline, counterfactuals
 from rag_core.types import Candidates, Case, Chunk, Hit, Query

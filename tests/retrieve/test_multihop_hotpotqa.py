@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.parts import real_lists
+from benchmarks.parts.hop_judge import SimulatedHopJudge, labelled_titles
 from rag_core.index.collection import Snapshot
 from rag_core.index.embed import normalise
 from rag_core.index.search import CollectionIndex
-from rag_core.llm.simulated import SimulatedHopJudge, labelled_titles
 from rag_core.spec import parse_pipeline
 from rag_core.types import Candidates, Case, Chunk, Query
 from rag_core.workbench import live

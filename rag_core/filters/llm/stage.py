@@ -17,6 +17,7 @@ from rag_core.filters.llm.asking import Asking, CandidateVerdict, ask
 from rag_core.filters.llm.deciding import FAILURE, FLOOR, OVERSAMPLE, DecidedHits, decide
 from rag_core.filters.llm.prompts import DEFAULT, FILE_KEYS, PromptSettings, make_prompts, read_variant, reordered
 from rag_core.filters.llm.reach import ChunkLookup
+from rag_core.llm.endpoint import NO_ENDPOINT
 from rag_core.llm.judge import Judge
 from rag_core.llm.prompt import Prompt
 from rag_core.settings import chunk_filtering
@@ -102,10 +103,7 @@ def facts_of(
 
 
 MODES = ("listwise", "isolated")
-NO_JUDGE = (
-    "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL, "
-    "or use the simulated judge"
-)
+NO_JUDGE = f"{NO_ENDPOINT}, or use the simulated judge"
 UNASKED = Reason("not judged: the model was asked under other settings")
 _REMEMBERED = 2000  # lists whose verdicts one stage object remembers
 
