@@ -65,29 +65,29 @@ in sight tell nothing of the model.
 """
 
 
-def queue_of(session: Session, chosen: QueueSettings, store: Store) -> PairQueue:
+def queue_of(session: Session, settings: QueueSettings, store: Store) -> PairQueue:
     """The session's queue, made again when a setting, the pool or an import changed what it holds."""
-    made = pool.pooled(session, chosen)
-    key = (chosen, id(made), st.session_state.get(VERSION, 0))
+    made = pool.pooled(session, settings)
+    key = (settings, id(made), st.session_state.get(VERSION, 0))
     kept = st.session_state.get(QUEUE)
     if kept is None or kept[0] != key:
         base = LabelStore(store).newest()
-        mine = LabelStore(store).judged(session.project.labels, chosen.annotator)
+        mine = LabelStore(store).judged(session.project.labels, settings.annotator)
         grades = {case.query.id: case.grades for case in session.cases}
-        said = LabelStore(store).labels(session.project.labels, chosen.proposer) if chosen.proposer else []
+        said = LabelStore(store).labels(session.project.labels, settings.proposer) if settings.proposer else []
         found = make_queue(
             made.pool,
-            chosen.annotator,
+            settings.annotator,
             grades,
             mine,
-            chosen.which == NOBODY,
+            settings.which == NOBODY,
             made.rivals,
-            chosen.show_origin,
-            chosen.seed,
+            settings.show_origin,
+            settings.seed,
             leases_of(str(session.workspace)),
             st.session_state.setdefault(HOLDER, token_hex(8)),
             {(one.query_id, one.chunk_key): one.grade for one in said if one.grade is not None},
-            chosen.proposer,
+            settings.proposer,
         )
         found.base = base
         kept = st.session_state[QUEUE] = (key, found, made)
@@ -162,15 +162,15 @@ def ask_again() -> None:
     st.session_state[WHICH_KEY] = NOT_ME
 
 
-def draw_labelling(session: Session, chosen: QueueSettings, store: Store) -> None:
+def draw_labelling(session: Session, settings: QueueSettings, store: Store) -> None:
     """The queue, or why it holds nothing."""
-    pairs = queue_of(session, chosen, store)
+    pairs = queue_of(session, settings, store)
     if not pairs.pairs:
         st.markdown("**The pipelines show no chunk for any question**: there is nothing to label yet.")
         rail.link("data", "Look at the data")
     else:  # finished or not: what the browser still holds is sent from here
         rules = guidelines(session.project.folder) or NO_GUIDELINES
-        draw_queue(pairs, store, rules, chosen.depth, st.session_state[QUEUE][2].names, session.min_grade)
+        draw_queue(pairs, store, rules, settings.depth, st.session_state[QUEUE][2].names, session.min_grade)
 
 
 def draw_missing(session: Session) -> bool:

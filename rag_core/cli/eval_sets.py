@@ -16,10 +16,11 @@ from rag_core.eval_sets import writing as set_writing
 from rag_core.eval_sets.facts import facts_of, list_sets
 from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
 from rag_core.eval_sets.reading import folders, load_set
-from rag_core.eval_sets.writing import change_tags, copy_set, delete_set, existing_own, new_set, own_folder, split_set
+from rag_core.eval_sets.writing import change_tags, delete_set, existing_own, split_set
 from rag_core.files import read_text
 from rag_core.project import deeds
 from rag_core.project.labels import counted
+from rag_core.project.project import check_new, copy_project, init_project, open_project
 from rag_core.store.database import has_store, open_store
 from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
@@ -72,7 +73,6 @@ def new(
     file: str = typer.Argument(..., help="A list of queries: lines, CSV or JSONL; - reads stdin."),
     form: str | None = typer.Option(None, "--format", help="lines, csv or jsonl; else told by the ending."),
     title: str = typer.Option("", "--title", help="Shown in lists; default: the name."),
-    description: str = typer.Option("", "--description", help="What the set is for."),
     min_grade: int = typer.Option(1, "--min-grade", min=1, help="Relevant means this grade or more."),
     skip_bad: bool = typer.Option(False, "--skip-bad", help="Leave out lines that hold no question we can ask."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only say what would be made."),
@@ -85,10 +85,11 @@ def new(
     skipped: list[str] = []
     form = form or form_of(text, "" if file == "-" else file)
     queries = read_query_list(text, form, Path(file).name, skipped=skipped if skip_bad else None)
-    folder = own_folder(common.folder, name)
+    check_new(common.folder, name)
+    folder = common.folder / "eval_sets" / name
     if not dry_run:
         with deeds.command(deeds.CHANGE_SET, name, common.folder):
-            folder = new_set(common.folder, name, queries, title, description, min_grade)
+            folder = init_project(common.folder, name, title=title, questions=queries, min_grade=min_grade).folder
     repeated = repeated_texts(queries)
     facts = {"name": name, "queries": len(queries), "repeated": repeated, "skipped": skipped}
     facts |= {"folder": str(folder), "dry_run": dry_run}
@@ -139,21 +140,20 @@ def copy(
     common: Common,
     source: str = typer.Argument(..., help="The set to copy, shipped or your own."),
     name: str = typer.Argument(..., help="The copy's name."),
-    title: str = typer.Option("", "--title", help="The copy's title."),
     labels: bool = typer.Option(True, help="Copy the labels of the label store too."),
 ) -> None:
-    """Duplicate an eval set: queries, tags, split, labels, lists or corpus.
+    """Duplicate an eval set: queries, tags, sides, pipelines, labels, lists or corpus. What is held out stays so.
 
     Example: python -m rag_core eval-sets copy rulebook my-rulebook
     """
     with deeds.command(deeds.CHANGE_SET, name, common.folder) as performed:
-        folder = copy_set(common.folder, source, name, title)
-        copied = 0
+        before = open_project(source, common.folder).labels
+        made, copied = copy_project(common.folder, source, name), 0
         if labels and has_store(common.folder):
             with open_store(common.folder) as store:
-                copied = copy_labels(LabelStore(store), source, name, performed.signature).written
-    facts = {"source": source, "name": name, "folder": str(folder), "labels_copied": copied}
-    common.say(facts, f"{source} → {folder}" + (f", {copied} labels copied" if copied else ""))
+                copied = copy_labels(LabelStore(store), before, name, performed.signature).written
+    facts = {"source": source, "name": name, "folder": str(made.folder), "labels_copied": copied}
+    common.say(facts, f"{source} → {made.folder}" + (f", {copied} labels copied" if copied else ""))
 
 
 @eval_sets.command("guidelines")

@@ -279,14 +279,14 @@ def _said(files: Sequence[FoundFiles]) -> list[list[str]]:
     return [[str(file.path), file.name, str(file.root), file.kind] for file in files]
 
 
-def _documents(found: Sequence[FoundFiles], *settings: Any) -> Iterator[Document]:
+def _documents(files: Sequence[FoundFiles], *settings: Any) -> Iterator[Document]:
     """The documents in order, read here or in a child; `settings` are header level, columns and skip_bad."""
-    largest = _largest(found)
+    largest = _largest(files)
     if not largest:
-        yield from _read(found, *settings)
+        yield from _read(files, *settings)
         return
-    values = read_apart({"wanted": "documents", "files": _said(found), "settings": settings}, largest)
-    for file in found:
+    values = read_apart({"wanted": "documents", "files": _said(files), "settings": settings}, largest)
+    for file in files:
         with _bounded(file):
             warnings, skipped, count = next(values)
             chunks = tuple(
@@ -309,12 +309,12 @@ def answers(request: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _read(
-    found: Sequence[FoundFiles], header_level: int, columns: Columns | None, skip_bad: bool
+    files: Sequence[FoundFiles], header_level: int, columns: Columns | None, skip_bad: bool
 ) -> Iterator[Document]:
     apis: dict[Path, Document] = {}
-    for file in found:
+    for file in files:
         if file.kind == "openapi" and file.path not in apis:
-            apis |= _apis([other for other in found if other.kind == "openapi" and other.root == file.root])
+            apis |= _apis([other for other in files if other.kind == "openapi" and other.root == file.root])
         yield apis[file.path] if file.kind == "openapi" else _document(file, header_level, columns, skip_bad)
 
 

@@ -1,6 +1,6 @@
-"""Eval sets of one's own, in `WORKSPACE/eval_sets/<name>/`: made, copied, tagged, split and deleted.
+"""Eval sets of one's own, in `WORKSPACE/eval_sets/<name>/`: copied, tagged, split and deleted.
 
-Every file is written whole; a new set appears complete or not at all. Shipped sets are never changed, a copy can be.
+Every file is written whole; a copy appears complete or not at all. Shipped sets are never changed, a copy can be.
 Query ids never change. What people labelled stays in the label store under the set's name, whatever happens here.
 """
 
@@ -18,11 +18,10 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import clean_tags
-from rag_core.eval_sets.reading import SHIPPED, VERSION, folders, read_set
+from rag_core.eval_sets.reading import SHIPPED, folders, read_set
 from rag_core.eval_sets.split import Split, split_queries
 from rag_core.files import lines, parse_yaml, read_text, write_whole
 from rag_core.records import parse_json_line
-from rag_core.types import Query
 
 META, QUERIES, LISTS, QRELS, GUIDELINES = "meta.yaml", "queries.jsonl", "lists.jsonl", "qrels.tsv", "guidelines.md"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
@@ -54,35 +53,14 @@ def existing_own(workspace: Path, name: str) -> Path:
     return folder
 
 
-def new_set(
-    workspace: Path,
-    name: str,
-    queries: Sequence[Query],
-    title: str = "",
-    description: str = "",
-    min_grade: int = 1,
-) -> Path:
-    """Make a set of queries that have no labels yet; its folder. An InputError where the name is taken."""
-    own_folder(workspace, name)
-    if not queries:
-        raise InputError(f"eval set {name[:80]} got no query, expected at least one")
-    meta = {"version": VERSION, "name": name, "title": _title(title or name), "description": description.strip()}
-    rows = [_row(query) for query in queries]
-    with _appearing(workspace, name) as folder:
-        _write_meta(folder, {**meta, "min_grade": _grade(min_grade)})
-        write_whole(folder / QUERIES, _jsonl(rows))
-        read_set(folder)
-    return own_folder(workspace, name)
-
-
-def copy_set(workspace: Path, source: str, name: str, title: str = "") -> Path:
+def copy_set(workspace: Path, source: str, name: str) -> Path:
     """Duplicate a shipped or own set under a new name: queries, tags, split, labels in its files, lists and corpus."""
     known = folders(workspace)
     if source not in known:
         raise InputError(f"there is no eval set {source[:80]!r}, expected one of {', '.join(known)}")
     old = known[source]
     meta = dict(parse_yaml(read_text(old / META), str(old / META)))
-    meta |= {"name": name, "title": _title(title or f"Copy of {meta.get('title') or source}"), "copy_of": source}
+    meta |= {"name": name, "title": f"Copy of {meta.get('title') or source}"[:LONGEST_TITLE], "copy_of": source}
     with _appearing(workspace, name) as folder:
         for one in DATA:
             if (old / one).is_file():
@@ -200,26 +178,8 @@ def _known_ids(folder: Path, wanted: Iterable[str]) -> None:
         raise InputError(f"eval set {folder.name} has no query {stray[:80]!r}, expected one of its {len(known)} ids")
 
 
-def _row(query: Query) -> dict[str, Any]:
-    tags = {"tags": list(query.tags)} if query.tags else {}
-    return {"id": query.id, "query": query.text, **tags, **query.metadata}
-
-
 def _jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _title(title: str) -> str:
-    said = " ".join(title.split())
-    if not 0 < len(said) <= LONGEST_TITLE or not said.isprintable():
-        raise InputError(f"the title is {said[:40]!r}, expected 1 to {LONGEST_TITLE} printable characters")
-    return said
-
-
-def _grade(grade: int) -> int:
-    if grade not in (1, 2, 3):
-        raise InputError(f"min_grade is {grade!r}, expected 1, 2 or 3")
-    return grade
 
 
 def _write_meta(folder: Path, meta: Mapping[str, Any]) -> None:

@@ -170,12 +170,12 @@ def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
     )
 
 
-def _row(one: RunPipeline, measures: Sequence[str], against: Comparison | None) -> ReportRow:
-    economies = [query.get("economy") or {} for query in one.queries]
+def _row(pipeline: RunPipeline, measures: Sequence[str], against: Comparison | None) -> ReportRow:
+    economies = [query.get("economy") or {} for query in pipeline.queries]
     tokens = sum(part.get(name, 0) for part in economies for name in ("relevant", "irrelevant", "unjudged"))
-    judged = one.means.get("judged")
-    estimates = {name: estimate(one.values(name)) for name in measures}
-    return ReportRow(one.name, estimates, against, one.means, tokens, None if judged is None else 1 - judged)
+    judged = pipeline.means.get("judged")
+    estimates = {name: estimate(pipeline.values(name)) for name in measures}
+    return ReportRow(pipeline.name, estimates, against, pipeline.means, tokens, None if judged is None else 1 - judged)
 
 
 def _differences(base: RunPipeline, other: RunPipeline) -> tuple[float, ...]:
@@ -185,9 +185,9 @@ def _differences(base: RunPipeline, other: RunPipeline) -> tuple[float, ...]:
     return tuple(sorted(0.0 if abs(one) <= TIE else one for one in found))
 
 
-def _fall(one: RunPipeline) -> Fall:
+def _fall(pipeline: RunPipeline) -> Fall:
     """The waterfall of a pipeline over its scored queries."""
-    scored = [query for query in one.queries if query.get("scored")]
+    scored = [query for query in pipeline.queries if query.get("scored")]
     relevant = sum(query.get("relevant_total", 0) for query in scored)
     retrieved = sum(query.get("retrieved", 0) for query in scored)
     lost: dict[str, int] = {}
@@ -196,7 +196,9 @@ def _fall(one: RunPipeline) -> Fall:
             lost[stage] = lost.get(stage, 0) + counts[0]
     kept = retrieved - sum(lost.values())
     steps = [("relevant", relevant), ("lost in retrieval", relevant - retrieved)]
-    return Fall(one.name, (*steps, *((f"lost at {stage}", count) for stage, count in lost.items()), ("kept", kept)))
+    return Fall(
+        pipeline.name, (*steps, *((f"lost at {stage}", count) for stage, count in lost.items()), ("kept", kept))
+    )
 
 
 def _contrasts(run: Run) -> list[Told]:
@@ -211,8 +213,8 @@ def _contrasts(run: Run) -> list[Told]:
     return sorted(found, key=lambda one: -one.spread)
 
 
-def _side(run: Run, one: RunPipeline, at: int) -> ReportSide:
-    query = one.queries[at]
+def _side(run: Run, pipeline: RunPipeline, at: int) -> ReportSide:
+    query = pipeline.queries[at]
     titles, grades = run.document["chunks"], run.document["labels"].get(query["id"], {})
     least = run.document["min_grade"]
     kept = tuple((chunk, titles.get(chunk, ""), label_words(grades.get(chunk), least)) for chunk in query["kept"])
@@ -226,7 +228,7 @@ def _side(run: Run, one: RunPipeline, at: int) -> ReportSide:
         for reason in query.get("reasons", ())
     )
     value = query["values"].get("SetF")
-    return ReportSide(one.name, value, kept[:MOST_CHUNKS], max(0, len(kept) - MOST_CHUNKS), lost[:MOST_CHUNKS])
+    return ReportSide(pipeline.name, value, kept[:MOST_CHUNKS], max(0, len(kept) - MOST_CHUNKS), lost[:MOST_CHUNKS])
 
 
 def label_words(grade: int | None, least: int) -> str:

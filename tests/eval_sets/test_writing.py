@@ -9,6 +9,7 @@ from rag_core.errors import InputError
 from rag_core.eval_sets import writing as sets
 from rag_core.eval_sets.facts import CORPUS, QUERIES_ONLY, RECORDED, list_sets
 from rag_core.eval_sets.reading import SHIPPED, folders, load_set
+from rag_core.project.project import init_project
 from rag_core.types import Query
 
 QUESTIONS = [Query(f"q{n}", f"topic{n} thing{n} matter{n}?", tags=("even",) if n % 2 == 0 else ()) for n in range(10)]
@@ -16,7 +17,7 @@ QUESTIONS = [Query(f"q{n}", f"topic{n} thing{n} matter{n}?", tags=("even",) if n
 
 @pytest.fixture
 def made(tmp_path):
-    sets.new_set(tmp_path, "mine", QUESTIONS, title="My questions", description="Asked\nat the table")
+    init_project(tmp_path, "mine", title="My questions", questions=QUESTIONS)
     return tmp_path
 
 
@@ -29,7 +30,7 @@ def test_a_new_set_is_found_by_name_with_its_queries(made):
     assert [(case.query.id, case.query.text, case.query.tags) for case in found.cases] == [
         (query.id, query.text, query.tags) for query in QUESTIONS
     ]
-    assert (found.title, found.description, found.min_grade) == ("My questions", "Asked\nat the table", 1)
+    assert (found.title, found.min_grade) == ("My questions", 1)
     assert facts(made, "mine").holds == QUERIES_ONLY
     assert [name for name in os.listdir(made) if name.startswith(".")] == []
 
@@ -38,17 +39,17 @@ def test_a_new_set_is_found_by_name_with_its_queries(made):
 def test_a_name_that_is_none_or_taken_is_refused_and_nothing_is_made(made, name):
     before = sorted(os.listdir(made / "eval_sets"))
     with pytest.raises(InputError, match=r"name|already"):
-        sets.new_set(made, name, QUESTIONS)
+        init_project(made, name, questions=QUESTIONS)
     assert sorted(os.listdir(made / "eval_sets")) == before
 
 
-def test_what_fails_while_it_is_made_leaves_nothing(tmp_path, monkeypatch):
-    def full(path, data):
+def test_a_copy_that_fails_while_it_is_made_leaves_nothing(tmp_path, monkeypatch):
+    def full(source, target):
         raise OSError("disk full")
 
-    monkeypatch.setattr(sets, "write_whole", full)
+    monkeypatch.setattr(sets.shutil, "copyfile", full)
     with pytest.raises(OSError, match="full"):
-        sets.new_set(tmp_path, "mine", QUESTIONS)
+        sets.copy_set(tmp_path, "skirmish-rules", "mine")
     assert list((tmp_path / "eval_sets").iterdir()) == []
     assert "mine" not in folders(tmp_path)
 
