@@ -5,10 +5,11 @@ Run: python -m benchmarks.calibrated [--sets NAME ...] [--most 1000]
 Each labelled set of the shared data (WINNOW_SHARED, else ../shared) becomes a project in a temporary folder; half of
 its questions, by the product's own split, are dev, the others held out. Rows: vectors with the first 15 (before), with
 the best fixed k, words and vectors with the best fixed k, what `calibrate --take all` makes of words, vectors and the
-adaptive cut (calibrated), and rules with the learned filter, as dev proposes it, behind the calibrated search. Figures
-are means over the held-out questions: SetP, SetR, SetF of what is kept, nDCG@10 and R@100 of the search, and the
-difference of SetF and R@100 from before with a 95 % interval. Of a larger corpus `--most` chunks are taken, the
-labelled ones among them. A line a row is written as it is known.
+adaptive cut (calibrated), and rules with the learned filter, as dev proposes it, behind the calibrated search; rules
+are those that slots propose and dev questions do not contradict, as `rules propose --apply` stores them. Figures are
+means over the held-out questions: SetP, SetR, SetF of what is kept, nDCG@10 and R@100 of the search, and the difference
+of SetF and R@100 from before with a 95 % interval. Of a larger corpus `--most` chunks are taken, the labelled ones
+among them. A line a row is written as it is known.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
 
-from benchmarks.hybrid_on_real_data import SETS
-from benchmarks.parts.real_lists import DATA, Corpus, vectors
+from benchmarks import hybrid_on_real_data
+from benchmarks.parts.real_lists import DATA, Corpus, excerpts, vectors
+from benchmarks.parts.rulebooks import RULEBOOKS, rulebook
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import TopK
@@ -37,12 +41,19 @@ from rag_core.measure.significance import compare, mean_interval
 from rag_core.project.calibrate import Calibration, calibrate
 from rag_core.project.choosing import best_on_dev
 from rag_core.project.project import open_project
+from rag_core.project.rules import apply
 from rag_core.project.session import Session, front_of
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.hybrid import Hybrid
+from rag_core.rules import slots
 from rag_core.stage import Pipeline
 from rag_core.types import Chunk
 
+SETS: dict[str, Callable[[], Corpus]] = {
+    **hybrid_on_real_data.SETS,
+    "chunking-evaluation": excerpts,
+    **{name: partial(rulebook, name) for name in RULEBOOKS},
+}
 RANKED = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
 KEPT = [measure.name for measure in SET_MEASURES]
 
@@ -89,15 +100,26 @@ def best_fixed(session: Session, source: Dense | Hybrid) -> Pipeline:
     return best_on_dev(session, Pipeline((source, TopK())), 1, crossed=False).pipeline
 
 
+def ruled(session: Session) -> int:
+    """Store the rules that slots propose where no dev question loses an answer by them; how many."""
+    chunks = session.source.chunks
+    families = [slots.with_policy(one, "proposed", session.dev, session.min_grade) for one in slots.propose(chunks)]
+    safe = [one for one in families if not slots.check(one, session.dev, min_grade=session.min_grade).wrong]
+    stored = slots.rules_to_store(safe, chunks, False)
+    if stored:
+        apply(session.project, stored, "slots")
+    return len(stored)
+
+
 def rows_of(session: Session) -> tuple[dict[str, Pipeline], Calibration]:
     """Every row's pipeline as the dev questions make it."""
     made = calibrate(session, Pipeline((Hybrid(), AdaptiveGap())))
     calibrated = made.taken([one.name for one in made.proposals])
-    ruled = Pipeline((*front_of(calibrated).stages, QueryMust(), LearnedFilter()))
+    behind = Pipeline((*front_of(calibrated).stages, QueryMust(), LearnedFilter()))
     try:
-        learned = best_on_dev(session, ruled, 2).pipeline
+        learned = best_on_dev(session, behind, 2).pipeline
     except InputError:  # too few labels to train on: the shipped prior stands in
-        learned = ruled
+        learned = behind
     return {
         "before": Pipeline((Dense(), TopK())),
         "best fixed k": best_fixed(session, Dense()),
@@ -109,6 +131,7 @@ def rows_of(session: Session) -> tuple[dict[str, Pipeline], Calibration]:
 
 def lines_of(name: str, session: Session) -> list[str]:
     """The set's rows of the table, and what calibrating proposed."""
+    rules = ruled(session)
     pipelines, made = rows_of(session)
     held, lines, values = session.held_out, [], {}
     for row, pipeline in pipelines.items():
@@ -124,7 +147,9 @@ def lines_of(name: str, session: Session) -> list[str]:
             cells.append("" if row == "before" else f"{found.delta:+.3f} [{found.low:+.3f}, {found.high:+.3f}]")
         lines.append(f"| {name} | {row} | {' | '.join(cells)} |")
     stages = " → ".join(f"{stage.name} {stage.settings()}" for stage in pipelines["calibrated"].stages)
-    lines.append(f"<!-- {name}: {len(session.dev)} dev, {len(held)} held out; {stages}; left {made.left} -->")
+    lines.append(
+        f"<!-- {name}: {len(session.dev)} dev, {len(held)} held out; {rules} rules; {stages}; left {made.left} -->"
+    )
     return lines
 
 

@@ -1,26 +1,25 @@
 """Rules and questions from slots alone, no template and no model: on the demo, and on two rulebooks never seen before.
 
-    python -m benchmarks.rules_from_slots [--shared FOLDER] [--questions FOLDER] [--list]
+    python -m benchmarks.rules_from_slots [--list]
 
 Per set: chunks, families, rules; how many are right by the titles (its own title satisfies a rule, and of its siblings'
 titles at most one in ten); what they drop wrongly on labelled questions, strict slots (numbers, codes, lists) and slots
 of words apart, as they stand and asked in the other number; and how many labels of made questions are right by the
-titles. The rulebooks are the files under WINNOW_SHARED (or ../shared), skipped without them; their questions are yours:
-FOLDER/<set>.jsonl, a line {"query": …, "titles": "regular expression of the titles that answer it"}.
+titles. The rulebooks are the files under WINNOW_SHARED (or ../shared), skipped without them; their questions are
+written by hand (benchmarks/questions).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from time import process_time
-from typing import Any
 
+from benchmarks.parts.real_lists import DATA
+from benchmarks.parts.rulebooks import RULEBOOKS, rulebook
 from rag_core.eval_sets.reading import SHIPPED, load_set
 from rag_core.rules.match import decide, forms
 from rag_core.rules.questions import ANSWERS, MadeQuestion, make_questions
@@ -36,60 +35,6 @@ def demo() -> list[Chunk]:
     lines = (SHIPPED / "rulebook" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     return [Chunk(row["id"], row["title"], row["text"], query_must=row.get("query_must")) for row in rows]
-
-
-def said(value: Any) -> str:
-    """A record as lines of text."""
-    if isinstance(value, list):
-        return "\n".join(map(said, value))
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {said(one)}" for key, one in value.items() if one not in (None, "", [], {}))
-    return str(value)
-
-
-def span_of(level: Any) -> str:
-    return f"{level[0]}-{level[-1]}" if isinstance(level, list) and len(level) > 1 else said(level)
-
-
-def basic_fantasy(folder: Path) -> Iterator[tuple[str, str]]:
-    """(title, text) of every entry and of every row of the tables by level."""
-    read = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
-    for name, title in (("monsters", "name"), ("spells", "name"), ("magic_items", "name"), ("weapons", "weapon")):
-        yield from ((row[title], said(row)) for row in read[name])
-    for name, table in (("saving_throws", "Saving Throws"), ("class_tables", "Class Table")):
-        for kind, rows in read[name].items():
-            who = kind.replace("_", "-").title()
-            yield from ((f"{table}: {who}, level {span_of(row['level'])}", said(row)) for row in rows)
-    yield from ((f"Thief Abilities, level {row['thief_level']}", said(row)) for row in read["thief_abilities"])
-    for row in read["turning_undead"]["rows"]:
-        yield f"Turning Undead, cleric level {row['cleric_level']}", said(row)
-    for kind, tables in read["encounter_tables"].items():
-        for table in tables:
-            for at, head in enumerate(table["headers"][1:], 1):
-                mark = ", " if kind == "dungeon" else ": "
-                yield f"{kind.title()} Encounters{mark}{head}", said([f"{row[0]} {row[at]}" for row in table["rows"]])
-    for name, table in read["treasure_types"].items():
-        for row in table["rows"] if isinstance(table, dict) and "rows" in table else ():
-            yield (
-                f"Treasure Type {row[0]}",
-                said({"kind": name, **dict(zip(table["headers"][1:], row[1:], strict=False))}),
-            )
-
-
-def srd(folder: Path) -> Iterator[tuple[str, str]]:
-    """(title, text) of every named record, and of every class by level."""
-    for path in sorted(folder.glob("*.json")):
-        for row in json.loads(path.read_text(encoding="utf-8")):
-            plain = {
-                key: value for key, value in row.items() if key not in ("index", "url", "name", "updated_at", "image")
-            }
-            if "name" in row:
-                yield row["name"], said(plain)[:4000]
-            elif "level" in row:
-                yield f"{(row.get('subclass') or row['class'])['name']}, level {row['level']}", said(plain)[:4000]
-
-
-RULEBOOKS = {"basic-fantasy-rpg": basic_fantasy, "dnd5e-srd-2014": srd}
 
 
 def right_by_titles(families: Sequence[SlotFamily]) -> tuple[int, int]:
@@ -183,8 +128,6 @@ def measured(name: str, chunks: Sequence[Chunk], asked: Sequence[tuple[str, set[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--shared")
-    parser.add_argument("--questions", type=Path)
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     eval_set, chunks = load_set("rulebook"), demo()
@@ -207,18 +150,13 @@ def main() -> None:
     pairs = len(eval_set.cases) * len(shipped)
     there = len(shipped.keys() & ours.keys())
     print(f"  {there} of {len(shipped)} shipped rules proposed, {equal} of {pairs} verdicts equal")
-    shared = Path(options.shared or os.environ.get("WINNOW_SHARED") or Path(__file__).resolve().parents[2] / "shared")
-    for name, converted in RULEBOOKS.items():
-        folder = shared / "data" / name
-        if not folder.is_dir():
-            print(f"\n{name}: skipped, {folder} is not there; --shared or WINNOW_SHARED names what holds data/")
+    for name in RULEBOOKS:
+        if not (DATA / name).is_dir():
+            print(f"\n{name}: skipped, it is not under {DATA}; WINNOW_SHARED names what holds data/")
             continue
-        found = [Chunk(f"c{at:04}", title, text) for at, (title, text) in enumerate(converted(folder))]
-        asked = []
-        file = options.questions / f"{name}.jsonl" if options.questions else None
-        for line in file.read_text(encoding="utf-8").splitlines() if file and file.is_file() else ():
-            row = json.loads(line)
-            asked.append((row["query"], {chunk.id for chunk in found if re.match(row["titles"], chunk.title)}))
+        corpus = rulebook(name)
+        found = [Chunk(id_, title, corpus.documents[id_]) for id_, title in corpus.titles.items()]
+        asked = [(question, set(corpus.grades[id_])) for id_, question in corpus.queries.items()]
         measured(name, found, asked, options.list)
 
 

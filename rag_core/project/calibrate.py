@@ -1,4 +1,4 @@
-"""What a pipeline would be with a project's own numbers: analyzer, floor of a judge, plurals, the cut with min and max.
+"""What a pipeline would be with a project's own numbers: search, analyzer, floor of a judge, plurals, the cut.
 
 Each proposal is one stage's settings, measured over the dev questions on top of the proposals before it (a cut is
 chosen on the lists that the proposed search brings), and is taken or left. What a lever could reach at most is in
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 from typing import Any
 
-from rag_core.errors import InputError
+from rag_core.errors import InputError, SurroundingsError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity
 from rag_core.filters.llm import LLMFilter
@@ -24,18 +25,22 @@ from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.measure.significance import MARGIN
 from rag_core.project.asking import bench_of
 from rag_core.project.choosing import best_on_dev
+from rag_core.project.project import COLLECTION
 from rag_core.project.session import Session, front_of
-from rag_core.retrieve.lexical import WordSource
+from rag_core.retrieve.dense import CollectionSource, Dense
+from rag_core.retrieve.hybrid import Hybrid
+from rag_core.retrieve.lexical import Lexical, WordSource
 from rag_core.retrieve.requery import Requery
 from rag_core.spec import dump_pipeline
 from rag_core.stage import ChosenOn, Pipeline, Stage
 from rag_core.text import ANALYZERS, counted, stop_words, words
 from rag_core.types import Case
 
-ANALYZER, FLOOR, PLURALS, CUT = NAMES = ("analyzer", "floor", "plurals", "cut")
+SEARCH, ANALYZER, FLOOR, PLURALS, CUT = NAMES = ("search", "analyzer", "floor", "plurals", "cut")
 SAMPLE = 500  # chunks that their language is read off
 LANGUAGE_SHARE = 0.2  # of the words of a text are stop words of its language, and more
 SAME = 1e-9
+RANKS = (*SET_MEASURES, NDCG := parse_measure("nDCG@10"), R100 := parse_measure("R@100"))
 Progress = Callable[[int, int], None]
 
 
@@ -132,7 +137,7 @@ def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = 
     cases = [case for case in session.dev if any(grade >= least for grade in case.grades.values())]
     if len(cases) < 2:
         raise InputError(f"{len(cases)} dev questions have a relevant label, expected at least two to calibrate on")
-    finders = {ANALYZER: _analyzer, FLOOR: _floor, PLURALS: _plurals, CUT: _cut}
+    finders = {SEARCH: _search, ANALYZER: _analyzer, FLOOR: _floor, PLURALS: _plurals, CUT: _cut}
     proposals: list[Calibrated] = []
     left: dict[str, str] = {}
     now = pipeline
@@ -194,6 +199,37 @@ def _measured(
     return Calibrated(name, place, stages[place], after, both, why)
 
 
+def _search(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
+    """Vectors alone, words alone or both: what ranks better by more than one standard error, and finds as much."""
+    place, source = next(_stages(pipeline, CollectionSource), (None, None))
+    if place is None or source is None or session.project.source.kind != COLLECTION:
+        raise InputError("the pipeline searches no collection here")
+    settings = source.settings()
+    ranked: dict[str, list[float | None]] = {}
+    reached: dict[str, float] = {}
+    tried: dict[str, CollectionSource] = {}
+    for kind in (type(source), *(one for one in (Dense, Lexical, Hybrid) if one is not type(source))):
+        known = {name: value for name, value in settings.items() if name in {row.name for row in kind.declared()}}
+        stage = source if kind is type(source) else kind(**known)
+        front = front_of(Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :])))
+        try:
+            (tally,) = session.measure([front], cases, measures=RANKS)
+        except SurroundingsError:  # a collection without vectors, or without words
+            continue
+        tried[stage.title] = stage
+        ranked[stage.title] = tally.values(NDCG.name)
+        reached[stage.title] = tally.summary.means.get(R100.name) or 0.0
+    now = source.title
+    means = {name: fmean(one or 0.0 for one in values) for name, values in ranked.items()}
+    said = ", ".join(f"{name} {value:.3f}, R@100 {reached[name]:.3f}" for name, value in means.items())
+    deep = [name for name in means if reached[name] >= reached[now] - SAME]
+    best = max(deep, key=lambda name: means[name])
+    gains = [(one or 0.0) - (other or 0.0) for one, other in zip(ranked[best], ranked[now], strict=True)]
+    if best == now or fmean(gains) <= stdev(gains) / len(gains) ** 0.5:
+        raise InputError(f"none ranks better by more than a standard error and finds as much (nDCG@10: {said})")
+    return place, tried[best], f"nDCG@10: {said}"
+
+
 def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
     """The analyzer whose lists rank best of those that find as much: plain, or the language of chunks or questions."""
     place, source = next(_stages(pipeline, WordSource), (None, None))
@@ -204,15 +240,14 @@ def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Fo
     language = language_of([embedded_text(chunk) for chunk in session.source.chunks])
     language = language or language_of([case.query.text for case in cases])  # of source code: that of who asks
     tried = dict.fromkeys(("plain", source.analyzer, *([language] if language else [])))
-    measures = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
     ranked: dict[str, float] = {}
     reached: dict[str, float] = {}
     for analyzer in tried:
         stage = replace(source, analyzer=analyzer)
         front = front_of(Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :])))
-        (tally,) = session.measure([front], cases, measures=measures)
-        ranked[analyzer] = tally.summary.means.get("nDCG@10") or 0.0
-        reached[analyzer] = tally.summary.means.get("R@100") or 0.0
+        (tally,) = session.measure([front], cases, measures=RANKS)
+        ranked[analyzer] = tally.summary.means.get(NDCG.name) or 0.0
+        reached[analyzer] = tally.summary.means.get(R100.name) or 0.0
     # a chunk that shares only stop words with its question is found by plain words alone: no filter brings it back
     deep = [name for name in ranked if reached[name] >= reached[source.analyzer] - SAME]
     best = max(deep, key=lambda analyzer: ranked[analyzer])
