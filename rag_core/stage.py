@@ -173,6 +173,11 @@ class Stage(ABC):
         """All settings with their values, defaults filled in."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("setting")}
 
+    @property
+    def weighs(self) -> Mapping[str, float]:
+        """What a trained stage weighs, by name; nothing where it is not trained."""
+        return {}
+
     def carried_settings(self) -> dict[str, Any]:
         """The settings as an exported file needs them."""
         return self.settings()

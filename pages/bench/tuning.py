@@ -83,16 +83,16 @@ def start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
 
 
 def _weights(stage: Stage) -> None:
-    """What a trained cut weighs, the heaviest first; nothing where it was not trained yet."""
-    parameters = stage.settings().get("parameters") or {}
-    rows = sorted(zip(parameters.get("features", ()), parameters.get("weights", ()), strict=True),
-                  key=lambda row: -abs(row[1]))  # fmt: skip
+    """What a trained cut weighs, the heaviest first, and whether that is learned from labels given here."""
+    rows = sorted(stage.weighs.items(), key=lambda row: -abs(row[1]))
     if not rows:
         st.caption("Not trained yet: its numbers come from the labels of the dev questions.")
         return
+    if stage.settings()["parameters"] is None:
+        st.caption("Trained on no label of yours: weights learned on public sets stand in.")
     with st.expander(f"What it weighs: {len(rows)} features"):
         table(
-            {"of a chunk’s place": [name for name, _ in rows], "weight": [weight for _, weight in rows]},
+            {"feature": [name for name, _ in rows], "weight": [weight for _, weight in rows]},
             "bench.weights",
             "Features of the trained cut with their weights, the heaviest first",
         )

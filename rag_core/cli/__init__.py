@@ -46,7 +46,7 @@ COMMANDS = {
     "projects": ("projects", "Every project: the demo, your own, and what else ships."),
     "why": ("projects", "What became of a chunk, and what would keep it."),
     "advise": ("projects", "Which lever pays on a project, and how far it reaches."),
-    "calibrate": ("projects", "Analyzer, floor, plurals and cut as the dev questions propose them."),
+    "calibrate": ("projects", "Search, analyzer, floor, plurals and cut as the dev questions propose them."),
     "headroom": ("projects", "What a perfect cut and filter would bring."),
     "answer": ("answer", "Answers from what pipelines keep: checked, and why wrong."),
     "judge": ("projects", "A against B on the held-out questions, in one word."),

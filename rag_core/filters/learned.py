@@ -87,6 +87,12 @@ class LearnedCut(Filter):
         if self.parameters is not None:
             _check(self.parameters)
 
+    @property
+    def weighs(self) -> Mapping[str, float]:
+        """Feature of a place → weight, per spread of the feature."""
+        known = self.parameters or {}
+        return dict(zip(known.get("features", ()), known.get("weights", ()), strict=True))
+
     def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
         """As AdaptiveGap does: by distance where the list is fused, hits without one after it."""
         return AdaptiveGap().arrange(hits, candidates)

@@ -92,6 +92,11 @@ class LearnedFilter(Filter):
         """What it decides by: its own parameters, else the shipped prior."""
         return self.parameters or prior()
 
+    @property
+    def weighs(self) -> Mapping[str, float]:
+        """Signal → weight, per spread of the signal."""
+        return {name: weight for name, (_, _, weight) in self.model["signals"].items()}
+
     def carried_settings(self) -> dict[str, Any]:
         """With the numbers of the model, which an exported file cannot look up."""
         return {**self.settings(), "parameters": self.model}

@@ -10,6 +10,7 @@ from pages import state
 from pages.components import jobs
 from pages.components.glossary import told
 from rag_core.cli import main
+from rag_core.filters.chances import SIGNALS
 from rag_core.project.ledger import looks
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
@@ -154,6 +155,12 @@ def test_a_trained_cut_learns_from_dev_and_shows_what_it_weighs(bench, workspace
     (stage,) = a_of(app, workspace).stages
     assert len(stage.parameters["weights"]) == 10
     assert len(table(drawer(app, 0), "weight")) == 10
+
+
+def test_a_learned_filter_says_whose_labels_it_weighs_by(bench, words):
+    app = drawer(bench(a=state.encode(parse_pipeline({"name": "learned", "stages": ["LearnedFilter"]}))), 0)
+    assert "Trained on no label of yours" in words(app)
+    assert len(table(app, "weight")) == len(SIGNALS)
 
 
 def test_the_command_of_a_drawer_finds_the_same_and_counts_its_look(bench, workspace, capsys):

@@ -6,6 +6,7 @@ import pytest
 
 from rag_core.cli import main
 from rag_core.errors import InputError
+from rag_core.index.embed import BundledEmbedder
 from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.project.calibrate import calibrate, language_of
 from rag_core.project.project import open_project
@@ -17,14 +18,14 @@ RANKED = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
 PIPELINE = [{"Lexical": {"depth": 20}}, {"TopK": {"k": 5}}]
 
 
-def words_project(tmp_path, texts, questions):
+def words_project(tmp_path, texts, questions, model="none"):
     """A project searched by words alone: texts by id, and questions by the id of the text that answers them."""
     rows = [{"id": id_, "text": text} for id_, text in texts.items()]
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
     asked = [{"id": f"q-{id_}", "query": text} for id_, text in questions.items()]
     (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)))
     (tmp_path / "labels.qrels").write_text("".join(f"q-{id_} 0 {id_} 1\n" for id_ in questions))
-    options = ["--questions", tmp_path / "questions.jsonl", "--labels", tmp_path / "labels.qrels", "--model", "none"]
+    options = ["--questions", tmp_path / "questions.jsonl", "--labels", tmp_path / "labels.qrels", "--model", model]
     made = ["init", "garden", "--from", tmp_path / "corpus.jsonl", *options, "--workspace", tmp_path / "ws"]
     assert main(list(map(str, made))) == 0
     return tmp_path / "ws"
@@ -68,9 +69,26 @@ def test_analyzer_and_cut_are_proposed_taken_and_measured(garden, capsys):
     by_name = {one["name"]: one for one in made["proposals"]}
     assert by_name["analyzer"]["changes"] == {"analyzer": {"now": "plain", "proposed": "english"}}
     assert by_name["cut"]["after"]["SetF"] > by_name["cut"]["before"]["SetF"]
-    assert set(made["left"]) == {"floor", "plurals"}
+    assert set(made["left"]) == {"search", "floor", "plurals"}
     assert made["taken"]["dev"]["SetF"] > by_name["analyzer"]["before"]["SetF"]
     assert "mine" in Session(open_project("garden", garden)).pipeline_names()
+
+
+def test_words_are_proposed_where_they_rank_better_by_more_than_chance_and_nothing_where_they_do_not(tmp_path):
+    """What a chunk is about stands behind what the model reads of it: words find it, vectors do not."""
+    start = "The report of the year says what was seen in the woods. " * 40
+    texts = {one: f"{start} Then a {one} came." for one in ANIMALS}
+    questions = {one: f"When did the {one} come?" for one in ANIMALS}
+    bundled = BundledEmbedder().name
+    session = Session(open_project("garden", words_project(tmp_path, texts, questions, bundled)))
+    made = calibrate(session, session.pipeline('[{"Dense": {"depth": 50}}, {"TopK": {"k": 3}}]'))
+    (search,) = [one for one in made.proposals if one.name == "search"]
+    assert (search.before.name, search.after.settings()["depth"]) == ("Dense", 50)
+    assert search.after.name in ("Lexical", "Hybrid")
+    assert search.gain > 0
+    assert made.taken(["search"]).stages[0] == search.after
+    again = calibrate(session, made.taken([one.name for one in made.proposals]))
+    assert "none ranks better by more than a standard error" in again.left["search"]
 
 
 def test_where_the_best_fixed_k_beats_all_that_is_proposed_that_is_said_with_it(garden, capsys):
