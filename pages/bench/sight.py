@@ -227,11 +227,12 @@ def _stages(
                 did = stage.change(step) if stage.kind not in ("source", "rewrite") else f"{step.left or step.entered}"
             place += 1
         front = stage.kind in ("source", "rewrite")
+        given = stage.kind == "source" and not sight.session.live  # nothing is searched, whatever the spec names
         rows.append(
             wire.BenchStage(
                 name=stage.name,
-                title=stage.title,
-                meaning=stage.meaning,
+                title="recorded list" if given else stage.title,
+                meaning="What your retriever returned, as it was recorded." if given else stage.meaning,
                 did=did,
                 note=_note(stage, sight.session),
                 simulated=stage.drawer == JUDGED and isinstance(sight.session.judge, SimulatedJudge),
