@@ -5,7 +5,8 @@ Run: python -m benchmarks.filters_that_pay [--quick] [--seeds 3] [--json]
 The labelled sets of the shared data, searched once 200 deep with the bundled model's vectors. Per seed the questions
 are split in half: everything is chosen and learned on one half, and every figure is of the other. Contenders: the
 adaptive cut tuned with every limit and policy (or the fixed k where that wins), the learned cut, a logistic regression
-on distance alone, the learned filter trained, and with a prior learned on the other sets alone: without a label, and
+on distance alone, the learned filter trained, the same behind the rules that slots propose (of families that lose no
+answer on the half that chooses), and with a prior learned on the other sets alone: without a label, and
 moved by 25 to 400 labels, the first ten of a list each. `way` is (SetF − best fixed k) / (perfect filter − best fixed
 k); pooled is the mean over sets, its interval a bootstrap over the questions of every set (first seed).
 `--quick` takes two sets, one seed, 40 questions each. Skips where the data is not there (WINNOW_SHARED, else
@@ -17,24 +18,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.learn_prior import DEPTH, Taught, learned, lessons
 from benchmarks.parts.real_lists import DATA, LABELLED, captured
+from benchmarks.parts.rulebooks import RULEBOOKS, rulebook
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.chances import SIGNALS
 from rag_core.filters.learned_filter import LearnedFilter
+from rag_core.filters.query_must import QueryMust
 from rag_core.project.choosing import best_of_family
+from rag_core.rules import slots
 from rag_core.stage import Pipeline
 from rag_core.tune.headroom import headroom
 from rag_core.tune.learned import moved, taught, train
 from rag_core.tune.plane import fixed_k
 from rag_core.tune.tune import dev_and_test, values_of
-from rag_core.types import Case
+from rag_core.types import Case, Chunk
 
 LABELS = (0, 25, 50, 100, 200, 400)
 A_QUESTION = 10  # the first so many of a list are what a person labels of it
@@ -65,6 +70,23 @@ def plain(prior: dict[str, Any], dev: Sequence[Case]) -> dict[str, Any]:
     return moved({**prior, "signals": blank}, alone, flags, strength=1e-6)
 
 
+def with_rules(cases: Sequence[Case], rules: Mapping[str, Any]) -> list[Case]:
+    """The lists with these rules on their chunks."""
+    return [
+        replace(case, candidates=replace(case.candidates, hits=tuple(
+            replace(hit, chunk=replace(hit.chunk, query_must=rules.get(hit.chunk.id))) for hit in case.candidates.hits
+        )))
+        for case in cases
+    ]  # fmt: skip
+
+
+def rules_of(chunks: Sequence[Chunk], families: Sequence[slots.SlotFamily], dev: Sequence[Case]) -> dict[str, Any]:
+    """The rules that one half of the questions does not contradict, by chunk."""
+    settled = [slots.with_policy(one, "proposed", dev, 1) for one in families]
+    safe = [one for one in settled if not slots.check(one, dev, min_grade=1).wrong]
+    return {chunk: rule.as_mapping() for chunk, rule in slots.rules_to_store(safe, chunks, False).items()}
+
+
 def contenders(dev: Sequence[Case], prior: dict[str, Any], seed: int) -> dict[str, Pipeline]:
     """Every filter as it is chosen on one half of the questions."""
 
@@ -85,9 +107,9 @@ def contenders(dev: Sequence[Case], prior: dict[str, Any], seed: int) -> dict[st
     return pipelines
 
 
-def trial(cases: list[Case], others: Sequence[Taught], seeds: int) -> dict[str, Any]:
+def trial(cases: list[Case], chunks: Sequence[Chunk], others: Sequence[Taught], seeds: int) -> dict[str, Any]:
     """Held-out SetF per question of every contender, by seed, beside the best fixed k and the perfect filter."""
-    prior = learned(others)
+    prior, families = learned(others), slots.propose(chunks)
     by_seed = []
     for seed in range(seeds):
         dev, test = dev_and_test(cases, 0.5, seed)
@@ -95,9 +117,14 @@ def trial(cases: list[Case], others: Sequence[Taught], seeds: int) -> dict[str, 
         values = {"best fixed k": values_of(test, fixed, "SetF")}
         for name, pipeline in contenders(dev, prior, seed).items():
             values[name] = values_of(test, pipeline, "SetF")
+        rules = rules_of(chunks, families, dev)
+        dev_ruled, test_ruled = with_rules(dev, rules), with_rules(test, rules)
+        model = moved(prior, *taught(dev_ruled, Pipeline((QueryMust(),)), LearnedFilter().max_results, 1))
+        behind = Pipeline((QueryMust(), LearnedFilter(model)))
+        values["rules + learned"] = values_of(test_ruled, behind, "SetF")
         values["perfect filter"] = [row.perfect_filter for row in headroom([c.candidates for c in test], test)]
         by_seed.append({name: np.array(row, dtype=float) for name, row in values.items()})
-    return {"questions": len(cases), "k": k, "by_seed": by_seed}
+    return {"questions": len(cases), "k": k, "rules": len(rules), "by_seed": by_seed}
 
 
 def way(values: dict[str, Values], name: str, drawn: np.ndarray | None = None) -> float:
@@ -138,24 +165,25 @@ def main() -> int:
     if not DATA.is_dir():
         print(f"skipped: {DATA.name} of the shared data is not there", file=sys.stderr)
         return 0
-    makers = LABELLED[:2] if options.quick else LABELLED
-    sets = {}
+    makers = LABELLED[:2] if options.quick else (*LABELLED, *(partial(rulebook, name) for name in RULEBOOKS))
+    sets, chunks = {}, {}
     for make in makers:
         corpus = make()
         cases = captured(corpus, DEPTH)
         sets[corpus.name] = cases[:40] if options.quick else cases
-    taught_by = {name: lessons(cases) for name, cases in sets.items()}
+        chunks[corpus.name] = [Chunk(id_, corpus.titles.get(id_, ""), text) for id_, text in corpus.documents.items()]
+    taught_by = {name: lessons(cases) for name, cases in sets.items() if name not in RULEBOOKS}
     trials = {}
     for name, cases in sets.items():
-        others = [lesson for other, lesson in taught_by.items() if other != name]
-        trials[name] = trial(cases, others, 1 if options.quick else options.seeds)
+        others = [lesson for other, lesson in taught_by.items() if other != name]  # those of the shipped prior
+        trials[name] = trial(cases, chunks[name], others, 1 if options.quick else options.seeds)
         print(f"{name} done", file=sys.stderr)
     names = list(next(iter(trials.values()))["by_seed"][0])
     document: dict[str, Any] = {"sets": {}, "pooled": {}}
     for name, one in trials.items():
         means = {key: float(np.mean([values[key].mean() for values in one["by_seed"]])) for key in names}
         ways = {key: float(np.mean([way(values, key) for values in one["by_seed"]])) for key in names}
-        document["sets"][name] = {"questions": one["questions"], "SetF": means, "way": ways}
+        document["sets"][name] = {"questions": one["questions"], "rules": one["rules"], "SetF": means, "way": ways}
     for key in names[1:-1]:
         both = (("way", way), ("gain", gain))
         document["pooled"][key] = {what: pooled(list(trials.values()), of, key) for what, of in both}

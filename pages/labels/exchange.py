@@ -51,7 +51,7 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
 
 def _import(session: Session, store: LabelStore, annotator: str) -> None:
     st.markdown("**Bring labels in.** Nothing is stored before you have seen what is new, equal, conflicting and lost.")
-    file = st.file_uploader("Label file", type=[ending[1:] for ending in SUFFIXES], key="exchange.file")
+    file = st.file_uploader("Label file", type=[ending[1:] for ending in SUFFIXES], key=_place_of_file())
     chosen = st.selectbox("Format", ["by the file’s ending", *FORMATS, RAGAS], key="exchange.format")
     _said()
     if file is None:
@@ -66,6 +66,12 @@ def _import(session: Session, store: LabelStore, annotator: str) -> None:
     if len(lines) > MANY:
         del lines
         give_back()
+
+
+def _place_of_file() -> str:
+    """The key of the file: another one after an import, which puts the file away with what was read of it."""
+    done = st.session_state.get(VERSION, 0)
+    return f"exchange.file.{done}" if done else "exchange.file"
 
 
 def _read(session: Session, file_name: str, text: str, form: str | None) -> tuple[list[LabelLine], int]:
