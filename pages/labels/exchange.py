@@ -25,7 +25,7 @@ from rag_core.project.session import Session
 from rag_core.store.events import Event
 from rag_core.store.exchange.formats import FORMATS, SUFFIXES, format_of, lines_to_export, read_labels, write_labels
 from rag_core.store.exchange.line import LabelLine
-from rag_core.store.exchange.planning import ImportPlan, apply_import, plan_import
+from rag_core.store.exchange.planning import ImportPlan, apply_import_beside, plan_import
 from rag_core.store.exchange.ragas import read_ragas, write_ragas
 from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
@@ -134,7 +134,7 @@ def _offer(plan: ImportPlan, store: LabelStore, count: int, unread: int, lost: S
 
 def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
     def work(performed: Performed) -> None:
-        done = apply_import(store, plan, overwrite, performed.signature)
+        done = apply_import_beside(store, plan, overwrite, performed.signature)
         give_back()
         performed.result = f"{done.written} labels, {done.batch}"
         st.session_state[DONE] = asdict(done)

@@ -5,21 +5,30 @@ Nothing is overwritten unless asked, and what was overwritten comes back when th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from rag_core.errors import StoreError
+from rag_core.child import Say, ask
+from rag_core.errors import StoreError, SurroundingsError
+from rag_core.store.database import open_store
 from rag_core.store.events import BY_IMPORT, Event, Signature, now, to_row
 from rag_core.store.exchange.line import LabelLine, line_of, one_grade_each
-from rag_core.store.labels import LabelStore, current_events, insert, recorded_ids
+from rag_core.store.labels import LabelStore, changed_queries, current_events, insert, recorded_ids
 
 AS_WRITTEN = (
     "query_id", "chunk_id", "annotator", "grade", "note", "query_hash", "at", "inclusion_p", "sampler"
 )  # fmt: skip
+
+WRITTEN = tuple(one.name for one in fields(LabelLine))
+MANY = 5_000  # labels whose import is worth a process of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class ImportPlan:
     new: tuple[LabelLine, ...]
     equal: tuple[LabelLine, ...]
     conflicting: tuple[tuple[LabelLine, Event], ...]
+    position: int = field(default=0, compare=False)  # of the newest event when it was made
 
     @property
     def annotators(self) -> tuple[str, ...]:
@@ -67,8 +77,9 @@ class Imported:
 def plan_import(labels: LabelStore, eval_set: str, lines: Iterable[LabelLine], annotator: str) -> ImportPlan:
     """Compare the lines with what counts now; `annotator` is whose labels they are where a line does not say."""
     named = [line if line.annotator else replace(line, annotator=annotator) for line in lines]
+    position = labels.newest() or 0
     with labels.store.reading() as connection:
-        return _compare(connection, eval_set, one_grade_each(named, "the labels"))
+        return replace(_compare(connection, eval_set, one_grade_each(named, "the labels")), position=position)
 
 
 def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False, by: Signature = BY_IMPORT) -> Imported:
@@ -101,11 +112,54 @@ def apply_import(labels: LabelStore, plan: ImportPlan, overwrite: bool = False, 
     rows = list(map(to_row, events))
     copy = labels.store.back_up("import")
     with labels.store.writing() as connection:
-        lines = [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
-        if _compare(connection, plan.eval_set, lines) != plan:
+        # only what was said of the same questions can have changed the plan: whoever labels waits for this transaction
+        changed = changed_queries(connection, plan.eval_set, plan.position)
+        before = _of_queries(plan, changed)
+        if any(before) and _compare(connection, plan.eval_set, chain(*before[:2], (one for one, _ in before[2]))) != (
+            replace(plan, new=before[0], equal=before[1], conflicting=before[2])
+        ):
             raise StoreError("the labels changed since the import was planned, expected them as they were: plan again")
         insert(connection, rows)
     return Imported(batch, len(written), str(copy))
+
+
+def _of_queries(plan: ImportPlan, queries: Container[str]) -> tuple[Any, Any, Any]:
+    """What of new, equal and conflicting is about these queries."""
+    return (
+        tuple(line for line in plan.new if line.query_id in queries),
+        tuple(line for line in plan.equal if line.query_id in queries),
+        tuple(pair for pair in plan.conflicting if pair[0].query_id in queries),
+    )
+
+
+def apply_import_beside(
+    labels: LabelStore, plan: ImportPlan, overwrite: bool = False, by: Signature = BY_IMPORT
+) -> Imported:
+    """The same where people wait for this process: many labels are stored by a child, which waits for nobody's thread.
+
+    It plans anew. A SurroundingsError where it ends without a word: nothing is stored then.
+    """
+    lines = [*plan.new, *plan.equal, *(line for line, _ in plan.conflicting)]
+    if len(lines) <= MANY:
+        return apply_import(labels, plan, overwrite, by)
+    request = {"workspace": str(labels.store.workspace.resolve()), "eval_set": plan.eval_set, "overwrite": overwrite,
+               "by": asdict(by), "lines": [[getattr(line, name) for name in WRITTEN] for line in lines]}  # fmt: skip
+    done = None
+    with suppress(EOFError):
+        for value in ask("rag_core.store.exchange", request, os.environ):
+            done = Imported(**value)
+    if done is None:
+        raise SurroundingsError("the process that stores the labels ended; nothing was stored, do it again")
+    return done
+
+
+def import_child(request: Mapping[str, Any], say: Say) -> None:
+    """The child's part: the plan of these lines, applied."""
+    lines = [LabelLine(**dict(zip(WRITTEN, line, strict=True))) for line in request["lines"]]
+    with open_store(Path(request["workspace"])) as store:
+        labels = LabelStore(store)
+        plan = plan_import(labels, request["eval_set"], lines, "")
+        say(asdict(apply_import(labels, plan, request["overwrite"], Signature(**request["by"]))))
 
 
 def copy_labels(labels: LabelStore, source: str, target: str, by: Signature = BY_IMPORT) -> Imported:

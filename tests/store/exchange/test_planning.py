@@ -1,9 +1,14 @@
+import os
+import signal
+from dataclasses import replace
+
 import pytest
 
-from rag_core.errors import RecordError, StoreError
+from rag_core.errors import RecordError, StoreError, SurroundingsError
 from rag_core.store.events import IMPORT, Signature
+from rag_core.store.exchange import planning
 from rag_core.store.exchange.line import LabelLine, line_of
-from rag_core.store.exchange.planning import apply_import, plan_import
+from rag_core.store.exchange.planning import apply_import, apply_import_beside, plan_import
 from rag_core.store.labels import LabelStore
 from tests.store.conftest import make_event
 
@@ -49,6 +54,46 @@ def test_what_is_brought_in_stays_its_annotators_and_says_who_imported_it(filled
     assert (first.annotator, first.author, first.actor, first.pressed_at) == ("ann", "eve", IMPORT, by.pressed_at)
     assert (second.annotator, second.author, second.pressed_at) == ("bob", "eve", "2026-01-31T12:00:00Z")
     assert (second.inclusion_p, second.sampler) == (0.5, "blind")
+
+
+def told(labels):
+    """What counts, with all that says whose it is; without when, and what the batch is called."""
+    return [replace(one, session="", seq=0, batch="", at="", arrived_at=None) for one in labels.labels("demo")]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_many_are_stored_by_a_child_as_they_would_be_here(filled, tmp_path, monkeypatch, overwrite):
+    monkeypatch.setattr(planning, "MANY", 2)
+    by = Signature("eve", IMPORT, "2026-02-01T00:00:00Z")
+    drawn = LabelLine("q3", "c1", 2, "bob", pressed_at="2026-01-31T12:00:00Z", inclusion_p=0.5, sampler="blind")
+    plan = plan_import(filled, "demo", [*LINES, drawn], "ann")
+    done = apply_import_beside(filled, plan, overwrite, by)
+    there = told(filled)
+    filled.undo_batch(done.batch)
+    assert (done.written, len(there)) == (2 + overwrite, 4)
+    assert (
+        apply_import(filled, plan_import(filled, "demo", [*LINES, drawn], "ann"), overwrite, by).written == done.written
+    )
+    assert told(filled) == there
+
+
+def test_a_killed_child_is_one_sentence_and_stored_nothing(filled, monkeypatch):
+    begun = planning.ask
+
+    def killed(*arguments):
+        return begun(*arguments, lambda process: os.kill(process.pid, signal.SIGKILL))
+
+    monkeypatch.setattr(planning, "MANY", 2)
+    monkeypatch.setattr(planning, "ask", killed)
+    with pytest.raises(SurroundingsError, match="nothing was stored, do it again"):
+        apply_import_beside(filled, plan_import(filled, "demo", LINES, "ann"))
+    assert len(filled.history("demo")) == 2
+
+
+def test_what_others_say_of_other_questions_meanwhile_holds_no_import_up(filled):
+    plan = plan_import(filled, "demo", LINES, "ann")
+    filled.append([make_event(2, grade=1, query_id="q9"), make_event(3, grade=3, query_id="q2", annotator="bob")])
+    assert apply_import(filled, plan).written == 1
 
 
 def test_overwriting_is_asked_for(filled):
