@@ -32,7 +32,7 @@ MAY = {
     "llm": (BASE - {"rules"}) | {"settings"},
     "entities": BASE,
     "sources": BASE | {"records", "index", "corpus", "store"},
-    "store": BASE | {"settings"},
+    "store": BASE | {"settings", "child"},
     "spec": BASE | {"stage", "filters", "retrieve"},
     "workbench": BASE
     | {"stage", "retrieve", "spec", "eval_sets", "measure", "compare", "index", "resources", "wording"},
