@@ -12,13 +12,14 @@ from typing import Any
 
 import streamlit as st
 
-from pages.bench import ceilings
-from pages.widgets.take_along import BLUE, ORANGE, label, laid_out, take_along
+from pages.widgets.take_along import BLUE, GREY, ORANGE, label, laid_out, take_along
 from rag_core.compare.attribution import waterfall
+from rag_core.errors import InputError
 from rag_core.filters.rerank import Rerank
 from rag_core.measure.economy import total
-from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure
+from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, Measure, parse_measure
 from rag_core.measure.tally import PipelineTally
+from rag_core.project.ceilings import Ceilings, ceilings
 from rag_core.project.reranking import gains_of, stored_gains
 from rag_core.project.session import Session
 from rag_core.retrieve.dense import Dense
@@ -27,17 +28,8 @@ from rag_core.stage import Pipeline
 from rag_core.text import counted
 
 THREE, SIGNED = "%.3f", "%+.3f"
-MEANINGS = {
-    "SetP": "relevant of the kept",
-    "SetR": "kept of the relevant",
-    "SetF": "F₁ of SetP and SetR, per query",
-    "P@15": "relevant of the first 15, over 15 even where fewer are kept",
-    "R@15": "relevant found in the first 15, of all relevant",
-    "RR": "1 / rank of the first relevant",
-    "AP": "precision at each relevant, mean over all relevant",
-    "nDCG@15": "graded gain of the first 15, discounted by rank, over the ideal",
-}
-"""Measure → what is counted over what; all are better when higher."""
+SKY = "#56B4E9"
+DIGITS = st.column_config.NumberColumn(format=THREE)
 
 
 def tallies_of(session: Session, pipelines: Mapping[str, Pipeline], measures: Sequence[Measure]) -> list[PipelineTally]:
@@ -76,7 +68,7 @@ def measures(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         columns[f"{side} − B"] = [fmean(rows) if rows else None for rows in differences.values()]
         config[f"{side} − B"] = st.column_config.NumberColumn(format=SIGNED, help="Mean over what both score.")
     figure = (lambda: forest(changes["A"])) if "A" in changes else None  # drawn when the table is
-    columns["what it counts"] = [MEANINGS[name] for name in names]
+    columns["what it counts"] = [parse_measure(name).meaning for name in names]
     bounds = [_bounds(tallies[0], name) for name in names]
     if any(bounds):
         columns[f"bounds of {tallies[0].name}"] = bounds
@@ -254,7 +246,84 @@ def losses(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
                 column.append(value)
 
     take_along("where relevant chunks are lost", rows)
-    ceilings.show(session, pipelines["A"])
+    _to_gain(session, pipelines["A"])
+
+
+# What is there to gain, as `headroom` prints it: a perfect cut or filter, what search lost, what the scores know
+
+
+def _to_gain(session: Session, pipeline: Pipeline) -> None:
+    """Verdict, ceilings, signals, and every question with its own ceilings."""
+    try:
+        reached = ceilings(session, pipeline)
+    except InputError as error:
+        st.caption(f"No ceilings: {error}.")
+        return
+    st.markdown(
+        f"**What is there to gain** :gray[before A’s last cut, over {len(reached.rows)} labelled dev questions]"
+    )
+    st.markdown(reached.verdict)
+    means = reached.means
+    rows = {
+        f"best fixed k = {reached.fixed_k}": ("what anybody has without a filter of ours", means["fixed"]),
+        "best cut": ("each list ended at its own best place", means["best_cut"]),
+        "perfect filter": ("exactly the relevant chunks of each list", means["perfect_filter"]),
+        "nothing lost": ("the relevant chunks that search never brought were in the lists too", 1.0),
+    }
+    take_along(
+        "ceilings",
+        {"if": list(rows), "what that is": [why for why, _ in rows.values()], "F₁": [f for _, f in rows.values()]},
+        config={"F₁": DIGITS},
+    )
+    if reached.signals:
+        take_along(
+            "what the scores know",
+            {
+                "score": [one.name for one in reached.signals],
+                "AUC": [one.auc for one in reached.signals],
+                "95 % from": [one.low for one in reached.signals],
+                "to": [one.high for one in reached.signals],
+                "questions": [one.queries for one in reached.signals],
+                "in words": ["better than chance" if one.better_than_chance else "not told from chance"
+                             for one in reached.signals],
+            },
+            config={"AUC": DIGITS, "95 % from": DIGITS, "to": DIGITS},
+        )  # fmt: skip
+    _gain_by_question(reached)
+
+
+def _gain_by_question(reached: Ceilings) -> None:
+    """Each question with its ceilings, the most to gain first."""
+    order = sorted(range(len(reached.rows)), key=lambda at: reached.now[at] - reached.rows[at].perfect_filter)
+    rows = [reached.rows[at] for at in order]
+    fixed = f"fixed k = {reached.fixed_k}"
+    columns: dict[str, list[Any]] = {
+        "question": [row.query_id for row in rows],
+        "limited by": [reached.limited_by(at) for at in order],
+        fixed: [reached.now[at] for at in order],
+        "best cut": [row.best_cut for row in rows],
+        "at length": [row.best_length for row in rows],
+        "perfect filter": [row.perfect_filter for row in rows],
+        "lost in search": [row.lost_in_retrieval for row in rows],
+        "text": [reached.texts[row.query_id] for row in rows],
+    }
+
+    def figure() -> Any:
+        import plotly.graph_objects as go  # 0.4 s, and most visits draw no figure
+
+        drawn = go.Figure()
+        for name, shade, symbol in ((fixed, GREY, "circle"), ("best cut", SKY, "diamond"),
+                                    ("perfect filter", BLUE, "star")):  # fmt: skip
+            drawn.add_scatter(
+                x=list(range(1, len(rows) + 1)), y=columns[name], mode="markers", name=name,
+                marker={"color": shade, "symbol": symbol, "size": 8}, text=[label(text) for text in columns["text"]],
+                hovertemplate="%{text}<br>" + name + " F₁ %{y:.3f}<extra></extra>",
+            )  # fmt: skip
+        return laid_out(drawn, "dev questions, most to gain first", "F₁")
+
+    config = {name: DIGITS for name in (fixed, "best cut", "perfect filter")}
+    config["lost in search"] = st.column_config.NumberColumn(format="percent")
+    take_along("ceilings by question", columns, figure, "Per question F₁ of fixed k, best cut, perfect filter", config)
 
 
 def reranking(session: Session, pipelines: Mapping[str, Pipeline]) -> None:

@@ -23,7 +23,7 @@ from rag_core.errors import InputError, WinnowError
 from rag_core.filters.llm import LLMFilter
 from rag_core.judged.entrants import Bench, Entrant, calls_of, endpoint_judge, limits_of
 from rag_core.llm.client import check_connection
-from rag_core.llm.endpoint import endpoint_of, endpoints
+from rag_core.llm.endpoint import NO_ENDPOINT, endpoint_of, endpoints
 from rag_core.llm.judge import judge_of
 from rag_core.llm.run import Progress, answer_all, preview
 from rag_core.llm.simulated import SimulatedJudge
@@ -39,10 +39,7 @@ from rag_core.types import Case, Step
 SIMULATED = "simulated"
 CHOICE, CHECKED, KIND = "judge.choice", "judge.checked", "judge"
 CURRENCY = "USD"  # providers list their prices in it; who sets prices in another reads costs in that one
-NO_ENDPOINT = (
-    "No model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL, then "
-    "start again."
-)
+NOBODY_TO_ASK = f"{NO_ENDPOINT[0].upper()}{NO_ENDPOINT[1:]}, then start again."
 SIMULATED_HELP = "It is no model: it says how good a judge would have to be, before one is paid."
 THIS, DEV, HELD_OUT = "this question", "dev", "held-out"
 
@@ -141,7 +138,7 @@ def drawer(entry: SeenList, session: Session) -> None:
     if problem:
         say.problem("The file of endpoints cannot be read.", problem)
     elif not known:
-        st.caption(NO_ENDPOINT)
+        st.caption(NOBODY_TO_ASK)
     case = sight.question_in_sight(session, state.current().question)
     if settings is None:
         _simulated(chosen, session.judge, case)

@@ -9,16 +9,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rag_core.errors import InputError
+from rag_core.measure.measures import parse_measure
+
 HIGHER, LOWER = "Higher is better.", "Lower is better."
 TERMS = {
-    "SetP": f"Precision: the relevant share of the kept chunks; 0 where nothing is kept. {HIGHER}",
-    "SetR": f"Recall: the kept share of the relevant chunks. {HIGHER}",
-    "SetF": f"F₁ of SetP and SetR, per query; a mean over queries is macro. {HIGHER}",
-    "P@k": f"Relevant chunks among the first k, over k even where fewer are kept. {HIGHER}",
-    "R@k": f"Relevant chunks found in the first k, over all relevant. {HIGHER}",
-    "RR": f"1 over the rank of the first relevant chunk; 0 without one. {HIGHER}",
-    "AP": f"Precision at each relevant chunk, summed over all relevant ones and divided by their number. {HIGHER}",
-    "nDCG@k": f"Graded gain of the first k, discounted by rank, over the best possible. {HIGHER}",
     "precision": f"The share of what was found that is meant. {HIGHER}",
     "recall": f"The share of what is meant that was found. {HIGHER}",
     "micro precision": f"Right pairs of query and entity over all pairs found. {HIGHER}",
@@ -48,11 +43,14 @@ def told(name: str) -> str:
     """The tooltip of a number by its name on a page, '' for what is no measure: “SetF was” is SetF."""
     if name in TERMS:
         return TERMS[name]
-    found = re.match(r"(SetP|SetR|SetF|RR|AP|AUC|kappa|alpha|(?:P|R|nDCG)@\d+)\b", name)
-    if found is None:
+    first = re.match(r"[A-Za-z]+(@\d+)?(?![\w@])", name)
+    if first is None or first[0] in TERMS:
+        return TERMS[first[0]] if first else ""
+    try:
+        meaning = parse_measure(first[0]).meaning
+    except InputError:
         return ""
-    term = found[0].split("@")[0]
-    return TERMS.get(f"{term}@k", "") or TERMS.get(term, "")
+    return f"{meaning[0].upper()}{meaning[1:]}. {HIGHER}"
 
 
 def explained(columns: Iterable[str], config: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.bench.judge import CURRENCY, answers, bar_of, known_endpoints
+from pages.bench.judge import CURRENCY, NOBODY_TO_ASK, answers, bar_of, known_endpoints
 from pages.components import jobs, say, who
 from pages.components.act import refuse
 from pages.questions import change
@@ -97,10 +97,7 @@ def _by_model(session: Session) -> None:
     if problem:
         say.problem("The file of endpoints cannot be read.", problem)
     if not known:
-        st.caption(
-            "No model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and "
-            "OPENAI_MODEL, then start again."
-        )
+        st.caption(NOBODY_TO_ASK)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _at_most()

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from rag_core import wording
-from rag_core.cli.options import Commands, Common, Engine
+from rag_core.cli.options import Commands, Common, Engine, named_pairs
 from rag_core.cli.output import ProgressBar
 from rag_core.engine import cluster, jobs
 from rag_core.errors import InputError
@@ -118,17 +118,6 @@ def _embedder(
         raise InputError(f"--engine is set for {embedder.name}, expected it with the bundled {BundledEmbedder.name}")
     with cluster.opened(engine) as workers:
         yield jobs.SpreadEmbedder(workers)
-
-
-def named_pairs(pairs: Sequence[str], option: str, what: str) -> dict[str, str]:
-    """FIELD=NAME options as a mapping."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        field, _, name = pair.partition("=")
-        if not (field and name) or field in found:
-            raise InputError(f"{option} is {pair[:80]!r}, expected FIELD={what}, each field once")
-        found[field] = name
-    return found
 
 
 def record_fields(pairs: Sequence[str] | None) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ One name, one meaning, one help text. What only one command takes stands beside 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 import typer
 
 from rag_core.cli.output import echo, emit
+from rag_core.errors import InputError
 from rag_core.journal import kept_in, running
 from rag_core.workspace import resolve_workspace
 
@@ -49,6 +50,17 @@ class Common:
             emit({**(result if isinstance(result, Mapping) else result.to_json()), **facts})
         else:
             echo(text or ("" if isinstance(result, Mapping) else result.to_text()))
+
+
+def named_pairs(pairs: Sequence[str], option: str, what: str) -> dict[str, str]:
+    """FIELD=NAME options as a mapping."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        field, _, name = pair.partition("=")
+        if not (field and name) or field in found:
+            raise InputError(f"{option} is {pair[:80]!r}, expected FIELD={what}, each field once")
+        found[field] = name
+    return found
 
 
 Command = Callable[..., None]

@@ -13,7 +13,7 @@ from uuid import uuid4
 import typer
 
 from rag_core.cli.collections import FieldOption, ReadingOptions, record_fields
-from rag_core.cli.options import Commands, Common
+from rag_core.cli.options import Commands, Common, named_pairs
 from rag_core.cli.output import ProgressBar
 from rag_core.cli.sessions import PROJECT_HELP, Calling, WorksOn, open_session, project_named, stands_on
 from rag_core.compare.why_not import why_not
@@ -134,11 +134,8 @@ def import_log(
 
     Example: winnow import runs.jsonl --preset langsmith --as support
     """
-    pairs = [one.partition("=") for one in mapped]
-    if any(not (field and path) for field, _, path in pairs):
-        raise InputError("--map came without a path, expected FIELD=PATH such as query=inputs.question")
     folder = common.folder
-    lists = read_log(file.read_bytes(), file.name, preset, {field.strip(): path for field, _, path in pairs})
+    lists = read_log(file.read_bytes(), file.name, preset, named_pairs(mapped, "--map", "PATH"))
     if dry_run:
         common.say(lists)
         return

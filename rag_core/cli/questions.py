@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from rag_core.cli.llm_filter import Endpoint, Spending
-from rag_core.cli.options import Commands, Common
+from rag_core.cli.options import Commands, Common, named_pairs
 from rag_core.cli.output import AskingBar
 from rag_core.cli.sessions import ProjectName, open_session, project_named
 from rag_core.errors import InputError
@@ -15,7 +15,7 @@ from rag_core.eval_sets.facts import LOG
 from rag_core.eval_sets.queries import form_of, read_query_list
 from rag_core.files import read_text
 from rag_core.judged.questions import SECONDS
-from rag_core.llm.endpoint import named_endpoint
+from rag_core.llm.endpoint import NO_ENDPOINT, named_endpoint
 from rag_core.llm.judge import judge_of
 from rag_core.llm.run import RunLimits, preview
 from rag_core.project import deeds, made
@@ -80,7 +80,7 @@ def make(
     if origin == made.MODEL:
         settings = named_endpoint(folder, endpoint)
         if settings is None:
-            raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
+            raise InputError(NO_ENDPOINT)
         judge = judge_of(settings, folder)
         prompts = made.model_prompts(session, count)
         ahead = preview([(judge, prompts)])
@@ -93,10 +93,7 @@ def make(
         with deeds.command(deeds.ASK_MODEL, judge.model, folder):
             found = made.by_model(session, prompts, judge, limits, AskingBar())
     elif log is not None:
-        pairs = [one.partition("=") for one in mapped]
-        if any(not (field and path) for field, _, path in pairs):
-            raise InputError("--map came without a path, expected FIELD=PATH such as query=inputs.question")
-        paths = {field.strip(): path for field, _, path in pairs}
+        paths = named_pairs(mapped, "--map", "PATH")
         found = made.from_log(session, log.read_bytes(), log.name, count, preset, paths)
     else:
         found = made.from_slots(session, count, family)

@@ -19,7 +19,7 @@ from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
 from rag_core.index.push import push_rules, undo_push
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
-from rag_core.llm.endpoint import named_endpoint
+from rag_core.llm.endpoint import NO_ENDPOINT, named_endpoint
 from rag_core.llm.judge import judge_of
 from rag_core.llm.run import RunLimits, preview
 from rag_core.project import deeds
@@ -167,7 +167,7 @@ def generate(
     if model:
         settings = named_endpoint(about.folder, endpoint)
         if settings is None:
-            raise InputError("no model endpoint is set, expected one in the environment; doctor names the variables")
+            raise InputError(NO_ENDPOINT)
         judge = judge_of(settings, about.folder)
         prompts = rule_prompts(chunks, families)
         ahead = preview([(judge, prompts)])

@@ -124,6 +124,11 @@ class Measure:
     def __repr__(self) -> str:
         return self.name
 
+    @property
+    def meaning(self) -> str:
+        """What is counted over what, in a few words."""
+        return FAMILIES[self.family].meaning.partition(";")[0]
+
     def __call__(self, judged: JudgedList) -> float:
         """The value of one judged list, 0 to 1."""
         family = FAMILIES[self.family]
@@ -165,13 +170,13 @@ FAMILIES: dict[str, Family] = {
         counts=lambda found, kept, total, _: share(found, total),
         share_of="relevant",
     ),
-    "SetF": Family("F of the two; SetF2 weighs recall, SetF0.5 precision", counts=f_measure),
+    "SetF": Family("F₁ of SetP and SetR, per query; SetF2 weighs recall, SetF0.5 precision", counts=f_measure),
     "P@k": Family("relevant among the first k, divided by k", precision_at, share_of="cutoff"),
     "R@k": Family("share of the relevant chunks among the first k", recall_at, share_of="relevant"),
     "Success@k": Family("whether a relevant chunk stands among the first k (hit rate)", success_at),
     "RR": Family("1 / rank of the first relevant chunk; also RR@k", reciprocal_rank, cut=True),
-    "AP": Family("average precision; also AP@k", average_precision, cut=True),
-    "nDCG": Family("discounted gain against the ideal order; also nDCG@k", ndcg, cut=True),
+    "AP": Family("precision at each relevant chunk, mean over all relevant; also AP@k", average_precision, cut=True),
+    "nDCG": Family("graded gain, discounted by rank, over the ideal; also nDCG@k", ndcg, cut=True),
     "Rprec": Family("precision at as many places as there are relevant chunks", r_precision),
     "bpref": Family("relevant chunks above judged irrelevant ones; what has no label plays no part", bpref),
     "Judged@k": Family("share of the first k that have a label", judged_at),
