@@ -1,4 +1,4 @@
-"""`eval-sets`: what sets exist, and making, tagging, splitting, copying and deleting those of one's own."""
+"""`eval-sets`: what sets exist, and making, tagging, copying and deleting those of one's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rag_core.eval_sets import writing as set_writing
 from rag_core.eval_sets.facts import facts_of, list_sets
 from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
 from rag_core.eval_sets.reading import folders, load_set
-from rag_core.eval_sets.writing import change_tags, delete_set, existing_own, split_set
+from rag_core.eval_sets.writing import change_tags, delete_set, existing_own
 from rag_core.files import read_text
 from rag_core.project import deeds
 from rag_core.project.labels import counted
@@ -26,7 +26,7 @@ from rag_core.store.exchange.planning import copy_labels
 from rag_core.store.labels import LabelStore
 
 app = Commands()
-eval_sets = Commands("Eval sets: list, show, new, tag, split, copy, guidelines, delete.")
+eval_sets = Commands("Eval sets: list, show, new, tag, copy, guidelines, delete.")
 app.add_typer(eval_sets, name="eval-sets")
 
 Name = typer.Argument(..., help="The eval set's name.")
@@ -116,23 +116,6 @@ def tag(
     with deeds.command(deeds.CHANGE_SET, name, common.folder):
         count = change_tags(common.folder, name, query_id or None, add or (), remove or ())
     common.say({"name": name, "changed": count}, f"{name}: {count} queries changed")
-
-
-@eval_sets.command("split")
-def split(
-    common: Common,
-    name: str = Name,
-    test_share: float = typer.Option(0.3, "--test-share", help="Share of the queries to judge on."),
-    seed: int = typer.Option(0, "--seed", help="The same queries and seed give the same split."),
-) -> None:
-    """Put every query on one side, dev or test: tags evenly, near-duplicate queries together.
-
-    Example: python -m rag_core eval-sets split table-talk --test-share 0.3
-    """
-    with deeds.command(deeds.CHANGE_SET, name, common.folder):
-        found = split_set(common.folder, name, test_share, seed)
-    facts = {"name": name, "dev": list(found.dev), "test": list(found.test), "seed": seed}
-    common.say(facts, f"{name}: {len(found.dev)} dev, {len(found.test)} test")
 
 
 @eval_sets.command("copy")

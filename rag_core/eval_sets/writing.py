@@ -1,4 +1,4 @@
-"""Eval sets of one's own, in `WORKSPACE/eval_sets/<name>/`: copied, tagged, split and deleted.
+"""Eval sets of one's own, in `WORKSPACE/eval_sets/<name>/`: copied, tagged and deleted.
 
 Every file is written whole; a copy appears complete or not at all. Shipped sets are never changed, a copy can be.
 Query ids never change. What people labelled stays in the label store under the set's name, whatever happens here.
@@ -19,7 +19,6 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import clean_tags
 from rag_core.eval_sets.reading import SHIPPED, folders, read_set
-from rag_core.eval_sets.split import Split, split_queries
 from rag_core.files import lines, parse_yaml, read_text, write_whole
 from rag_core.records import parse_json_line
 
@@ -117,15 +116,6 @@ def remove_queries(workspace: Path, name: str, query_ids: Iterable[str]) -> int:
         kept = (line for _, line in lines(read_text(folder / QRELS)) if line.split("\t")[0] not in wanted)
         write_whole(folder / QRELS, "".join(f"{line}\n" for line in kept))
     return _rewrite(folder, lambda record: None if record["id"] in wanted else record)
-
-
-def split_set(workspace: Path, name: str, test_share: float = 0.3, seed: int = 0) -> Split:
-    """Give every query its side, dev or test: near-duplicate queries together, tags evenly (see split.py)."""
-    folder = existing_own(workspace, name)
-    split = split_queries([case.query for case in read_set(folder).cases], test_share, seed)
-    test = set(split.test)
-    _rewrite(folder, lambda record: {**record, "split": "test" if record["id"] in test else "dev"})
-    return split
 
 
 def guidelines(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Confidence bands of chunks by distance and gap, and whether the labels bear them out.
+"""Confidence bands of chunks by distance and gap.
 
 In this order: low where the distance is over 0.4 or the gap before it at least 0.1; high where the distance is under
 0.2 and the gap before it under 0.05; else medium. The limits are settings; they are cosine distances.
@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
-from statistics import NormalDist
 
 from rag_core.errors import InputError
 from rag_core.filters.cut import units
-from rag_core.types import Candidates, Case
-
-BANDS = ("high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +49,3 @@ def bands(distances: Sequence[float], limits: BandLimits = DEFAULT_LIMITS) -> li
     whole = [units(distance) for distance in distances]
     gaps = [0.0, *((after - before) / 1e9 for before, after in pairwise(whole))][: len(whole)]
     return [band(distance, gap, limits) for distance, gap in zip(distances, gaps, strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class BandShare:
-    """How many judged chunks of a band are relevant, with a 95 % interval; None where none is judged."""
-
-    band: str
-    judged: int
-    relevant: int
-    share: float | None
-    low: float | None
-    high: float | None
-
-
-def calibration(
-    starts: Sequence[Candidates], cases: Sequence[Case], limits: BandLimits = DEFAULT_LIMITS, min_grade: int = 1
-) -> list[BandShare]:
-    """Share relevant of each band over all judged chunks; unjudged ones take no part. Wilson intervals (1927)."""
-    counts = {name: [0, 0] for name in BANDS}
-    for start, case in zip(starts, cases, strict=True):
-        ranked = sorted((hit for hit in start.hits if hit.distance is not None), key=lambda hit: hit.scores["distance"])
-        named = bands([hit.scores["distance"] for hit in ranked], limits)
-        for hit, name in zip(ranked, named, strict=True):
-            grade = case.grades.get(hit.chunk.id)
-            if grade is not None:
-                counts[name][0] += 1
-                counts[name][1] += grade >= min_grade
-    shares = []
-    for name, (judged, relevant) in counts.items():
-        low, high = wilson(relevant, judged) if judged else (None, None)
-        shares.append(BandShare(name, judged, relevant, relevant / judged if judged else None, low, high))
-    return shares
-
-
-def wilson(relevant: int, judged: int) -> tuple[float, float]:
-    """The 95 % interval of a share, without correction for continuity (Wilson 1927, JASA 22, 209-212).
-
-    Worked out here: scipy.stats, which has it too, takes a second to import.
-    """
-    z = NormalDist().inv_cdf(0.975)
-    share, wide = relevant / judged, 1 + z * z / judged
-    middle = (share + z * z / (2 * judged)) / wide
-    off = z / wide * sqrt(share * (1 - share) / judged + z * z / (4 * judged * judged))
-    return (middle - off if relevant else 0.0), (middle + off if relevant < judged else 1.0)

@@ -2,7 +2,7 @@
 
 Computed on the lists that reach the pipeline's last cut, with the best fixed k of the same lists beside them. The
 ceilings are oracles that know the labels: they say where work would pay, not what will be gained. With them what each
-score knows (AUC), and the chunks by distance, as every threshold of distance would divide them.
+score knows (AUC).
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rag_core.errors import InputError
-from rag_core.measure.confidence import BandShare, calibration
 from rag_core.measure.experiment import run_case
 from rag_core.measure.scores import score
 from rag_core.project.session import Session, must_search
 from rag_core.stage import Pipeline
-from rag_core.tune.arrays import Floats
 from rag_core.tune.headroom import (
     QueryHeadroom,
     Signal,
@@ -35,30 +30,12 @@ from rag_core.tune.headroom import (
 from rag_core.tune.plane import fixed_k
 from rag_core.tune.steps import Knob, cheap_knobs, step_function
 from rag_core.tune.tune import values_of
-from rag_core.types import Case, Metric
 
-UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1
 LITTLE = 0.02
 """A mean F₁ that less than this is missing to: little is left to gain."""
-MOST_POINTS = 400
-"""Thresholds of a curve: more than a screen can tell apart."""
 
 
-@dataclass(frozen=True, eq=False)
-class PrecisionRecall:
-    """Keeping every chunk at most so far, all questions together: precision, recall and rates by threshold."""
-
-    thresholds: Floats  # ascending
-    precision: Floats
-    recall: Floats  # also the rate of true positives
-    false_rate: Floats
-    kept: NDArray[np.int64]
-    ap: float  # average precision
-    auc: float
-    chunks: int
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Ceilings:
     """The ceilings of the labelled dev questions behind the stages before a pipeline's last cut."""
 
@@ -69,10 +46,6 @@ class Ceilings:
     fixed_k: int
     texts: Mapping[str, str]  # question by id
     signals: tuple[Signal, ...]
-    metric: Metric  # what the distances are
-    bands: tuple[BandShare, ...]  # () where the distances are no cosine distances
-    distances: Floats  # of every chunk that has one
-    labels: NDArray[np.int8]  # beside them UNJUDGED, IRRELEVANT, RELEVANT
 
     @property
     def means(self) -> dict[str, float]:
@@ -108,25 +81,6 @@ class Ceilings:
         if max(search, filtering) < LITTLE:
             return "nothing to gain"
         return "search" if search >= filtering else "filter"
-
-    def curve(self, unjudged_too: bool = False) -> PrecisionRecall | None:
-        """Every threshold of distance; None where the chunks are all of one kind. Unjudged ones count as irrelevant."""
-        taken = np.ones(len(self.labels), dtype=bool) if unjudged_too else self.labels != UNJUDGED
-        right = self.labels[taken] == RELEVANT
-        if not 0 < right.sum() < len(right):
-            return None
-        order = np.argsort(self.distances[taken], kind="stable")
-        distances, right = self.distances[taken][order], right[order]
-        ends = np.flatnonzero(np.append(np.diff(distances) > 0, True))  # equal distances go together
-        hits, kept = np.cumsum(right)[ends], ends + 1
-        precision, recall = hits / kept, hits / right.sum()
-        false_rate = (kept - hits) / (~right).sum()
-        ap = float(np.sum(np.diff(recall, prepend=0.0) * precision))
-        auc = float(np.trapezoid(np.append(0.0, recall), np.append(0.0, false_rate)))
-        shown = np.unique(np.linspace(0, len(ends) - 1, min(len(ends), MOST_POINTS)).astype(np.int64))
-        return PrecisionRecall(
-            distances[ends][shown], precision[shown], recall[shown], false_rate[shown], kept[shown], ap, auc, len(right)
-        )
 
     def to_text(self) -> str:
         """Verdict, means and what the scores know."""
@@ -210,14 +164,6 @@ def _ceilings(session: Session, front: Pipeline) -> Ceilings:
     signals = score_signals(starts, cases, least)
     with suppress(InputError):  # lists without distances have no gaps
         signals += [gap_signal(starts, cases, min_grade=least), top_distance_signal(starts, cases, least)]
-    metrics = {start.metric for start in starts if start.hits}
-    cosine = metrics <= {Metric.COSINE, Metric.UNKNOWN}
-    chunks = [
-        (hit.distance, _label(case, hit.chunk.id, least))
-        for start, case in zip(starts, cases, strict=True)
-        for hit in start.hits
-        if hit.distance is not None
-    ]
     return Ceilings(
         front,
         len(dev),
@@ -226,13 +172,4 @@ def _ceilings(session: Session, front: Pipeline) -> Ceilings:
         k,
         {case.query.id: case.query.text for case in cases},
         tuple(signals),
-        metrics.pop() if len(metrics) == 1 else Metric.UNKNOWN,
-        tuple(calibration(starts, cases, min_grade=least)) if cosine and chunks else (),
-        np.array([distance for distance, _ in chunks], dtype=np.float64),
-        np.array([label for _, label in chunks], dtype=np.int8),
     )
-
-
-def _label(case: Case, chunk_id: str, least: int) -> int:
-    grade = case.grades.get(chunk_id)
-    return UNJUDGED if grade is None else RELEVANT if grade >= least else IRRELEVANT

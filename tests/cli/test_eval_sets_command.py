@@ -40,13 +40,10 @@ def document(answer):
     return json.loads(out)
 
 
-def test_new_tag_split_show_and_list(run, asked):
+def test_new_tag_show_and_list(run, asked):
     assert document(run("tag", "mine", "--add", "far", "-t", "a1", "--json"))["changed"] == 1
-    split = document(run("split", "mine", "--test-share", "0.34", "--json"))
-    assert sorted(split["dev"] + split["test"]) == [f"a{n}" for n in range(6)]
     shown = document(run("show", "mine", "--json"))
     assert (shown["version"], shown["queries"], shown["tags"]) == (1, 6, {"even": 3, "far": 1})
-    assert {row["id"] for row in shown["rows"] if row["split"] == "test"} == set(split["test"])
     listed = document(run("list", "--json"))["eval_sets"]
     assert [one["name"] for one in listed if one["own"]] == ["mine"]
     assert next(one for one in listed if one["name"] == "rulebook")["labels"] > 0
@@ -94,7 +91,6 @@ def test_delete_needs_to_be_meant(run, asked, workspace):
         ("show", "nothing"),
         ("tag", "mine"),
         ("tag", "rulebook", "--add", "x"),
-        ("split", "mine", "--test-share", "2"),
         ("new", "mine", "/nowhere.csv"),
         ("copy", "mine", "../out"),
         ("guidelines", "nothing"),

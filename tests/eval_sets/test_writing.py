@@ -78,7 +78,7 @@ def test_a_copy_of_recorded_lists_can_be_tagged_and_split_and_nothing_else_chang
     assert all("hard" in row["tags"] for row in after)
 
 
-@pytest.mark.parametrize("change", [lambda w, n: sets.change_tags(w, n, None, ["x"]), sets.split_set, sets.delete_set])
+@pytest.mark.parametrize("change", [lambda w, n: sets.change_tags(w, n, None, ["x"]), sets.delete_set])
 def test_a_shipped_set_is_never_changed(tmp_path, change):
     before = (SHIPPED / "rulebook" / "queries.jsonl").read_bytes()
     with pytest.raises(InputError, match="shipped"):
@@ -101,16 +101,6 @@ def test_tags_of_a_query_that_is_not_there_are_refused(made):
         sets.change_tags(made, "mine", ["q77"], add=["x"])
     with pytest.raises(InputError, match="no query 'q77'"):
         sets.write_tags(made, "mine", {"q77": ["x"]})
-
-
-def test_a_split_puts_every_query_on_one_side_and_is_the_same_again(made):
-    split = sets.split_set(made, "mine", 0.3, seed=4)
-    found = load_set("mine", made)
-    assert {case.query.id for case in found.split("test").cases} == set(split.test)
-    assert {case.query.id for case in found.split("dev").cases} == set(split.dev)
-    assert dict(facts(made, "mine").split) == {"dev": 7, "test": 3}
-    assert sets.split_set(made, "mine", 0.3, seed=4) == split
-    assert [case.query.id for case in found.cases] == [query.id for query in QUESTIONS]
 
 
 def test_a_query_without_an_id_keeps_the_one_it_had_by_its_line(made):

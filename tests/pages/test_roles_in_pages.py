@@ -300,7 +300,7 @@ def test_asking_a_model_on_the_bench_is_a_deed(as_person, monkeypatch, email, as
 
 
 WRITERS = {
-    "apply_rules", "undo_rules", "delete_collection", "write_whole", "ingest", "delete_set", "split_set",
+    "apply_rules", "undo_rules", "delete_collection", "write_whole", "ingest", "delete_set",
     "change_tags", "connect", "save_pipeline", "save_list", "init_project", "copy_project",
     "add_questions", "reset_overlay", "reset_held_out", "undo_all", "undo_batch", "apply_import", "copy_labels",
     "store_model_labels",
