@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -21,17 +20,13 @@ from rag_core.files import parse_yaml
 from rag_core.spec import dump_stages, fingerprint
 from rag_core.stage import Setting, Stage
 
-Span = tuple[float, float, float]
-"""Low, high and step of a slider, scaled to a project's data."""
-
 MOST_POSITIONS = 200  # a slider with more places than pixels to point at is a number box
 
 
-def stage_form(stage: Stage, key: str, scale: Mapping[str, Span] = MappingProxyType({})) -> Stage:
+def stage_form(stage: Stage, key: str) -> Stage:
     """The stage as the form leaves it; the very object that came where nothing was touched or nothing can be taken.
 
-    `scale` gives sliders the span of a project's data, by setting. A stage that changed elsewhere (undo, a link) is
-    shown as it came, whatever the boxes held.
+    A stage that changed elsewhere (undo, a link) is shown as it came, whatever the boxes held.
     """
     # Boxes keep their values between runs, so they are filled only when the stage is not the one this form gave last.
     mark = f"{key}.stage"
@@ -46,7 +41,7 @@ def stage_form(stage: Stage, key: str, scale: Mapping[str, Span] = MappingProxyT
 
     def read(row: Setting) -> None:
         try:
-            values[row.name] = _value(stage, row, f"{key}.{row.name}", fresh, scale)
+            values[row.name] = _value(stage, row, f"{key}.{row.name}", fresh)
         except InputError as error:
             problems.append(str(error))
 
@@ -79,16 +74,16 @@ def _class_chosen(stage: Stage, settings: tuple[Setting, ...]) -> list[str]:
     return [name for name in unset if getattr(replace(stage, **{name: None}), name) == getattr(stage, name)]
 
 
-def _value(stage: Stage, row: Setting, key: str, fresh: bool, scale: Mapping[str, Span]) -> Any:
+def _value(stage: Stage, row: Setting, key: str, fresh: bool) -> Any:
     """What the box of one setting holds; an InputError where that is no value of its type."""
     value = getattr(stage, row.name)
     label = row.name.replace("_", " ") + (f" ({row.unit})" if row.unit else "")
     if isinstance(value, Stage):
         with st.container(border=True):
             st.markdown(f"**{label}**: {row.help}")
-            return stage_form(value, key, scale)
+            return stage_form(value, key)
     if row.numeric:
-        return _number(row, label, value, key, fresh, scale.get(row.name))
+        return _number(row, label, value, key, fresh)
     if row.kind == "bool":
         _fill(key, value, fresh)
         return st.toggle(label, key=key, help=row.help)
@@ -114,14 +109,14 @@ def _fill(key: str, value: Any, fresh: bool) -> None:
         st.session_state[key] = value
 
 
-def _number(row: Setting, label: str, value: Any, key: str, fresh: bool, span: Span | None) -> Any:
+def _number(row: Setting, label: str, value: Any, key: str, fresh: bool) -> Any:
     """A slider where the ends are known and near, else a number box; as exact as it was where it is not touched."""
     kind: Any = int if row.kind == "int" else float
-    low, high, step = span or (row.low, row.high, row.step or 0)
-    step = max(1, kind(step)) if kind is int else float(step) or 0.01
+    low, high = row.low, row.high
+    step = max(1, int(row.step or 0)) if kind is int else float(row.step or 0.01)
     digits = 0 if kind is int else max(4 if row.unit == "distance" else 0, _digits(step), _digits(value or 0.0))
     box: dict[str, Any] = {"step": step, "format": "%d" if kind is int else f"%.{digits}f", "help": row.help}
-    settled = value is not None and (span is not None or not row.optional)  # a slider cannot be emptied
+    settled = value is not None and not row.optional  # a slider cannot be emptied
     is_slider = settled and low is not None and high is not None and 0 < (high - low) / step <= MOST_POSITIONS
     if is_slider:
         box |= {"min_value": kind(min(low, value)), "max_value": kind(max(high, value))}

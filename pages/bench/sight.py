@@ -549,9 +549,9 @@ def _curve_of_cut(
 # Changing the pipeline
 
 
-def pipeline_from(stages: Sequence[SeenList], label: str = "") -> Pipeline:
+def pipeline_from(stages: Sequence[SeenList]) -> Pipeline:
     """The pipeline of the stages that are on, in an order that the spec allows; a SpecError says what it refuses."""
-    return replace(parse_pipeline([entry.stage for entry in stages if entry.on]), label=label)
+    return parse_pipeline([entry.stage for entry in stages if entry.on])
 
 
 def listed_stages(pipeline: Pipeline, off: Sequence[tuple[int, Stage]]) -> list[SeenList]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -33,7 +32,7 @@ def draw_table(listed: Sequence[HistoryEntry], total: int) -> list[HistoryEntry]
             "asked (UTC)": [one.at[:19].replace("T", " ") for one in listed],
             "question": [one.query for one in listed],
             "collection": [one.collection for one in listed],
-            "kept": [len(kept_rows(one)) for one in listed],
+            "kept": [len(one.result.get("kept", ())) for one in listed],
             "dropped": [sum(one.result.get("dropped", {}).values()) for one in listed],
             "hops": [len(one.hops) for one in listed],
             "ms": [round(one.milliseconds, 1) for one in listed],
@@ -105,11 +104,6 @@ def delete(numbers: Sequence[int] | None) -> None:
 def history() -> History | None:
     """The history of the workspace, None where nothing was ever stored. A StoreError where it cannot be read."""
     return History(resources.label_store()) if resources.has_store() else None
-
-
-def kept_rows(asked: HistoryEntry) -> list[dict[str, Any]]:
-    """The kept chunks of a question, as they were."""
-    return [dict(row) for row in asked.result.get("kept", []) if isinstance(row, dict)]
 
 
 def draw_all_gone(total: int) -> None:

@@ -143,7 +143,7 @@ def _gate(session: Session, pipeline: Pipeline, run: Run) -> None:
     name = pipeline.label or "A"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.number_input(
-            "Accepted drop", min_value=0.0, max_value=0.5, step=0.01, value=0.0, format="%.2f", key=MARGIN, width=140,
+            "Accepted drop", 0.0, 0.5, GateRules.margin, 0.01, format="%.2f", key=MARGIN, width=140,
             help="How much lower mean F₁ may be and still pass.",
         )  # fmt: skip
         st.button(

@@ -62,15 +62,13 @@ class Agreement:
 
 
 def read_labelled(path: Path) -> list[LabelledQuery]:
-    """The labelled queries of a JSONL file with `query` and `teams` (optional `id`, `kind`, `half`)."""
-    return labelled_from_text(read_text(path), str(path))
+    """The labelled queries of a JSONL file with `query` and `teams` (optional `id`, `kind`, `half`).
 
-
-def labelled_from_text(text: str, name: str = "the labelled queries") -> list[LabelledQuery]:
-    """The labelled queries of an uploaded file's text; a RecordError says `name` and the line."""
+    A RecordError names file and line.
+    """
     found = []
-    for number, line in lines(text):
-        where = f"{name} line {number}"
+    for number, line in lines(read_text(path)):
+        where = f"{path} line {number}"
         row = parse_json(line, where)
         if not isinstance(row, dict) or not isinstance(row.get("query"), str):
             raise RecordError(f"{where} has no query, expected an object with query and teams")

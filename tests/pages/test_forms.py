@@ -30,15 +30,15 @@ def page():
     from pages.forms import stage_form
 
     state = st.session_state
-    state["left"] = stage_form(state["stage"], "form", state["scale"])
+    state["left"] = stage_form(state["stage"], "form")
     if state["adopts"]:
         state["stage"] = state["left"]
 
 
-def opened(stage, *, scale=None, adopts=True):
+def opened(stage, *, adopts=True):
     """The form of a stage on a page that takes what the form leaves."""
     app = AppTest.from_function(page)
-    app.session_state["stage"], app.session_state["scale"], app.session_state["adopts"] = stage, scale or {}, adopts
+    app.session_state["stage"], app.session_state["adopts"] = stage, adopts
     app.run()
     assert not app.exception
     return app
@@ -102,13 +102,6 @@ def test_a_changed_box_changes_the_stage_and_nothing_else():
     app = opened(AdaptiveGap(distance_offset=1 / 3))
     app.number_input(key="form.gap_threshold.number").set_value(0.07).run()
     assert left(app) == AdaptiveGap(gap_threshold=0.07, distance_offset=1 / 3)
-
-
-def test_a_slider_spans_what_it_is_scaled_to_and_the_value_itself():
-    app = opened(TopK(k=70), scale={"k": (1, 40, 1)})
-    (slider,) = app.slider
-    assert (slider.min, slider.max, slider.value) == (1, 70, 70)
-    assert left(slider.set_value(12).run()) == TopK(k=12)
 
 
 def test_what_cannot_be_taken_is_refused_in_one_sentence_and_stays_typed():
