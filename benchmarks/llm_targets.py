@@ -104,10 +104,6 @@ class ThroughHttp:
         """Nothing is paid."""
         return 0.0
 
-    def again(self, number: int) -> ThroughHttp:
-        """The same."""
-        return self
-
     def ask(self, prompts: Sequence[Any], **how: Any) -> list[Any]:
         """The simulated judge's answers, over HTTP."""
         quiet = {**how, "cache": False}

@@ -50,9 +50,6 @@ class Judge(Protocol):
     def most(self, prompt: Prompt) -> float | None:
         """The largest price of a call with all its tries; None where the price or the length of an answer is open."""
 
-    def again(self, number: int) -> Judge:
-        """Whom to ask in a further run."""
-
 
 class EndpointJudge:
     """Asks an endpoint's model. Each call ends within the time; a failed one is an answer with the reason."""
@@ -84,10 +81,6 @@ class EndpointJudge:
     def stored(self, prompt: Prompt, model: str) -> bool:
         """Nothing is stored here."""
         return False
-
-    def again(self, number: int) -> EndpointJudge:
-        """The same: what it says again is its own affair."""
-        return self
 
     def most(self, prompt: Prompt) -> float | None:
         """The largest price of a call; None where the price is unknown or the server takes no limit of an answer."""
@@ -168,7 +161,6 @@ class RecordedJudge:
         other = copy(self)
         if number > 1:
             other.model = f"{self.model}, run {number}"
-            other.behind = self.behind.again(number) if self.behind else None
         return other
 
     def most(self, prompt: Prompt) -> float | None:

@@ -128,10 +128,6 @@ class RerankJudge:
         tries = self.stored_scores.endpoint.attempts
         return None if self.price is None else tries * self.price.of(prompt.most_tokens, 0)
 
-    def again(self, number: int) -> RerankJudge:
-        """The same: a reranker is not asked twice."""
-        return self
-
     def ask(
         self, prompts: Sequence[Prompt], *, seconds: float, concurrency: int, model: str, cache: bool
     ) -> list[Answer]:

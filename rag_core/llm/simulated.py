@@ -34,10 +34,6 @@ class Simulated(ABC):
     def name(self) -> str:
         """What stands on screen and in runs: always says that it is simulated."""
 
-    def again(self, number: int) -> Simulated:
-        """The judge in a further run: it says the same again."""
-        return self
-
     def most(self, prompt: Prompt) -> float:
         """What a call is said to cost; nothing without a price."""
         return self.price.of(prompt.tokens, prompt.answer_tokens) if self.price else 0.0

@@ -53,9 +53,6 @@ class Counting:
     def most(self, prompt):
         return self.price and self.price.of(prompt.tokens, 0)
 
-    def again(self, number):
-        return self
-
     def ask(self, prompts, *, seconds, concurrency, model, cache):
         (prompt,) = prompts
         text = prompt.messages[0]["content"].strip()
