@@ -25,6 +25,7 @@ from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
 from rag_core.types import SCORED, Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step, falling
 
+MOST_RESULTS = 1000
 _MOVED = (
     "gap_threshold",
     "distance_offset",
@@ -66,7 +67,7 @@ class AdaptiveGap(Filter):
     )
     min_results: int = setting(2, "never keep fewer", low=0, high=1000, priority=3, unit="chunks", step=1, usual=(1, 5))
     max_results: int = setting(
-        15, "look at no more than this many", low=1, high=1000, priority=4, unit="chunks", step=1, usual=(5, 15)
+        15, "look at no more than this many", low=1, high=MOST_RESULTS, priority=4, unit="chunks", step=1, usual=(5, 15)
     )
     gap_policy: str = setting(
         "largest",
@@ -217,10 +218,11 @@ class AdaptiveGap(Filter):
 
     def _nearest(self, name: str, ranked: Ranked, metric: Metric) -> list[Counterfactual]:
         """For every place of a list the nearest value of one setting that keeps the chunk there."""
-        current = getattr(self, name)
+        current, rule = getattr(self, name), self.rule(metric)
         found: list[Counterfactual] = []
         for value in sorted(set(self._changes(name, ranked, metric)), key=lambda value: _farness(value, current)):
-            keep = ranked.end(replace(self, **{name: value}).rule(metric))[0]
+            moved: Any = as_distance(value, metric) if name in ("worst_score", "weak_top") else value
+            keep = ranked.end(rule._replace(**{name: moved}))[0]
             if keep > len(found):
                 nearest = Counterfactual(name, value, f"{name} {_shown(value)} would have kept it")
                 found += [nearest] * (keep - len(found))
@@ -236,7 +238,7 @@ class AdaptiveGap(Filter):
         elif name == "min_results":
             yield from range(made.keep + 1, made.looked + 1)
         elif name == "max_results":
-            yield from range(max(1, self.min_results, made.keep + 1), len(whole) + 1)
+            yield from range(max(1, self.min_results, made.keep + 1), min(len(whole), MOST_RESULTS) + 1)
         elif name == "jumps":
             yield from range(1, made.looked if self.gap_policy == "autocut" else 1)
         elif name in ("worst_score", "weak_top"):

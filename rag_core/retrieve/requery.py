@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -121,6 +122,7 @@ class Walk:
         return self.candidates.hits[self.at :]
 
 
+MOST_WANTED, MOST_ROUNDS = 1000, 100
 STRATEGIES = ("deepen", "exclude", "prefilter")
 NOT_READ = Reason("not read")
 
@@ -145,13 +147,15 @@ class Requery(Stage):
         15,
         "how many are wanted, and how many a round reads",
         low=1,
-        high=1000,
+        high=MOST_WANTED,
         priority=1,
         unit="chunks",
         step=1,
         usual=(1, 30),
     )
-    max_iterations: int = setting(3, "most rounds", low=1, high=100, priority=2, unit="rounds", step=1, usual=(1, 10))
+    max_iterations: int = setting(
+        3, "most rounds", low=1, high=MOST_ROUNDS, priority=2, unit="rounds", step=1, usual=(1, 10)
+    )
     strategy: str = setting(
         "deepen",
         "deepen: walk down a longer list; exclude: query again without what was seen; prefilter: search only chunks "
@@ -261,24 +265,31 @@ class Requery(Stage):
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """What would keep it: words, where its rule drops it; else the nearest k and max_iterations."""
-        by_rule = self.rules.would_keep(before, drop)
-        if by_rule:
-            return by_rule
-        keys = [hit.key for hit in before.hits]
-        if drop.hit.key not in keys:
-            return ()
-        verdicts = [self.rules.verdict(hit, before.query.text) for hit in before.hits]
+        return self.would_keep_each(before, (drop,))[0]
+
+    def would_keep_each(self, before: Candidates, drops: Sequence[Drop]) -> list[tuple[Counterfactual, ...]]:
+        """The same for many drops of one list, whose rules are read once."""
+        verdicts = (self.rules.verdict(hit, before.query.text) for hit in before.hits)
         passes = [verdict is None or verdict.satisfied for verdict in verdicts]
-        place = keys.index(drop.hit.key)
-        more = range(self.k + 1, len(keys) + 1)
+        passed = list(accumulate(passes, initial=0))  # of the hits before each place
+        places = {hit.key: place for place, hit in reversed(list(enumerate(before.hits)))}
+        return [
+            self.rules.would_keep(before, drop) or self._nearest(places.get(drop.hit.key), passes, passed)
+            for drop in drops
+        ]
+
+    def _nearest(self, place: int | None, passes: Sequence[bool], passed: Sequence[int]) -> tuple[Counterfactual, ...]:
+        """The rounds keep a hit that passes where they come to its place with fewer than k kept before it."""
+        if place is None:
+            return ()
+        last = 0 if self.strategy == "prefilter" else place // self.max_iterations  # k is more than this to get there
+        k = max(self.k, passed[place], last) + 1
+        by_k = _counterfactual("k", k if passes[place] and k <= min(len(passes), MOST_WANTED) else None)
         if self.strategy == "prefilter":
-            return (_nearest("k", more, lambda k: _reaches(passes, place, k, len(keys))),)
-        return (
-            _nearest("k", more, lambda k: _reaches(passes, place, k, self.max_iterations)),
-            _nearest(
-                "max_iterations", range(self.max_iterations + 1, 101), lambda n: _reaches(passes, place, self.k, n)
-            ),
-        )
+            return (by_k,)
+        rounds = max(self.max_iterations, place // self.k) + 1
+        reached = passes[place] and passed[place] < self.k and rounds <= MOST_ROUNDS
+        return by_k, _counterfactual("max_iterations", rounds if reached else None)
 
 
 def _in_order(hits: Sequence[Hit], order: Order) -> list[Hit]:
@@ -288,20 +299,6 @@ def _in_order(hits: Sequence[Hit], order: Order) -> list[Hit]:
     return list(hits)
 
 
-def _reaches(passes: Sequence[bool], place: int, k: int, max_iterations: int) -> bool:
-    """Whether the rounds over a list with these verdicts keep the hit at a place (0-based)."""
-    kept = 0
-    for start in range(0, min(len(passes), k * max_iterations), k):
-        batch = passes[start : start + k]
-        if place < start + k:
-            return passes[place] and kept + sum(batch[: place - start]) < k
-        kept += sum(batch)
-        if kept >= k:
-            return False
-    return False
-
-
-def _nearest(parameter: str, values: range, keeps: Any) -> Counterfactual:
-    found = next((value for value in values if keeps(value)), None)
-    text = f"no {parameter} would have kept it" if found is None else f"{parameter} {found} would have kept it"
-    return Counterfactual(parameter, found, text)
+def _counterfactual(parameter: str, value: int | None) -> Counterfactual:
+    text = f"no {parameter} would have kept it" if value is None else f"{parameter} {value} would have kept it"
+    return Counterfactual(parameter, value, text)

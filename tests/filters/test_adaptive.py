@@ -44,6 +44,12 @@ def test_counterfactuals_of_a_gap_cut_hold_when_tried():
     assert len(AdaptiveGap(gap_threshold=by_name["gap_threshold"])(before).hits) >= 3
 
 
+def test_counterfactuals_of_a_list_longer_than_any_setting_reaches():
+    found = counterfactuals(AdaptiveGap(distance_offset=5), listed([n / 1000 for n in range(1, 1011)]))
+    by_place = [{one.parameter: one.value for one in found[f"c{place}", ""]} for place in (1000, 1001)]
+    assert [one["max_results"] for one in by_place] == [1000, None]
+
+
 @given(
     st.lists(st.integers(0, 300).map(lambda n: n / 100), min_size=1, max_size=12).map(sorted),
     st.integers(0, 100).map(lambda n: n / 100),

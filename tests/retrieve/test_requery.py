@@ -1,7 +1,7 @@
 """Requery: rounds and their end, conservation, and that both strategies give the same list."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -236,14 +236,19 @@ def test_the_rounds_equal_their_plain_rule(passes, stage, in_hand):
         assert facts(after)["rounds"] == rounds
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 5), st.integers(1, 3))
-def test_a_counterfactual_does_what_it_says(passes, k, max_iterations):
-    stage, before = Requery(k, max_iterations), recorded(passes)
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 5), st.integers(1, 3), st.booleans())
+def test_a_counterfactual_is_the_first_value_that_keeps_the_chunk(passes, k, max_iterations, prefilter):
+    stage, before = Requery(k, max_iterations, "prefilter" if prefilter else "deepen"), recorded(passes)
+    tried = {"k": range(k + 1, len(passes) + 1), "max_iterations": range(max_iterations + 1, 101)}
+    kept = {
+        (name, value): {hit.key for hit in replace(stage, **{name: value})(before).hits}
+        for name, values in tried.items()
+        for value in values
+    }
     for key, found in counterfactuals(stage, before).items():
-        for item in found:
-            if item.parameter in ("k", "max_iterations") and item.value is not None:
-                changed = Requery(**{"k": k, "max_iterations": max_iterations, item.parameter: item.value})(before)
-                assert key in [hit.key for hit in changed.hits]
+        for one in found:
+            if one.parameter in tried:
+                assert one.value == next((n for n in tried[one.parameter] if key in kept[one.parameter, n]), None)
 
 
 @dataclass
