@@ -104,7 +104,7 @@ def ruled(session: Session) -> int:
     """Store the rules that slots propose where no dev question loses an answer by them; how many."""
     chunks = session.source.chunks
     families = [slots.with_policy(one, "proposed", session.dev, session.min_grade) for one in slots.propose(chunks)]
-    safe = [one for one in families if not slots.check(one, session.dev, min_grade=session.min_grade).wrong]
+    safe = slots.safe(families, [slots.check(one, session.dev, min_grade=session.min_grade) for one in families])
     stored = slots.rules_to_store(safe, chunks, False)
     if stored:
         apply(session.project, stored, "slots")

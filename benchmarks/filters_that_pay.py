@@ -83,7 +83,7 @@ def with_rules(cases: Sequence[Case], rules: Mapping[str, Any]) -> list[Case]:
 def rules_of(chunks: Sequence[Chunk], families: Sequence[slots.SlotFamily], dev: Sequence[Case]) -> dict[str, Any]:
     """The rules that one half of the questions does not contradict, by chunk."""
     settled = [slots.with_policy(one, "proposed", dev, 1) for one in families]
-    safe = [one for one in settled if not slots.check(one, dev, min_grade=1).wrong]
+    safe = slots.safe(settled, [slots.check(one, dev, min_grade=1) for one in settled])
     return {chunk: rule.as_mapping() for chunk, rule in slots.rules_to_store(safe, chunks, False).items()}
 
 

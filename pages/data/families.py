@@ -30,7 +30,7 @@ from rag_core.rules.check import ProposalPreview, preview
 from rag_core.rules.match import decide, reason_text
 from rag_core.rules.rule import Rule, read_rule
 from rag_core.rules.siblings import Crowd, suggest
-from rag_core.rules.slots import SlotCheck, SlotFamily, check, propose, rules_to_store, settled
+from rag_core.rules.slots import SlotCheck, SlotFamily, check, propose, rules_to_store, safe, settled
 from rag_core.stage import Pipeline
 from rag_core.types import Case, Chunk
 
@@ -162,8 +162,8 @@ def _study(workspace: str, key: str, k: int, _session: Session, _families: Seque
 
 def _all(session: Session, study: Study) -> None:
     """What all families together take, and the one press that applies every family whose rules lose no answer."""
-    safe = [family for family, one in zip(study.families, study.checks, strict=True) if not one.wrong]
-    fresh = rules_to_store(safe, session.source.chunks)
+    taken = safe(study.families, study.checks)
+    fresh = rules_to_store(taken, session.source.chunks)
     with st.container(horizontal=True, vertical_alignment="bottom", key="data.crowding"):  # wraps in a narrow window
         st.metric("families", f"{len(study.families):,}", width=90, help="Sets of chunks with near-duplicate titles.")
         if study.listed:
@@ -187,7 +187,7 @@ def _all(session: Session, study: Study) -> None:
             disabled=not fresh,
             key="data.apply_all",
             on_click=rules.store,
-            args=(session.project, fresh, f"from slots: {len(safe)} families"),
+            args=(session.project, fresh, f"from slots: {len(taken)} families"),
             help="One batch, undone with one press. Chunks that carry a rule keep theirs.",
         )
     if not study.cases:

@@ -239,7 +239,7 @@ def propose_from_slots(
     families = [slots.with_policy(one, policy, material.dev, material.min_grade) for one in families]
     checks = [slots.check(one, material.dev, min_grade=material.min_grade) for one in families]
     batch, stored = None, 0
-    safe = [one for one, checked in zip(families, checks, strict=True) if not checked.wrong]  # as Data does
+    safe = slots.safe(families, checks)
     if apply:
         if material.collection is None:
             raise InputError("rules are stored in a collection, expected --collection NAME")

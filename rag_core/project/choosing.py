@@ -20,15 +20,25 @@ from rag_core.eval_sets.split import near_duplicates
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import TopK
+from rag_core.filters.learned_filter import LearnedFilter
 from rag_core.measure.experiment import start_of
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.learned import choose_trained
+from rag_core.tune.learned import FEWEST_LABELS, choose_trained
 from rag_core.tune.plane import Floor, fixed_k
 from rag_core.tune.search import Search, SearchedSetting, choice_of, search
 from rag_core.tune.steps import cheap_knobs
-from rag_core.tune.tune import Choice, CrossValidated, choose, cross_validate, scored, stages_in_front
+from rag_core.tune.tune import (
+    Choice,
+    CrossValidated,
+    choose,
+    cross_validate,
+    mean_of,
+    scored,
+    stages_in_front,
+    values_of,
+)
 from rag_core.types import SCORED, Case, falling
 
 FOLDS = 5
@@ -214,6 +224,16 @@ class Sought:
         return replace(choice, pipeline=self.pipeline_of(row))
 
 
+def _learned(
+    cases: Sequence[Case], pipeline: Pipeline, place: int, objective: str, floor: Floor | None, min_grade: int
+) -> Choice:
+    """The learned filter trained, or as it stands where there are too few labels; beside the best fixed k."""
+    if sum(len(case.grades) for case in cases) >= FEWEST_LABELS:
+        return choose_trained(cases, pipeline, objective, min_grade=min_grade)
+    value = mean_of(values_of(cases, pipeline, objective, min_grade))
+    return Choice(pipeline, {}, value, *fixed_k(cases, pipeline.stages[:place], objective, floor, min_grade))
+
+
 def best_of_family(
     cases: Sequence[Case],
     pipeline: Pipeline,
@@ -226,6 +246,16 @@ def best_of_family(
     """The best of the cut's family on these cases, with the best fixed k at the same place as its baseline."""
     stage, front = pipeline.stages[place], pipeline.stages[:place]
     longest = max((len(case.candidates.hits) for case in cases if case.candidates is not None), default=1)
+    if isinstance(stage, LearnedFilter):
+        ruled = any(hit.chunk.query_must is not None for case in cases for hit in start_of(case).hits)
+        # what a satisfied rule asked for by name crowds the rest out, where rules are named by accident it should not
+        variants = [stage, *([replace(stage, beside=None)] if ruled and stage.beside is not None else [])]
+        tried = [
+            _learned(cases, replace(pipeline, stages=(*front, one, *pipeline.stages[place + 1 :])), place, objective,
+                     floor, min_grade)
+            for one in variants
+        ]  # fmt: skip
+        return max(tried, key=lambda choice: choice.value)
     if stage.trained:
         return choose_trained(cases, pipeline, objective, min_grade=min_grade)
     if isinstance(stage, TopK):

@@ -506,6 +506,20 @@ def settled(family: SlotFamily, cases: Sequence[Case], min_grade: int = 1) -> Sl
     return strict if vouched.relevant >= ENOUGH and not vouched.wrong else family
 
 
+def safe(families: Sequence[SlotFamily], checks: Sequence[SlotCheck]) -> list[SlotFamily]:
+    """The families whose rules can be stored as they are: none of them loses an answer of the checked questions.
+
+    A rulebook is asked by the words of its titles, an encyclopedia often is not: where rules of words lose an answer,
+    only those families of words remain that an answer vouches for.
+    """
+    doubtful = any(one.wrong for one in checks if one.policy == "named")
+    return [
+        family
+        for family, one in zip(families, checks, strict=True)
+        if not one.wrong and (one.relevant or one.policy != "named" or not doubtful)
+    ]
+
+
 def with_policy(family: SlotFamily, policy: str, cases: Sequence[Case], min_grade: int = 1) -> SlotFamily:
     """The family with every rule of that policy; `proposed` leaves it, `labels` lets labels decide."""
     if policy == "proposed":

@@ -9,6 +9,7 @@ from rag_core.errors import InputError
 from rag_core.index.embed import BundledEmbedder
 from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.project.calibrate import calibrate, language_of
+from rag_core.project.choosing import best_on_dev
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import parse_pipeline
@@ -99,6 +100,16 @@ def test_where_the_best_fixed_k_beats_all_that_is_proposed_that_is_said_with_it(
     assert "take that instead" in made.to_text()
     assert made.to_json()["rival"]["stages"][-1] == {"TopK": made.rival.stages[-1].settings()}
     assert calibrate(session, made.rival).rival is None
+
+
+@pytest.mark.parametrize("depth", [20, 2])
+def test_with_few_labels_the_learned_filter_stands_as_it_is_where_it_beats_the_best_fixed_k(garden, depth):
+    session = Session(open_project("garden", garden))
+    pipeline = parse_pipeline([{"Lexical": {"depth": depth}}, "LearnedFilter"])
+    best = best_on_dev(session, pipeline, 1)
+    (as_it_is,) = session.measure([pipeline], session.dev)
+    assert best.value == pytest.approx(max(best.fixed_value, as_it_is.summary.means["SetF"]))
+    assert best.pipeline.stages[1].name == ("TopK" if best.fixed_wins else "LearnedFilter")
 
 
 def test_each_proposal_is_taken_alone_and_an_unknown_one_is_refused(garden):
