@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from rag_core import errors
@@ -31,12 +32,14 @@ def ask(
     A WinnowError or MemoryError of the child is raised here; an EOFError where it ended without a word. Whoever stops
     asking ends it.
     """
+    # an interactive session finds this package by the empty entry of its path, which is not handed on
+    places = [*filter(None, sys.path), str(Path(__file__).resolve().parents[1])]
     process = subprocess.Popen(  # noqa: S603 — our own interpreter and a module of ours
         [sys.executable, "-P", "-m", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"},
+        env={**environment, "PYTHONPATH": os.pathsep.join(places), "PYTHONUTF8": "1"},
     )
     begun(process)
     with process:

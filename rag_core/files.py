@@ -23,7 +23,8 @@ from rag_core.errors import InputError
 MAX_YAML_BYTES = 1_000_000
 MAX_DEPTH = 50
 MAX_UPLOAD_BYTES = 50_000_000  # what a page takes
-MAX_FILE_BYTES = 150_000_000  # what the command line reads
+MAX_FILE_BYTES = 150_000_000  # what the command line reads at once
+MAX_LINES_BYTES, MAX_LINE_BYTES = 4_000_000_000, 50_000_000  # what it reads line by line
 
 
 @contextmanager
@@ -172,22 +173,43 @@ def _first_line(error: BaseException) -> str:
 
 def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
     """The file as UTF-8 text (a BOM is dropped), or an InputError: missing, a folder, too large, not text."""
+    _check_size(path, limit)
+    return decode(path.read_bytes(), str(path))
+
+
+def _check_size(path: Path, limit: int) -> None:
     if not path.is_file():
         raise InputError(f"{path} is {'a folder' if path.is_dir() else 'not there'}, expected a file")
     size = path.stat().st_size
     if size > limit:
         raise InputError(f"{path} has {size:,} bytes, expected at most {limit:,}")
-    return decode(path.read_bytes(), str(path))
 
 
-def decode(data: bytes, where: str) -> str:
-    """The bytes as UTF-8 text without a BOM, or an InputError that names `where`."""
-    if b"\x00" in data[:8192]:
+def decode(data: bytes, where: str, start: int = 0) -> str:
+    """The bytes as UTF-8 text without a BOM, or an InputError that names `where`; they are from byte `start` on."""
+    if not start and b"\x00" in data[:8192]:
         raise InputError(f"{where} looks like a binary file, expected UTF-8 text")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8" if start else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where} is not UTF-8 text (byte {error.start})") from None
+        raise InputError(f"{where} is not UTF-8 text (byte {start + error.start})") from None
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, int, str]]:
+    """(line number, first byte, line) of every line of the file that is not blank, as `lines` of its text, of which no
+    more than one line is held.
+    """
+    _check_size(path, MAX_LINES_BYTES)
+    with path.open("rb") as file:
+        start = number = 0
+        while data := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(data) > MAX_LINE_BYTES:
+                raise InputError(f"{path} line {number} has over {MAX_LINE_BYTES:,} bytes, expected one object a line")
+            line = decode(data, str(path), start)
+            if line.strip():
+                yield number, start, line.rstrip("\r\n")
+            start += len(data)
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:

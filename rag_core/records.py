@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError, RecordError
-from rag_core.files import MAX_UPLOAD_BYTES, collector_at_rest, decode, lines, parse_json, read_text
+from rag_core.files import MAX_UPLOAD_BYTES, collector_at_rest, decode, lines, parse_json, read_lines
 from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
 
 VERSION = 1
@@ -85,21 +86,47 @@ def load_lists(source: Path | bytes, name: str = "") -> list[Case]:
     if isinstance(source, bytes):
         if len(source) > MAX_UPLOAD_BYTES:
             raise InputError(f"{name} has {len(source):,} bytes, expected at most {MAX_UPLOAD_BYTES:,}")
-        text, where = decode(source, name or "the file"), name or "the file"
+        where = name or "the file"
+        rows = lines(decode(source, where))
     else:
-        text, where = read_text(source), str(source)
+        rows, where = ((number, line) for number, _, line in read_lines(source)), str(source)
     with collector_at_rest():
-        cases = list(_cases(text, where))
+        cases = list(_cases(rows, where))
     if not cases:
         raise RecordError(f"{where} holds no line, expected one query with its candidates a line")
     return cases
 
 
-def _cases(text: str, where: str) -> Iterator[Case]:
+def load_some_lists(path: Path, places: Sequence[int]) -> list[Case]:
+    """Of a file of recorded lists only the cases at these places (0-based, blank lines do not count): others are not
+    parsed. The file is one that `load_lists` reads.
+    """
+    starts = _line_starts(path, path.stat().st_mtime_ns)
+    known = Known()
+    with path.open("rb") as file:
+
+        def case_at(place: int) -> Case:
+            number, start = starts[place]
+            file.seek(start)
+            where = f"{path} line {number}"
+            line = decode(file.readline(), where, start).rstrip("\r\n")
+            return read_case(_object(parse_json_line(line, where), where), where, f"q{number}", known)
+
+        with collector_at_rest():
+            return [case_at(place) for place in places]
+
+
+@lru_cache(maxsize=4)
+def _line_starts(path: Path, changed: int) -> list[tuple[int, int]]:
+    """(number, first byte) of every line that is not blank, while the file stands as it was last changed."""
+    return [(number, start) for number, start, _ in read_lines(path)]
+
+
+def _cases(rows: Iterable[tuple[int, str]], where: str) -> Iterator[Case]:
     """Line by line; ids are unique over the file."""
     seen: dict[str, int] = {}
     known = Known()
-    for number, line in lines(text):
+    for number, line in rows:
         place = f"{where} line {number}"
         if number == 1 and (line.startswith("[{") or line.rstrip() == "["):
             raise RecordError(f"{place} begins a JSON list, expected one object a line (JSONL)")

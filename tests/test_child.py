@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,20 @@ def order(tmp_path, monkeypatch):
     monkeypatch.setattr(intake, "LARGE", 100)
     (tmp_path / "a.md").write_text("".join(f"## Part {n}\n\nWords of part {n}.\n\n" for n in range(40)))
     return Documents((str(tmp_path / "a.md"),))
+
+
+def test_a_child_finds_the_package_where_an_interactive_session_does(tmp_path):
+    """Its path begins with an empty entry: the folder it was started in."""
+    (tmp_path / "a.md").write_text("## One\n\nWords.\n")
+    program = (
+        "import sys; from pathlib import Path; from rag_core.corpus.load import load\n"
+        "print(len(load([Path(sys.argv[1])]).chunks))"
+    )
+    root = Path(__file__).resolve().parents[1]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", program, str(tmp_path / "a.md")]
+    said = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert (said.stdout.strip(), said.stderr) == ("1", "")
 
 
 def test_they_come_in_as_they_would_here_and_errors_are_told(tmp_path, order):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError, RecordError
-from rag_core.records import SCHEMA, dump_case, dump_lists, load_lists
+from rag_core.records import SCHEMA, dump_case, dump_lists, load_lists, load_some_lists
 from rag_core.types import Metric, Order
 
 GOOD = {"id": "q1", "query": "a question", "candidates": [{"id": "a", "distance": 0.1, "relevant": 1}]}
@@ -119,11 +119,46 @@ def test_a_duplicate_query_id_names_both_lines():
         load(GOOD, GOOD)
 
 
-def test_a_file_of_200_mb_is_refused_before_it_is_read(tmp_path):
+@pytest.mark.parametrize(
+    ("size", "message"), [(5_000_000_000, "5,000,000,000 bytes, expected at most"), (60_000_000, "line 1 has over 50,")]
+)
+def test_a_huge_file_is_refused_before_it_is_read_and_a_huge_line_before_it_is_parsed(size, message, tmp_path):
     path = tmp_path / "huge.jsonl"
     with path.open("wb") as file:
-        file.truncate(200_000_000)
-    with pytest.raises(InputError, match="200,000,000 bytes, expected at most"):
+        file.truncate(size)
+    with pytest.raises(InputError, match=message):
+        load_lists(path)
+
+
+NAMELESS = json.dumps({"query": "wie groß?", "candidates": GOOD["candidates"]}, ensure_ascii=False).encode()
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"  ", b"\r", NAMELESS, NAMELESS]), max_size=12),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
+)
+def test_a_file_read_line_by_line_is_what_its_bytes_are_and_any_of_its_lists_can_be_read_alone(
+    tmp_path_factory, rows, marked, ended, data
+):
+    text = b"\xef\xbb\xbf" * marked + b"\r\n".join(rows) + b"\n" * ended
+    path = tmp_path_factory.mktemp("lists") / "lists.jsonl"
+    path.write_bytes(text)
+    if NAMELESS not in rows:
+        with pytest.raises(RecordError, match="holds no line"):
+            load_lists(path)
+        return
+    cases = load_lists(path)
+    assert cases == load_lists(text, str(path))
+    places = data.draw(st.lists(st.integers(0, len(cases) - 1)))
+    assert load_some_lists(path, places) == [cases[place] for place in places]
+
+
+def test_what_is_no_text_in_a_later_line_is_told_with_its_byte(tmp_path):
+    path = tmp_path / "lists.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + b'{"query": "\xff"}')
+    with pytest.raises(InputError, match=rf"is not UTF-8 text \(byte {path.read_bytes().index(0xFF)}\)"):
         load_lists(path)
 
 

@@ -15,7 +15,7 @@ from rag_core.errors import InputError
 from rag_core.eval_sets import writing as set_writing
 from rag_core.eval_sets.facts import facts_of, list_sets
 from rag_core.eval_sets.queries import form_of, read_query_list, repeated_texts
-from rag_core.eval_sets.reading import folders, load_set
+from rag_core.eval_sets.reading import folder_of, folders, load_set
 from rag_core.eval_sets.writing import change_tags, delete_set, existing_own
 from rag_core.files import read_text
 from rag_core.project import deeds
@@ -153,7 +153,7 @@ def guidelines(
     if file is not None:
         with deeds.command(deeds.CHANGE_SET, name, folder):
             set_writing.write_guidelines(folder, name, read_text(file))
-    load_set(name, folder)
+    folder_of(name, folder)
     text = set_writing.guidelines(folders(folder).get(name, Path(name)))
     common.say({"name": name, "guidelines": text}, text.rstrip("\n") or "no guidelines yet")
 

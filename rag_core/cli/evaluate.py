@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from rag_core.compare.snapshot import Recorder
 from rag_core.engine import cluster, jobs
 from rag_core.engine.jobs import WorkPlace
 from rag_core.errors import InputError
+from rag_core.eval_sets.reading import files_state
 from rag_core.measure.experiment import run_all, unique_names
 from rag_core.measure.significance import compare_reports
 from rag_core.project.labels import estimated, with_judge_labels
@@ -44,17 +45,17 @@ def place_of(session: Any) -> Any:
     project = session.project
     if project.source.kind == CALLABLE:
         raise InputError("--engine got a --source, which workers cannot be handed, expected a collection")
-    if not session.live:
-        return WorkPlace(project.workspace, str(project.folder), project.labels)
-    index = session.source.index
-    return WorkPlace(
+    place = WorkPlace(
         project.workspace,
         str(project.folder),
         project.labels,
-        project.source.name,
-        session.approximate,
-        str(index.fingerprint),
+        state=files_state(project.folder),
+        places={case.query.id: place for place, case in enumerate(session.eval_set.cases)},
     )
+    if not session.live:
+        return place
+    index = str(session.source.index.fingerprint)
+    return replace(place, collection=project.source.name, approximate=session.approximate, index=index)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from rag_core.cli.output import ProgressBar, echo
 from rag_core.cli.replay import chosen, fingerprints_of
 from rag_core.errors import InputError, WinnowError
 from rag_core.eval_sets.facts import made_counts, made_said
-from rag_core.eval_sets.reading import folders, load_set
+from rag_core.eval_sets.reading import LISTS as LISTS_FILE
+from rag_core.eval_sets.reading import folder_of, folders, load_set
 from rag_core.eval_sets.writing import META, QUERIES
 from rag_core.index.collection import list_collections
 from rag_core.index.foreign import has_changed
@@ -118,7 +119,7 @@ def project_named(project: str | None) -> str | None:
     if named:
         return named
     here = Path.cwd()
-    is_set = (here / META).is_file() and any((here / one).is_file() for one in (QUERIES, "lists.jsonl"))
+    is_set = (here / META).is_file() and any((here / one).is_file() for one in (QUERIES, LISTS_FILE))
     return f"{here}/" if is_set or ((here / META).is_file() and (here / FILE).is_file()) else None
 
 
@@ -186,7 +187,7 @@ def _project(
     base = open_project(meant, workspace) if meant is not None else None
     if eval_set is not None:
         if ALIASES.get(eval_set, eval_set) not in folders(workspace):
-            load_set(eval_set, workspace)  # one that is not there is told with the sets that are
+            folder_of(eval_set, workspace)  # one that is not there is told with the sets that are
         is_folder = Path(eval_set).is_dir() and "/" in eval_set
         questions = open_project(f"{eval_set}/" if is_folder else eval_set, workspace)
         if base is None or questions.folder == base.folder:

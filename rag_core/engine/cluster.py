@@ -109,7 +109,15 @@ def worker_version() -> str:
 
 
 def _check_versions(client: Any, address: str) -> None:
-    found = {str(version) for version in client.run(worker_version).values()}
+    try:
+        found = {str(version) for version in client.run(worker_version).values()}
+    except (OSError, TimeoutError, CancelledError):
+        raise
+    except Exception as error:  # Dask tells what a worker could not import as no kind of its own
+        raise SurroundingsError(
+            f"{address} has workers that cannot run this program ({str(error)[:200]}), expected version "
+            f"{rag_core.__version__} installed there"
+        ) from None
     if found - {rag_core.__version__}:
         raise SurroundingsError(
             f"{address} has workers of version {', '.join(sorted(found))}, expected {rag_core.__version__}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -54,22 +55,27 @@ def in_parts(
     folder = workspace / FOLDER / hashlib.sha256(text.encode()).hexdigest()[:24]
     files = [folder / f"{number:06d}.json" for number in range(len(parts))]
     missing = [number for number, file in enumerate(files) if not file.is_file()]
-    for done, (at, result) in enumerate(engine.each(work, [parts[number] for number in missing]), 1):
+    there, given = set(range(len(parts))) - set(missing), 0
+    for at, result in engine.each(work, [parts[number] for number in missing]):
         write_whole(files[missing[at]], result)
+        there.add(missing[at])
         if progress is not None:
-            progress(len(parts) - len(missing) + done, len(parts))
-    return _read_and_gone(files, folder)
-
-
-def _read_and_gone(files: Sequence[Path], folder: Path) -> Iterator[str]:
-    """What the files hold, one in memory at a time; the folder goes with the last."""
-    yield from (file.read_text(encoding="utf-8") for file in files)
+            progress(len(there), len(parts))
+        while given in there:  # while the others are done
+            yield files[given].read_bytes().decode("utf-8")
+            given += 1
+    yield from (file.read_bytes().decode("utf-8") for file in files[given:])
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def pieces(count: int, threads: int, least: int = 1, per_thread: int = 8) -> list[tuple[int, int]]:
+QUERIES = 50  # at most in a part: what a few parts give is all that the command holds of its results
+
+
+def pieces(
+    count: int, threads: int, least: int = 1, per_thread: int = 8, most: int | None = None
+) -> list[tuple[int, int]]:
     """(start, stop) of pieces of `count` things: several for each thread, so that a lost one costs little."""
-    size = max(least, -(-count // max(1, threads * per_thread)))
+    size = max(least, min(most or count, -(-count // max(1, threads * per_thread))))
     starts = list(range(0, count, size))
     if len(starts) > 1 and count - starts[-1] < least:
         starts.pop()
@@ -89,14 +95,18 @@ class WorkPlace:
     collection: str = ""
     approximate: bool = False
     index: str = ""  # the fingerprint of the collection's index
+    state: str = ""  # `files_state` of the set, which a worker must see, too
+    places: Mapping[str, int] = field(default_factory=dict)  # of every query in the set, by id
 
     def part(self, cases: Sequence[Case], **more: Any) -> str:
         """A part for these queries with their labels, which the files of the set need not hold."""
-        known = asdict(self) | {"workspace": str(self.workspace.resolve())}
+        known = vars(self) | {"workspace": str(self.workspace.resolve())}
         if Path(self.eval_set).is_dir():
             known["eval_set"] = str(Path(self.eval_set).resolve())
+        ids = [case.query.id for case in cases]
+        places = [self.places[id_] for id_ in ids]
         grades = [list(case.grades.items()) for case in cases]  # as pairs: a part's text sorts the keys of its objects
-        return as_part(known | {"ids": [case.query.id for case in cases], "grades": grades} | more)
+        return as_part(known | {"ids": ids, "places": places, "grades": grades} | more)
 
 
 def spec_of(pipeline: Pipeline) -> dict[str, Any]:
@@ -111,7 +121,7 @@ def asker(
     spec = spec_of(pipeline) if pipeline is not None else None
 
     def lines(cases: Sequence[Case]) -> Iterator[list[str]]:
-        cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads, per_thread=16)]
+        cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads, most=QUERIES)]
         parts = [place.part(some, depth=depth, pipeline=spec) for some in cut]
         return (result.split("\n") for _, result in engine.each(work.capture_part, parts))
 
@@ -134,12 +144,14 @@ def evaluate(
         "measures": [str(measure) for measure in measures],
         "json": as_json,
     }
-    cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads)]
+    cut = [cases[start:stop] for start, stop in pieces(len(cases), engine.threads, most=QUERIES)]
     parts = [place.part(some, **facts) for some in cut]
     for some, result in zip(cut, in_parts(engine, work.evaluate_part, parts, place.workspace, progress), strict=True):
-        for case, row in zip(some, json.loads(result), strict=True):
-            for report, (said, scores, total_known) in zip(reports, row, strict=True):
-                report.add_said(said, QueryScores(**scores), total_known, case.query.family)
+        rows, _, rest = result.partition("\n")
+        texts = StringIO(rest)
+        for case, row in zip(some, json.loads(rows), strict=True):
+            for report, (length, scores, total_known) in zip(reports, row, strict=True):
+                report.add_said(texts.read(length), QueryScores(**scores), total_known, case.query.family)
 
 
 def sweep(

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import StoreError
-from rag_core.eval_sets.reading import load_set
+from rag_core.eval_sets.reading import LISTS, files_state, folder_of, load_set
 from rag_core.measure.experiment import Outcome, stream
 from rag_core.measure.measures import parse_measure
-from rag_core.records import dump_case, load_lists
+from rag_core.records import dump_case, load_lists, load_some_lists
 from rag_core.retrieve.capture import captured
 from rag_core.spec import parse_pipeline
 from rag_core.stage import Pipeline
@@ -35,7 +35,7 @@ def _index(workspace: str, collection: str, approximate: bool, fingerprint: str)
 
 
 @lru_cache(maxsize=4)
-def _cases(workspace: str, eval_set: str) -> dict[str, Case]:
+def _cases(workspace: str, eval_set: str, state: str) -> dict[str, Case]:
     return {case.query.id: case for case in load_set(eval_set, Path(workspace)).cases}
 
 
@@ -52,8 +52,14 @@ def index_of(part: dict[str, Any]) -> Any:
 
 
 def asked(part: dict[str, Any]) -> list[Case]:
-    """The queries a part names, with the labels it gives them."""
-    known = _cases(part["workspace"], part["eval_set"])
+    """The queries a part names, with the labels it gives them; of a file of lists only their lines are read."""
+    folder = folder_of(part["eval_set"], Path(part["workspace"]))
+    if files_state(folder) != part["state"]:
+        raise StoreError(f"a worker's eval set {part['eval_set']} is not the one here, expected one shared workspace")
+    if (folder / LISTS).is_file():
+        known = {case.query.id: case for case in load_some_lists(folder / LISTS, part["places"])}
+    else:
+        known = _cases(part["workspace"], part["eval_set"], part["state"])
     labels = map(dict, part["grades"])
     return [replace(known[identity], grades=grades) for identity, grades in zip(part["ids"], labels, strict=True)]
 
@@ -69,19 +75,25 @@ def capture_part(text: str) -> str:
 
 
 def evaluate_part(text: str) -> str:
-    """Per query and pipeline what the report says of it, its scores, and whether its total was brought."""
+    """A line of JSON with, per query and pipeline, the length of what the report says, the scores and whether the total
+    was brought; then all that is said, one after the other: as JSON it would be escaped and read anew.
+    """
     part = json.loads(text)
     pipelines = [runnable(spec, part) for spec in part["pipelines"]]
     measures = [parse_measure(name) for name in part["measures"]]
     say = Outcome.json_text if part["json"] else Outcome.to_text
-    rows = stream(asked(part), pipelines, part["min_grade"], measures)
-    return json.dumps(
-        [
-            [(say(one), asdict(one.scores), one.case.relevant_total is not None) for one in outcomes]
-            for outcomes in rows
-        ],
-        ensure_ascii=False,
-    )
+    texts: list[str] = []
+    facts: list[list[tuple[int, dict[str, Any], bool]]] = []
+    for outcomes in stream(asked(part), pipelines, part["min_grade"], measures):
+        said = [say(one) for one in outcomes]
+        texts += said
+        facts.append(
+            [
+                (len(text), asdict(one.scores), one.case.relevant_total is not None)
+                for text, one in zip(said, outcomes, strict=True)
+            ]
+        )
+    return "".join([json.dumps(facts), "\n", *texts])
 
 
 def runnable(spec: dict[str, Any], part: dict[str, Any]) -> Pipeline:

@@ -23,6 +23,7 @@ from rag_core.types import Case, Query
 from rag_core.workspace import SHIPPED_IN
 
 VERSION = 1
+LISTS = "lists.jsonl"
 SHIPPED = SHIPPED_IN / "eval_sets"
 
 
@@ -67,20 +68,25 @@ def folders(workspace: Path | None = None) -> dict[str, Path]:
 
 def load_set(name: str, workspace: Path | None = None) -> EvalSet:
     """The eval set of that name, or of that folder; an InputError lists what exists."""
+    return read_set(folder_of(name, workspace))
+
+
+def folder_of(name: str, workspace: Path | None = None) -> Path:
+    """Where the eval set of that name lies, or the folder it names; an InputError lists what exists."""
     known = folders(workspace)
     folder = Path(name) if "/" in name else known.get(name)
     if folder is None or not (folder / "meta.yaml").is_file():
         raise InputError(
             f"there is no eval set {name[:80]!r}, expected one of {', '.join(known)} or a folder with meta.yaml"
         )
-    return read_set(folder)
+    return folder
 
 
 def read_set(folder: Path) -> EvalSet:
     """The eval set in a folder; every problem is an error that names file and line."""
     meta = read_meta(folder)
-    if (folder / "lists.jsonl").is_file():
-        cases = tuple(load_lists(folder / "lists.jsonl"))
+    if (folder / LISTS).is_file():
+        cases = tuple(load_lists(folder / LISTS))
     elif (folder / "queries.jsonl").is_file():
         cases = tuple(read_queries(folder / "queries.jsonl", read_qrels_tsv(folder / "qrels.tsv")))
     else:
@@ -95,6 +101,12 @@ def read_set(folder: Path) -> EvalSet:
         corpus=corpus if corpus.is_file() else None,
         meta=meta,
     )
+
+
+def files_state(folder: Path) -> str:
+    """What changes when a file of a set or project does."""
+    files = [folder / name for name in ("meta.yaml", "queries.jsonl", "qrels.tsv", LISTS, "project.yaml")]
+    return " ".join(str(file.stat().st_mtime_ns) if file.is_file() else "" for file in files)
 
 
 def read_meta(folder: Path) -> Mapping[str, Any]:

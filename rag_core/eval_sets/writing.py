@@ -18,11 +18,11 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import clean_tags
-from rag_core.eval_sets.reading import SHIPPED, folders, read_set
+from rag_core.eval_sets.reading import LISTS, SHIPPED, folders, read_set
 from rag_core.files import lines, parse_yaml, read_text, write_whole
 from rag_core.records import parse_json_line
 
-META, QUERIES, LISTS, QRELS, GUIDELINES = "meta.yaml", "queries.jsonl", "lists.jsonl", "qrels.tsv", "guidelines.md"
+META, QUERIES, QRELS, GUIDELINES = "meta.yaml", "queries.jsonl", "qrels.tsv", "guidelines.md"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 LONGEST_TITLE = 120
 LONGEST_GUIDELINES = 100_000

@@ -220,7 +220,8 @@ class AdaptiveGap(Filter):
         """For every place of a list the nearest value of one setting that keeps the chunk there."""
         current, rule = getattr(self, name), self.rule(metric)
         found: list[Counterfactual] = []
-        for value in sorted(set(self._changes(name, ranked, metric)), key=lambda value: _farness(value, current)):
+        changes = dict.fromkeys(self._changes(name, ranked, metric))  # in their order, which a set would not keep
+        for value in sorted(changes, key=lambda value: _farness(value, current)):
             moved: Any = as_distance(value, metric) if name in ("worst_score", "weak_top") else value
             keep = ranked.end(rule._replace(**{name: moved}))[0]
             if keep > len(found):

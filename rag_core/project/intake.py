@@ -18,7 +18,7 @@ from typing import Any
 
 from rag_core.child import Say, ask
 from rag_core.errors import InputError, SurroundingsError
-from rag_core.eval_sets.writing import LISTS
+from rag_core.eval_sets.reading import LISTS
 from rag_core.files import decode, read_text, write_whole
 from rag_core.index.collection import folder_of
 from rag_core.index.foreign import Connected, connect

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_core.errors import InputError
+from rag_core.eval_sets.reading import LISTS as LISTS_FILE
 from rag_core.eval_sets.reading import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
-from rag_core.eval_sets.writing import LISTS as LISTS_FILE
 from rag_core.eval_sets.writing import META, QRELS, QUERIES, copy_set
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import list_collections
@@ -101,7 +101,7 @@ class Project:
     @property
     def has_questions(self) -> bool:
         """Whether there is a question to measure with; cheaper than reading them."""
-        return any((self.folder / one).is_file() for one in (QUERIES, "lists.jsonl"))
+        return any((self.folder / one).is_file() for one in (QUERIES, LISTS_FILE))
 
 
 def open_project(name: str | Path, workspace: Path | None = None) -> Project:
@@ -153,7 +153,7 @@ def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
     collections = {one.name for one in list_collections(workspace)}
     if "source" in said:
         source = _source(said["source"], name)
-    elif (folder / "lists.jsonl").is_file():
+    elif (folder / LISTS_FILE).is_file():
         source = ProjectSource(LISTS)
     elif (folder / "corpus.jsonl").is_file():
         source = ProjectSource(COLLECTION, str(meta.get("name") or name))  # as bring_up_to_date calls it

@@ -26,7 +26,7 @@ from cachetools import LRUCache
 
 from rag_core import workbench
 from rag_core.errors import Cancelled, InputError, StoreError
-from rag_core.eval_sets.reading import EvalSet, labels_fingerprint
+from rag_core.eval_sets.reading import EvalSet, files_state, labels_fingerprint
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
 from rag_core.index.collection import revision_of
@@ -335,7 +335,7 @@ class Session:
 
     def _own(self) -> EvalSet:
         """The set as its files stand now, read anew where they changed: 5,000 lists of 50 take 4 s and 200 MB."""
-        state = self._files_state()
+        state = files_state(self.project.folder)
         if self._held.own is None or self._held.own[0] != state:
             # a fresh value of the project reads the files anew
             self._held.own = (state, replace(self.project, name=self.project.name).eval_set)
@@ -390,13 +390,7 @@ class Session:
         return self._as_it_stands("labels", self._look_at_labels)
 
     def _look_at_labels(self) -> str:
-        return f"{self._files_state()} {_newest_label(self.workspace, self.project.labels)}"
-
-    def _files_state(self) -> str:
-        """What changes when the set's own files do."""
-        folder = self.project.folder
-        files = [folder / name for name in ("meta.yaml", "queries.jsonl", "qrels.tsv", "lists.jsonl", "project.yaml")]
-        return " ".join(str(file.stat().st_mtime_ns) if file.is_file() else "" for file in files)
+        return f"{files_state(self.project.folder)} {_newest_label(self.workspace, self.project.labels)}"
 
     @property
     def split(self) -> Sides:

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.engine.cluster import opened, scheduler_address
-from rag_core.engine.jobs import FOLDER, in_parts, pieces
-from rag_core.errors import InputError, SurroundingsError
+from rag_core.engine.jobs import FOLDER, WorkPlace, in_parts, pieces
+from rag_core.engine.work import asked
+from rag_core.errors import InputError, StoreError, SurroundingsError
+from rag_core.eval_sets.reading import files_state, load_set
+from rag_core.files import write_whole
 from rag_core.tune.grid import parse_grid
 from rag_core.tune.plane import cut_along
 
@@ -16,6 +19,7 @@ from rag_core.tune.plane import cut_along
 @given(st.integers(0, 500), st.integers(1, 40), st.integers(1, 5))
 def test_pieces_hold_everything_once_and_are_large_enough(count, threads, least):
     cut = pieces(count, threads, least)
+    assert all(stop - start <= 7 for start, stop in pieces(count, threads, most=7))
     assert [number for start, stop in cut for number in range(start, stop)] == list(range(count))
     assert all(stop - start >= min(least, count) for start, stop in cut)
 
@@ -51,7 +55,7 @@ def test_what_was_done_before_the_engine_was_gone_is_not_done_again(tmp_path):
     parts = [str(number) for number in range(10)]
     first, second = Failing(4), Failing(99)
     with pytest.raises(SurroundingsError):
-        in_parts(first, doubled, parts, tmp_path)
+        list(in_parts(first, doubled, parts, tmp_path))
     assert list(in_parts(second, doubled, parts, tmp_path)) == [str(number * 2) for number in range(10)]
     assert first.done + second.done == parts
     assert list((tmp_path / FOLDER).iterdir()) == []
@@ -59,8 +63,31 @@ def test_what_was_done_before_the_engine_was_gone_is_not_done_again(tmp_path):
 
 def test_other_parts_are_other_work(tmp_path):
     with pytest.raises(SurroundingsError):
-        in_parts(Failing(1), doubled, ["1", "2"], tmp_path)
+        list(in_parts(Failing(1), doubled, ["1", "2"], tmp_path))
     assert list(in_parts(Here(), doubled, ["1", "3"], tmp_path)) == ["2", "6"]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_worker_reads_the_queries_of_its_part_and_refuses_files_that_are_others(tmp_path, recorded):
+    file = tmp_path / "set" / ("lists.jsonl" if recorded else "queries.jsonl")
+    more = {"candidates": [{"id": "a", "distance": 0.5, "relevant": 1}]} if recorded else {}
+
+    def written(words):
+        write_whole(file.with_name("meta.yaml"), "version: 1\nname: set\n")
+        rows = [json.dumps({"id": f"q{n}", "query": f"{words} {n}"} | more) for n in range(5)]
+        write_whole(file, "\n\n".join(rows))
+        cases = load_set(str(file.parent)).cases
+        places = {case.query.id: place for place, case in enumerate(cases)}
+        state = files_state(file.parent)
+        return WorkPlace(tmp_path, str(file.parent), "set", state=state, places=places), cases
+
+    place, cases = written("a question")
+    part = json.loads(place.part([cases[3], cases[1]]))
+    assert asked(part) == [cases[3], cases[1]]
+    later, others = written("another")
+    assert asked(json.loads(later.part(others))) == list(others) != list(cases)
+    with pytest.raises(StoreError, match="is not the one here"):
+        asked(part)
 
 
 def test_a_grid_is_cut_along_its_longest_axis_but_never_where_values_belong_together():

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -42,6 +43,16 @@ def test_counterfactuals_of_a_gap_cut_hold_when_tried():
     assert by_name["max_results"] is None  # looking at fewer never keeps more here
     assert by_name["distance_offset"] is None
     assert len(AdaptiveGap(gap_threshold=by_name["gap_threshold"])(before).hits) >= 3
+
+
+def test_of_policies_that_keep_a_chunk_the_first_in_their_order_is_named():
+    before, named = listed([0.1, 0.2, 0.35, 0.4, 0.8, 0.81]), AdaptiveGap(0.05, gap_policy="first")
+    kept = {policy: len(replace(named, gap_policy=policy)(before).hits) for policy in POLICIES}
+    found = {key[0]: {one.parameter: one.value for one in all_} for key, all_ in counterfactuals(named, before).items()}
+    assert len({policy for policy in POLICIES if kept[policy] > kept["first"]}) > 1  # else any order would do
+    for place in range(kept["first"] + 1, 7):
+        expected = next((policy for policy in POLICIES if kept[policy] >= place), None)
+        assert found[f"c{place}"]["gap_policy"] == expected
 
 
 def test_counterfactuals_of_a_list_longer_than_any_setting_reaches():
