@@ -119,9 +119,8 @@ def trial(cases: list[Case], chunks: Sequence[Chunk], others: Sequence[Taught], 
             values[name] = values_of(test, pipeline, "SetF")
         rules = rules_of(chunks, families, dev)
         dev_ruled, test_ruled = with_rules(dev, rules), with_rules(test, rules)
-        model = moved(prior, *taught(dev_ruled, Pipeline((QueryMust(),)), LearnedFilter().max_results, 1))
-        behind = Pipeline((QueryMust(), LearnedFilter(model)))
-        values["rules + learned"] = values_of(test_ruled, behind, "SetF")
+        behind = best_of_family(dev_ruled, Pipeline((QueryMust(), LearnedFilter(prior))), 1)  # as the product chooses
+        values["rules + learned"] = values_of(test_ruled, behind.pipeline, "SetF")
         values["perfect filter"] = [row.perfect_filter for row in headroom([c.candidates for c in test], test)]
         by_seed.append({name: np.array(row, dtype=float) for name, row in values.items()})
     return {"questions": len(cases), "k": k, "rules": len(rules), "by_seed": by_seed}

@@ -25,7 +25,7 @@ from rag_core.measure.experiment import start_of
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline
 from rag_core.tune.grid import Axis, pipeline_at
-from rag_core.tune.learned import FEWEST_LABELS, choose_trained
+from rag_core.tune.learned import FEWEST_LABELS, choose_trained, labels_that_teach
 from rag_core.tune.plane import Floor, fixed_k
 from rag_core.tune.search import Search, SearchedSetting, choice_of, search
 from rag_core.tune.steps import cheap_knobs
@@ -228,7 +228,7 @@ def _learned(
     cases: Sequence[Case], pipeline: Pipeline, place: int, objective: str, floor: Floor | None, min_grade: int
 ) -> Choice:
     """The learned filter trained, or as it stands where there are too few labels; beside the best fixed k."""
-    if sum(len(case.grades) for case in cases) >= FEWEST_LABELS:
+    if labels_that_teach(cases, min_grade) >= FEWEST_LABELS:
         return choose_trained(cases, pipeline, objective, min_grade=min_grade)
     value = mean_of(values_of(cases, pipeline, objective, min_grade))
     return Choice(pipeline, {}, value, *fixed_k(cases, pipeline.stages[:place], objective, floor, min_grade))

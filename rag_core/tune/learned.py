@@ -25,6 +25,8 @@ from rag_core.types import Case, Metric, falling
 
 FEWEST_LABELS = 100
 """With fewer labelled chunks LearnedFilter is not trained: the shipped prior stands in."""
+OF_A_LIST = 10
+"""As how many labels a question counts whose labels are a list of what is relevant: of the others is known, too."""
 STRENGTH = 5.0
 """How strongly the prior holds against labels: the ridge penalty on a weight's way from it."""
 
@@ -98,12 +100,23 @@ def train_filter(
     """
     stage = stage or LearnedFilter()
     rows, flags = taught(cases, front or Pipeline(), stage.max_results, min_grade)
-    labels = sum(len(case.grades) for case in cases)
+    labels = labels_that_teach(cases, min_grade)
     if labels < fewest or not len(flags):
         raise InputError(
             f"training got {labels} labelled chunks, expected at least {fewest}: until then the shipped prior stands in"
         )
     return replace(stage, parameters={**moved(prior(), rows, flags), "labels": labels})
+
+
+def labels_that_teach(cases: Sequence[Case], min_grade: int = 1) -> int:
+    """How many labels these questions teach with; unlabelled questions teach nothing."""
+    return sum(max(len(case.grades), OF_A_LIST if _names_all(case, min_grade) else 0) for case in cases if case.grades)
+
+
+def _names_all(case: Case, min_grade: int) -> bool:
+    """Whether a question's labels are a list of what is relevant: hardly any is of an irrelevant chunk."""
+    relevant = sum(grade >= min_grade for grade in case.grades.values())
+    return 3 * relevant > 2 * len(case.grades)
 
 
 def taught(cases: Sequence[Case], front: Pipeline, max_results: int, min_grade: int) -> tuple[Floats, Floats]:
@@ -118,7 +131,7 @@ def taught(cases: Sequence[Case], front: Pipeline, max_results: int, min_grade: 
         looked = [hit for hit in ordered_by(front(start_of(case))).hits if not hit.origin][:max_results]
         relevant = {id_ for id_, grade in case.grades.items() if grade >= min_grade}
         labelled = [place for place, hit in enumerate(looked, 1) if hit.chunk.id in case.grades]
-        deep = max(labelled, default=0) if 3 * len(relevant) <= 2 * len(case.grades) else len(looked)
+        deep = len(looked) if _names_all(case, min_grade) else max(labelled, default=0)
         rows += signals_of(case.query.text, looked)[:deep]
         flags += [hit.chunk.id in relevant for hit in looked[:deep]]
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(SIGNALS)), np.array(flags, dtype=np.float64)

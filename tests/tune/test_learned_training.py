@@ -6,7 +6,7 @@ import pytest
 from rag_core.errors import InputError
 from rag_core.spec import dump_pipeline, parse_pipeline
 from rag_core.stage import Pipeline
-from rag_core.tune.learned import choose_trained, moved, taught, train, train_filter
+from rag_core.tune.learned import choose_trained, labels_that_teach, moved, taught, train, train_filter
 from rag_core.tune.tune import cross_validate, values_of
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 from tests import planted
@@ -98,6 +98,16 @@ def test_labels_move_the_filter_to_what_they_say_and_it_holds_on_other_questions
 def test_with_few_labels_the_prior_stands_in():
     with pytest.raises(InputError, match="30 labelled chunks, expected at least 100: until then the shipped prior"):
         train_filter(worded(1, 2))
+
+
+def test_a_list_of_what_is_relevant_counts_as_ten_labels_at_least():
+    def case(grades):
+        return Case(Query("q", "?"), grades)
+
+    listed = [{"a": 1}, {"a": 2, "b": 1, "c": 0, "d": 1}, {f"c{n}": 1 for n in range(12)}]  # > two thirds relevant
+    judged = [{"a": 1, "b": 0, "c": 1}, {"a": 0, "b": 0}, {}]
+    assert [labels_that_teach([case(grades)]) for grades in listed + judged] == [10, 10, 12, 3, 2, 0]
+    assert labels_that_teach([case({"a": 1})] * 3, min_grade=2) == 3  # of the second grade there is none: no list of it
 
 
 def test_the_stronger_the_prior_the_less_labels_move_it():
