@@ -36,7 +36,7 @@ LONGEST_FIELD = 30  # characters
 LONGEST_VALUE = 60
 MARKUP = frozenset(("id", "index", "name", "url", "desc", "description", "title", "text", "type"))  # fields of a record
 _FIELD = re.compile(rf"(?:^|;)[\W_]*([A-Za-z][A-Za-z _'-]{{2,{LONGEST_FIELD}}}?)\**[ ]*[:|]([^;\n]*)", re.MULTILINE)
-_WORDINGS = ("What is the {field} of the {title}?", "{title}: {field}?", "{field} for the {title}")
+_WORDINGS = ("What {be} the {field} of the {title}?", "{title}: {field}?", "{field} for the {title}")
 _PLAIN = ("What does it say about the {title}?", "{title}", "Tell me about the {title}.")
 
 
@@ -85,7 +85,8 @@ def _of_family(family: SlotFamily, texts: dict[str, str], shared: set[str]) -> l
             continue
         field = fields[at % len(fields)] if fields else ""
         wording = (_WORDINGS if field else _PLAIN)[at % 3]
-        text = wording.format(title=title, field=field)
+        several = field.endswith("s") and not field.endswith(("ss", "us", "is"))
+        text = wording.format(title=title, field=field, be="are" if several else "is")
         asked = set(words(text))
         grades = {}
         for sibling in family.members:

@@ -102,3 +102,11 @@ def test_a_made_question_is_admitted_by_its_chunks_rule_and_every_label_is_of_it
 @pytest.mark.parametrize("chunks", [[], chunks_of(["One", "Two things", "Something else"])])
 def test_nothing_is_made_where_no_titles_are_alike(chunks):
     assert made_of(chunks) == []
+
+
+def test_a_field_of_several_is_asked_for_in_the_plural():
+    texts = "Moving parts: {0}\nGlass: {0}\nAll of it stands in a list."
+    made = made_of(chunks_of([f"Mill wheel of the size {number}" for number in range(3, 9)], texts))
+    asked = [one.query.text for one in made]
+    assert any(text.startswith("What are the moving parts of") for text in asked)
+    assert not any(text.startswith(("What is the moving", "What are the glass")) for text in asked)
