@@ -24,6 +24,8 @@ SHORT = {
     "lexical": "--sizes 1000 --rounds 5",
     "retrieval": "--sizes 10000 --rounds 3",
     "labels": "--labels 300",
+    "curves": "--rounds 3",
+    "large": "--short",
     "llm_targets": "--queries 24",  # 61 calls: with 36, four waves and a half of eight, .9 cannot be passed
 }
 LONGEST = 120

@@ -1,14 +1,12 @@
 """Ingest of 10,000 real chunks: the rate, split into embedding and storing; and exact search held to brute force.
 
-    python -m benchmarks.ingest [--chunks 10000] [--synthetic 100000]
+    python -m benchmarks.ingest [--chunks 10000]
 
 Reads the collections of a data folder (WINNOW_SHARED, else ../shared; skips without it): Cranfield, code-chunks, a cut
 of DBpedia, HotpotQA paragraphs, SRD entries. Embedding is what the embedder takes, counting tokens included; storing is
 all the rest: hashes, rows, vectors, fingerprints, the switch. The peer of storing is one SQLite transaction per batch
 with nothing but the vectors in it, each waiting for the disk, which ours do together at the end. Then the same chunks
-are ingested again, which embeds nothing. With --synthetic that many chunks with drawn vectors of 384 dimensions are
-ingested and then asked, each in a process of its own, and its peak memory is printed against the goal of 1.5 GB;
-embedding is no part of that.
+are ingested again, which embeds nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +16,7 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 import tempfile
-import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -29,7 +24,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from rag_core.index.embed import BundledEmbedder, normalise
+from rag_core.index.embed import BundledEmbedder
 from rag_core.index.handles import open_index
 from rag_core.index.ingest import ingest_chunks
 from rag_core.types import Chunk
@@ -80,70 +75,10 @@ def bare_store(vectors: np.ndarray, folder: Path, batch: int) -> float:
     return perf_counter() - started
 
 
-class DrawnEmbedder:
-    """Vectors drawn by the hash of a text: for memory and storing, not for meaning."""
-
-    name, dimension, window, batch = "drawn", 384, 256, 512
-
-    def embed(self, texts, progress=None):
-        """One drawn vector a text."""
-        rows = [np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dimension) for text in texts]
-        return normalise(np.array(rows))
-
-    def count_tokens(self, texts):
-        """Its words."""
-        return [len(text.split()) for text in texts]
-
-
-def drawn_chunks(count: int) -> list[Chunk]:
-    """Chunks of about 600 characters."""
-    words = " ".join(f"word{number % 977}" for number in range(70))
-    return [Chunk(f"c{row:07}", f"Title {row}", f"chunk {row}: {words}", metadata={"row": row}) for row in range(count)]
-
-
-def peak() -> float:
-    """Peak memory of this process in MB (Linux)."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    return int(found[1]) / 1024 if found else float("nan")
-
-
-def step(name: str, count: int, workspace: Path) -> None:
-    """One half of the synthetic run, in the process it is measured in."""
-    embedder = DrawnEmbedder()
-    if name == "ingest":
-        report = ingest_chunks(drawn_chunks(count), "drawn", workspace, embedder)
-        rate = count / report.seconds_storing
-        print(
-            f"{count:,} drawn chunks × 384: stored {rate:,.0f}/s ({report.seconds_storing:.1f} s), "
-            f"peak {peak():,.0f} MB"
-        )
-        return
-    index = open_index(workspace, "drawn", embedder)
-    taken = []
-    for number in range(20):
-        started = perf_counter()
-        assert len(index.reader(f"question {number}").read(0, DEPTH)) == min(DEPTH, count)
-        taken.append(perf_counter() - started)
-    print(f"answered 20 questions at depth {DEPTH}: median {1000 * np.median(taken):.1f} ms, peak {peak():,.0f} MB")
-
-
-def synthetic(count: int) -> None:
-    """Ingest and answer in processes of their own."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("ingest", "answer"):
-            call = f"step({name!r}, {count}, Path({folder!r}))"
-            code = f"from pathlib import Path; from benchmarks.ingest import step; {call}"
-            subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--chunks", type=int, default=10_000)
-    parser.add_argument("--synthetic", type=int, default=0)
     options = parser.parse_args()
-    if options.synthetic:
-        synthetic(options.synthetic)
-        return
     wanted = options.chunks
     if not DATA.is_dir():
         print(f"skipped: {DATA} is not there; set WINNOW_SHARED to the folder that holds data/")

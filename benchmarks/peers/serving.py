@@ -76,25 +76,31 @@ def free_port() -> int:
 @contextmanager
 def served(app: App, fill: Callable[[Path], None] | None = None) -> Iterator[tuple[str, float]]:
     """The app running on a workspace that `fill` prepared: its address, and the seconds from start to healthy."""
-    port = free_port()
     with tempfile.TemporaryDirectory() as workspace:
         if fill is not None:
             fill(Path(workspace))
-        environment = {**os.environ, "WINNOW_WORKSPACE": workspace}
-        started = time.perf_counter()
-        process = subprocess.Popen(
-            [*app.command, str(port)],
-            env=environment,
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            wait_for(f"http://127.0.0.1:{port}{app.health}", process)
-            yield f"http://127.0.0.1:{port}", time.perf_counter() - started
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
+        with serving(app, Path(workspace)) as (url, seconds, _):
+            yield url, seconds
+
+
+@contextmanager
+def serving(app: App, workspace: Path) -> Iterator[tuple[str, float, subprocess.Popen[bytes]]]:
+    """The app running on a workspace: its address, the seconds from start to healthy, its process."""
+    port = free_port()
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [*app.command, str(port)],
+        env={**os.environ, "WINNOW_WORKSPACE": str(workspace)},
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}{app.health}", process)
+        yield f"http://127.0.0.1:{port}", time.perf_counter() - started, process
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes], seconds: float = 60) -> None:

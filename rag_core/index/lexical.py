@@ -30,7 +30,10 @@ COMMON = 0.25
 
 PREFIX = "lexical-"
 _PROBE = "It's the A.C.-6 of 1,000 Über-Orks\u20145+ dmg, -2 or 3.5\u201310 (7th: 2d10)"
+TOGETHER = 20_000  # texts whose words are sorted at once: all of 1,000,000 took 7 GB
 Scores = NDArray[np.float32]
+Numbers = NDArray[np.int32]
+Group = tuple[Numbers, Numbers, Numbers]  # words' numbers, rows and counts of different pairs
 Tokens = Callable[[str], list[str]]
 
 
@@ -41,8 +44,8 @@ class WordCounts:
     texts: int
     vocabulary: dict[str, int] = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
-    rows: NDArray[np.int32] = field(repr=False)
-    counts: NDArray[np.int32] = field(repr=False)
+    rows: Numbers = field(repr=False)
+    counts: Numbers = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ class LexicalIndex:
     texts: int
     terms: dict[str, int] = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
-    rows: NDArray[np.int32] = field(repr=False)
+    rows: Numbers = field(repr=False)
     data: Scores = field(repr=False)
     analyzer: str = "plain"
     tokens: Tokens = words
@@ -92,32 +95,37 @@ def count_words(texts: Sequence[str], tokens: Tokens = words) -> WordCounts:
     """
     vocabulary: dict[str, int] = {}
     known: dict[str, list[int]] = {}
-    numbers: list[int] = []
-    lengths = np.zeros(len(texts), dtype=np.int64)
-    for row, text in enumerate(texts):
-        before = len(numbers)
-        for piece in fold(text).split():
-            if piece not in known:
-                known[piece] = [vocabulary.setdefault(word, len(vocabulary)) for word in tokens(piece)]
-            numbers += known[piece]
-        lengths[row] = len(numbers) - before
-    return _grouped(
-        np.array(numbers, dtype=np.int64), np.repeat(np.arange(len(texts)), lengths), None, vocabulary, len(texts)
-    )
+    parts = []
+    for start in range(0, max(1, len(texts)), TOGETHER):
+        numbers: list[int] = []
+        ends = [0]
+        for text in texts[start : start + TOGETHER]:
+            for piece in fold(text).split():
+                if piece not in known:
+                    known[piece] = [vocabulary.setdefault(word, len(vocabulary)) for word in tokens(piece)]
+                numbers += known[piece]
+            ends.append(len(numbers))
+        rows = np.repeat(np.arange(start, start + len(ends) - 1), np.diff(ends))
+        parts.append(_grouped(np.array(numbers, dtype=np.int64), rows, np.ones(len(rows), dtype=np.int32), len(texts)))
+    return _joined(parts, vocabulary, len(texts))
 
 
-def _grouped(
-    numbers: NDArray[np.int64], rows: NDArray[Any], counts: Any, vocabulary: dict[str, int], texts: int
-) -> WordCounts:
-    """The counts (1 each where None) of (word's number, row) pairs, added up for each different pair."""
-    if counts is None:
-        pairs, added = np.unique(numbers * texts + rows, return_counts=True)
-    else:
-        pairs, places = np.unique(numbers * texts + rows, return_inverse=True)
-        added = np.bincount(places, weights=counts, minlength=len(pairs))
-    word, row = np.divmod(pairs, max(1, texts))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(word, minlength=len(vocabulary)))])
-    return WordCounts(texts, vocabulary, starts.astype(np.int64), row.astype(np.int32), added.astype(np.int32))
+def _grouped(numbers: NDArray[np.int64], rows: NDArray[Any], counts: Numbers, texts: int) -> Group:
+    """The counts of (word's number, row) pairs, added up for each different pair, by word, then row."""
+    pairs = numbers * texts + rows
+    order = np.argsort(pairs, kind="stable")
+    pairs = pairs[order]
+    firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    word, row = np.divmod(pairs[firsts], max(1, texts))
+    return word.astype(np.int32), row.astype(np.int32), np.add.reduceat(counts[order], firsts) if len(rows) else counts
+
+
+def _joined(parts: Sequence[Group], vocabulary: dict[str, int], texts: int) -> WordCounts:
+    """The counts of blocks of texts, in their order, word by word."""
+    word, rows, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    starts = np.append(0, np.cumsum(np.bincount(word, minlength=len(vocabulary))))
+    order = np.argsort(word, kind="stable")
+    return WordCounts(texts, vocabulary, starts, rows[order], counts[order])
 
 
 def weighed(
@@ -137,13 +145,17 @@ def weighed(
         numbers = np.repeat(of_word, np.diff(words_of.starts))
         kept = numbers >= 0
         rows = words_of.rows[kept].astype(np.int64)
-        words_of = _grouped(numbers[kept], rows, words_of.counts[kept], terms, words_of.texts)
+        group = _grouped(numbers[kept], rows, words_of.counts[kept], words_of.texts)
+        words_of = _joined([group], terms, words_of.texts)
     lengths = np.bincount(words_of.rows, weights=words_of.counts, minlength=words_of.texts)
     mean = lengths.mean() if lengths.any() else 1.0
     texts_with = np.diff(words_of.starts)
     idf = np.log1p((words_of.texts - texts_with + 0.5) / (texts_with + 0.5))
     saturation = k1 * (1 - b + b * lengths / mean)
-    data = np.repeat(idf, texts_with) * words_of.counts / (words_of.counts + saturation[words_of.rows])
+    data, below = np.repeat(idf, texts_with), saturation[words_of.rows]
+    below += words_of.counts
+    data *= words_of.counts
+    data /= below  # in place: a million chunks have 40 million weights
     return LexicalIndex(
         words_of.texts, words_of.vocabulary, words_of.starts, words_of.rows, data.astype(np.float32), analyzer, tokens
     )

@@ -269,7 +269,7 @@ class ByteScan(FullScan):
 
     def __init__(self, vectors: Vectors) -> None:
         super().__init__(vectors)
-        reach = np.abs(vectors).max(axis=0)
+        reach = np.maximum(vectors.max(axis=0), -vectors.min(axis=0))
         self._units = np.maximum(reach / MOST_RIGHT, LEAST).astype(np.float32)
         self._bytes = np.empty(vectors.shape[::-1], dtype=np.int8)  # a dimension a row, as the product reads it
         self._middle = np.empty(len(vectors), dtype=np.int32)  # what a query of nothing but zeros gives

@@ -138,12 +138,24 @@ class CollectionFile:
 
     def vectors(self, model: str, hashes: Sequence[str], dimension: int) -> Vectors:
         """The vectors of the hashes, in their order; a StoreError where one is missing or has another width."""
-        stored = dict(self._connection.execute("SELECT text_hash, data FROM vector WHERE model = ?", (model,)))
+        places = {hashed: place for place, hashed in enumerate(dict.fromkeys(hashes))}
+        width = 4 * dimension
+        data = memoryview(bytearray(len(places) * width))  # filled as it is read: vectors are in memory once
+        missing = len(places)
         try:
-            data = b"".join([stored[hashed] for hashed in hashes])
-            return np.frombuffer(data, dtype="<f4").reshape(len(hashes), dimension).astype(np.float32, copy=False)
-        except (KeyError, ValueError):
-            raise StoreError("the collection lacks vectors of some chunks; ingest again") from None
+            # the + has the table read in its own order: through the index a million rows are read here and there
+            for hashed, one in self._connection.execute(
+                "SELECT text_hash, data FROM vector WHERE +model = ?", (model,)
+            ):
+                if (place := places.get(hashed)) is not None:
+                    data[place * width : (place + 1) * width] = one
+                    missing -= 1
+        except ValueError:
+            missing = 1
+        if missing:
+            raise StoreError("the collection lacks vectors of some chunks; ingest again")
+        found = np.frombuffer(data, dtype="<f4").reshape(len(places), dimension).astype(np.float32, copy=False)
+        return found if len(places) == len(hashes) else found[[places[hashed] for hashed in hashes]]
 
     def add_vectors(self, model: str, hashes: Sequence[str], vectors: Vectors) -> None:
         """Store one batch of vectors, whole or not at all; committed when this returns.

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_core.errors import InputError
+from rag_core.index import lexical
 from rag_core.index.collection import open_collection
 from rag_core.index.handles import ingest_embedder, open_index
 from rag_core.index.ingest import ingest_chunks
@@ -72,6 +73,18 @@ def test_words_are_counted_as_they_are_read(texts):
             some = slice(*counted.starts[number : number + 2])
             assert counted.counts[some][counted.rows[some] == row].sum() == words(text).count(word)
     assert set(counted.vocabulary) == {word for text in texts for word in words(text)}
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(WORDS, max_size=5).map(" ".join), max_size=9))
+def test_counting_by_blocks_of_texts_counts_the_same(texts):
+    whole = count_words(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical, "TOGETHER", 2)
+        parts = count_words(texts)
+    assert parts.vocabulary == whole.vocabulary
+    for name in ("starts", "rows", "counts"):
+        assert getattr(parts, name).tolist() == getattr(whole, name).tolist()
 
 
 def test_armor_class_6_is_found_by_its_number():
