@@ -242,7 +242,7 @@ def panel(name: str, seconds: list[float], row: int, column: int) -> str:
     sizes, law = operation.sizes, LAWS[operation.law]
     theory = [seconds[0] * law(size) / law(sizes[0]) for size in sizes]
     low = math.floor(math.log10(min(seconds + theory)) - 0.1)
-    high = math.ceil(math.log10(max(seconds + theory)) + 0.1)
+    high = math.ceil(math.log10(max(seconds + theory)) + 0.3)
     inner, tall = WIDE - EDGE - 12, HIGH - 56
 
     def place(at: int, value: float) -> str:
