@@ -9,7 +9,7 @@ and says nothing of other questions: the verdict does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity
+from rag_core.filters.learned_filter import LearnedFilter
 from rag_core.filters.llm import LLMFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.store import embedded_text
@@ -24,7 +25,7 @@ from rag_core.judged.floor import propose_floor
 from rag_core.measure.measures import SET_MEASURES, parse_measure
 from rag_core.measure.significance import MARGIN
 from rag_core.project.asking import bench_of
-from rag_core.project.choosing import best_on_dev
+from rag_core.project.choosing import Best, best_on_dev
 from rag_core.project.project import COLLECTION
 from rag_core.project.session import Session, front_of
 from rag_core.retrieve.dense import CollectionSource, Dense
@@ -60,7 +61,7 @@ class Calibrated:
         """Setting → (now, proposed), of those that differ; a stage of another kind differs in its name."""
         now, then = self.before.settings(), self.after.settings()
         if type(self.before) is not type(self.after):
-            return {"stage": (f"{self.before.name} {now}", f"{self.after.name} {then}")}
+            return {"stage": (_briefly(self.before), _briefly(self.after))}
         return {name: (now[name], then[name]) for name in now if now[name] != then[name]}
 
     @property
@@ -293,19 +294,31 @@ def _plurals(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Fou
 
 
 def _cut(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
-    """The best setting of the last cut with min and max free, or the best fixed k where nothing beats it."""
+    """The best setting of the last cut with min and max free, or the learned filter in its place where that gains more
+    on questions left out, or the best fixed k where nothing beats it.
+    """
     place = next((at for at in reversed(range(len(pipeline.stages))) if pipeline.stages[at].is_cut), None)
     if place is None:
         raise InputError(f"the pipeline has no cut; add {AdaptiveGap.__name__} and calibrate again")
     if any(one.costly for one in pipeline.stages[:place]):
         raise InputError("a stage before the cut asks a model; choose it in the cut's drawer")
-    best = best_on_dev(session, pipeline, place)
+    best, said = best_on_dev(session, pipeline, place), "the family"
+    if not isinstance(pipeline.stages[place], LearnedFilter):
+        stages = (*pipeline.stages[:place], LearnedFilter(), *pipeline.stages[place + 1 :])
+        learned = best_on_dev(session, Pipeline(stages), place)
+        if _surely_gained(learned) > _surely_gained(best):
+            best, said = learned, "the learned filter"
     after = best.pipeline.stages[place]
     if after == pipeline.stages[place]:
         raise InputError("its settings are the best on dev")
-    folds = "" if best.crossed is None else f"; fold by fold the family gains {best.crossed.gain:+.3f} over it"
+    folds = "" if best.crossed is None else f"; fold by fold {said} gains {best.crossed.gain:+.3f} over it"
     why = f"best fixed k = {best.fixed_k} has {best.fixed_value:.3f}{folds}"
     return place, after, why
+
+
+def _surely_gained(best: Best) -> float:
+    """What a choice that is taken gained over the best fixed k on questions left out of it, else nothing."""
+    return best.crossed.gain if best.crossed is not None and not best.fixed_wins else 0.0
 
 
 def language_of(texts: Sequence[str]) -> str:
@@ -321,6 +334,15 @@ def language_of(texts: Sequence[str]) -> str:
 def _stages(pipeline: Pipeline, kind: Any) -> Iterator[tuple[int, Any]]:
     """(place, stage) of the stages of a kind."""
     return ((at, stage) for at, stage in enumerate(pipeline.stages) if isinstance(stage, kind))
+
+
+def _briefly(stage: Stage) -> str:
+    """A stage and its settings; of what was learned only how many labels taught it."""
+    settings = {
+        name: f"learned from {value.get('labels', 0):,} labels" if isinstance(value, Mapping) else value
+        for name, value in stage.settings().items()
+    }
+    return f"{stage.name} {settings}"
 
 
 def _shown(value: float | None) -> str:

@@ -12,7 +12,9 @@ from rag_core.project.calibrate import calibrate, language_of
 from rag_core.project.choosing import best_on_dev
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
+from rag_core.records import dump_lists
 from rag_core.spec import parse_pipeline
+from tests.tune.test_learned_training import worded
 
 ANIMALS = ["otter", "badger", "heron", "falcon", "lizard", "beetle", "salmon", "weasel", "magpie", "hornet"]
 RANKED = (*SET_MEASURES, parse_measure("nDCG@10"), parse_measure("R@100"))
@@ -168,3 +170,21 @@ def test_where_the_chunks_are_code_the_language_is_that_of_the_questions(tmp_pat
     session = Session(open_project("garden", words_project(tmp_path, {**texts, **noise}, QUESTIONS)))
     made = calibrate(session, session.pipeline(json.dumps(PIPELINE)))
     assert made.proposals[0].changes["analyzer"] == ("plain", "english")
+
+
+def test_the_learned_filter_is_proposed_for_a_cut_where_it_gains_more_on_questions_left_out(tmp_path):
+    folder = tmp_path / "ws" / "eval_sets" / "coffee"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("version: 1\nname: coffee\n")
+    (folder / "lists.jsonl").write_text("\n".join(dump_lists(worded(1, 60))))  # what is relevant stands anywhere in a list
+    session = Session(open_project("coffee", tmp_path / "ws"))
+    made = calibrate(session, parse_pipeline(["AdaptiveGap"]))
+    (cut,) = made.proposals
+    assert (cut.name, cut.after.name) == ("cut", "LearnedFilter")
+    assert cut.gain > 0.2
+    assert "fold by fold the learned filter gains" in cut.why
+    assert "learned from" in cut.to_text()
+    assert "signals" not in cut.to_text()
+    taken, fixed = made.taken(["cut"]), session.baseline(made.pipeline)
+    held = [tally.summary.means["SetF"] for tally in session.measure([taken, fixed], session.held_out)]
+    assert held[0] > held[1] + 0.2
