@@ -176,7 +176,8 @@ def test_the_learned_filter_is_proposed_for_a_cut_where_it_gains_more_on_questio
     folder = tmp_path / "ws" / "eval_sets" / "coffee"
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("version: 1\nname: coffee\n")
-    (folder / "lists.jsonl").write_text("\n".join(dump_lists(worded(1, 60))))  # what is relevant stands anywhere in a list
+    lists = worded(1, 60)  # what is relevant stands anywhere in them
+    (folder / "lists.jsonl").write_text("\n".join(dump_lists(lists)))
     session = Session(open_project("coffee", tmp_path / "ws"))
     made = calibrate(session, parse_pipeline(["AdaptiveGap"]))
     (cut,) = made.proposals
