@@ -532,11 +532,17 @@ class Session:
             held = self._held.lists
         if held is not None and held[0] is cases:
             return held[1]
+        write = json.JSONEncoder(ensure_ascii=False).encode
+        texts: dict[int, tuple[str, str]] = {}  # id and text of a chunk, which stands in the lists of many questions
         digest = hashlib.sha256(b"[")  # of all lists as one JSON list, which 10,000 of them would fill 300 MB with
         for number, case in enumerate(cases):
-            hits = [[hit.chunk.id, dict(hit.scores), hit.chunk.text] for hit in start_of(case).hits]
-            text = (", " if number else "") + json.dumps([case.query.id, hits], ensure_ascii=False)
-            digest.update(text.encode("utf-8", "surrogatepass"))
+            hits = []
+            for hit in start_of(case).hits:
+                chunk = hit.chunk
+                id_, text = texts.get(id(chunk)) or texts.setdefault(id(chunk), (write(chunk.id), write(chunk.text)))
+                hits.append(f"[{id_}, {write(dict(hit.scores))}, {text}]")
+            said = f"{', ' if number else ''}[{write(case.query.id)}, [{', '.join(hits)}]]"
+            digest.update(said.encode("utf-8", "surrogatepass"))
         digest.update(b"]")
         found = digest.hexdigest()[:16]
         with self._lock:
