@@ -26,6 +26,7 @@ SHORT = {
     "labels": "--labels 300",
     "curves": "--rounds 3",
     "large": "--short",
+    "evaluating": "--rounds 1",
     "llm_targets": "--queries 24",  # 61 calls: with 36, four waves and a half of eight, .9 cannot be passed
 }
 LONGEST = 120

@@ -1,7 +1,9 @@
+import gc
+
 import pytest
 
 from rag_core.errors import InputError
-from rag_core.files import MAX_DEPTH, parse_yaml
+from rag_core.files import MAX_DEPTH, collector_at_rest, parse_yaml
 
 
 def nested(levels):
@@ -52,3 +54,14 @@ def test_plain_yaml_is_read_as_version_1_2():
         "b": 15,
         "c": {"d": [1, 2.5, None]},
     }
+
+
+def test_what_is_read_with_the_collector_at_rest_is_old_at_once_unless_an_app_has_frozen_its_own(monkeypatch):
+    for frozen, generation in ((0, 2), (1, 0)):
+        monkeypatch.setattr(gc, "get_freeze_count", lambda frozen=frozen: frozen)
+        with collector_at_rest():
+            assert not gc.isenabled()
+            made = [[]]
+        gc.disable()  # so that it stays where it was put
+        assert any(one is made for one in gc.get_objects(generation))
+        gc.enable()

@@ -140,7 +140,8 @@ def evaluate(
         rows = session.stream(specs, cases, wanted, ProgressBar("searched"))
         reports.read(unique_names(ready), ready, rows, *watch)
         facts = stands_on(session, ready, cases, looked_at=True)
-        recorder.about = about(session, keeping.run_name)  # a function's chunks are known once it was asked
+        if keeping.wanted:
+            recorder.about = about(session, keeping.run_name)  # a function's chunks are known once it was asked
         session.close()
         keeping.keep(recorder, works_on.folder)
     notices += facts.pop("notices", [])

@@ -144,8 +144,7 @@ def _summary(folder: Path) -> CollectionSummary:
     try:
         with opened(folder) as file, file.reading():
             meta = file.meta()
-            ((chunks, documents),) = file.read(_COUNTS)
-            rules = _rules_as_of(folder, meta.get("revision", ""))
+        chunks, documents, rules = _counts_as_of(folder, meta.get("revision", ""))
     except (WinnowError, ValueError) as error:
         return CollectionSummary(folder.name, bytes=size, problem=str(error))
     return CollectionSummary(
@@ -180,16 +179,21 @@ def rule_counts(file: CollectionFile) -> dict[str, RuleCounts]:
 
 def rules_of(workspace: Path, name: str) -> RuleCounts:
     """What a collection's chunks carry of rules."""
-    return _rules_as_of(folder_of(workspace, name), revision_of(workspace, name))
+    return _counts_as_of(folder_of(workspace, name), revision_of(workspace, name))[2]
 
 
 @lru_cache(maxsize=64)
-def _rules_as_of(folder: Path, revision: str) -> RuleCounts:
-    """The counts of a collection at a revision: remembered until it changes, as reading 100,000 rules takes seconds."""
-    with opened(folder) as file:
+def _counts_as_of(folder: Path, revision: str) -> tuple[int, int, RuleCounts]:
+    """(chunks, documents, rules) at a revision: remembered until it changes, as every page asks and all are looked at.
+
+    Without a revision no ingest has ended, and there is no chunk yet.
+    """
+    with opened(folder) as file, file.reading():
+        ((chunks, documents),) = file.read(_COUNTS)
         counts = list(rule_counts(file).values())
     first = next((count.problem for count in counts if count.problem), "")
-    return RuleCounts(sum(one.readable for one in counts), sum(one.unreadable for one in counts), first)
+    rules = RuleCounts(sum(one.readable for one in counts), sum(one.unreadable for one in counts), first)
+    return chunks, documents, rules
 
 
 def delete_collection(workspace: Path, name: str) -> None:
