@@ -117,7 +117,8 @@ def _grouped(numbers: NDArray[np.int64], rows: NDArray[Any], counts: Numbers, te
     pairs = pairs[order]
     firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
     word, row = np.divmod(pairs[firsts], max(1, texts))
-    return word.astype(np.int32), row.astype(np.int32), np.add.reduceat(counts[order], firsts) if len(rows) else counts
+    added = np.add.reduceat(counts[order], firsts, dtype=np.int32) if len(rows) else counts
+    return word.astype(np.int32), row.astype(np.int32), added
 
 
 def _joined(parts: Sequence[Group], vocabulary: dict[str, int], texts: int) -> WordCounts:

@@ -85,6 +85,7 @@ def test_counting_by_blocks_of_texts_counts_the_same(texts):
     assert parts.vocabulary == whole.vocabulary
     for name in ("starts", "rows", "counts"):
         assert getattr(parts, name).tolist() == getattr(whole, name).tolist()
+    assert parts.rows.dtype == parts.counts.dtype == np.int32
 
 
 def test_armor_class_6_is_found_by_its_number():
