@@ -27,6 +27,15 @@ FEWEST_LABELS = 100
 """With fewer labelled chunks LearnedFilter is not trained: the shipped prior stands in."""
 OF_A_LIST = 10
 """As how many labels a question counts whose labels are a list of what is relevant: of the others is known, too."""
+ENDS: dict[str, tuple[float | None, float | None]] = {
+    **dict.fromkeys(("score behind the first", "score", "rank", "BM25 rank", "both ranks", "letters rank"), (None, 0.0)),
+    **dict.fromkeys(
+        ("BM25", "BM25 above the list", "words of the question", "rare words of the question", "words in the title",
+         "title in the question", "numbers of the question", "words of the best", "letters of the question"),
+        (0.0, None),
+    ),
+}  # fmt: skip
+"""The least and greatest weight of signals that speak for a chunk, or against it, the more of them there is."""
 STRENGTH = 5.0
 """How strongly the prior holds against labels: the ridge penalty on a weight's way from it."""
 
@@ -142,7 +151,9 @@ def moved(
 ) -> dict[str, Any]:
     """A model moved by labelled rows: the least logistic loss plus half `strength` times the squared way of a weight.
 
-    The intercept, which says how many of the chunks are relevant, moves freely. Numbers have six digits.
+    The intercept, which says how many of the chunks are relevant, moves freely. A signal that can only speak for a chunk
+    never gets a weight against it, nor the other way round: of two that go together one would else be the other's
+    correction, and of texts that are alike the one that says more would be dropped. Numbers have six digits.
     """
     from scipy.optimize import minimize  # a fifth of a second that only training waits for
 
@@ -157,7 +168,10 @@ def moved(
         value = each @ (np.logaddexp(0, logits) - flags * logits) + penalty @ away**2 / 2
         return float(value), scaled.T @ (each * (chances - flags)) + penalty * away
 
-    after = minimize(loss, before, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    ends = [ENDS.get(name, (None, None)) for name in start["signals"]]
+    after = minimize(
+        loss, before, jac=True, method="L-BFGS-B", bounds=[*ends, (None, None)], options={"maxiter": 500}
+    ).x
     signals = {
         name: [float(f"{mean:.6g}"), float(f"{scale:.6g}"), float(f"{weight:.6g}")]
         for name, (mean, scale, _), weight in zip(start["signals"], model, after[:-1], strict=True)
