@@ -27,6 +27,9 @@ MAX_FILE_BYTES = 150_000_000  # what the command line reads at once
 MAX_LINES_BYTES, MAX_LINE_BYTES = 4_000_000_000, 50_000_000  # what it reads line by line
 
 
+MUCH = 50_000  # objects that a read has made
+
+
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
     """Python's garbage collector at rest while much is read that stays: it would walk all of it again and again, a
@@ -39,7 +42,8 @@ def collector_at_rest() -> Iterator[None]:
         yield
     finally:
         if runs:
-            if not gc.get_freeze_count():  # an app's frozen objects stay frozen
+            # for little that was read it is not worth asking; an app's frozen objects stay frozen
+            if gc.get_count()[0] > MUCH and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()  # thawed into the oldest generation
             gc.enable()
