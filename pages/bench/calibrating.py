@@ -27,7 +27,7 @@ def button(session: Session) -> None:
 
 def show(session: Session, pipeline: Pipeline) -> None:
     """How far it is, then the proposals, where it was begun for this pipeline."""
-    of = (session.project.name, fingerprint(pipeline))
+    of = ((session.project.name, fingerprint(pipeline)), session.state)
     made: Calibration | None = jobs.outcome(KIND, of, "Nothing is proposed.")
     if made is not None:
         _draw(made, session)
@@ -37,9 +37,9 @@ def _start(session: Session) -> None:
     pipeline = state.pipeline_of("A", session)
     if pipeline is None:
         return
-    of = (session.project.name, fingerprint(pipeline))
+    of = ((session.project.name, fingerprint(pipeline)), session.state)
 
-    def work(progress: jobs.Progress) -> tuple[tuple[str, str], Calibration]:
+    def work(progress: jobs.Progress) -> tuple[object, Calibration]:
         return of, calibrate(session, pipeline, progress)
 
     words = {"verb": "looked at", "unit": "levers", "first": "the search first …"}

@@ -32,7 +32,7 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     times = looks_at(session.project.state, session.split.name)
     looked = {0: "never yet", 1: "1 look so far"}.get(times, f"{times} looks so far")
     verdict: Verdict | None = st.session_state.get(KEY)
-    of = (fingerprint(a), fingerprint(b), session.project.name)
+    of = (fingerprint(a), fingerprint(b), session.project.name, session.state)
     current = verdict is not None and st.session_state.get(f"{KEY}.of") == of
     st.session_state[SHOWN] = current
     answering = session.judge
@@ -70,7 +70,7 @@ def _judge(session: Session) -> None:
         st.session_state[f"{KEY}.problem"] = str(error)
         return
     st.session_state[KEY] = verdict
-    st.session_state[f"{KEY}.of"] = (fingerprint(a), fingerprint(b), session.project.name)
+    st.session_state[f"{KEY}.of"] = (fingerprint(a), fingerprint(b), session.project.name, session.state)
 
 
 def _draw(verdict: Verdict) -> None:

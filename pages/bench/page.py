@@ -436,7 +436,8 @@ def below(session: Session) -> None:
         st.text_input(
             "Ask a question of your own",
             key="bench.own",
-            placeholder="any question; Enter runs it through A and B",
+            placeholder="any question; Enter runs it through A and B" if session.live else "lists are not searched",
+            disabled=not session.live,
             on_change=_ask,
             args=(session,),
         )

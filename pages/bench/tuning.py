@@ -57,7 +57,8 @@ def show(index: int, stages: Sequence[SeenList], session: Session) -> None:
     with st.expander("As a command"):
         st.code(_command(session, pipeline, stage.name, *AIMS[str(aim)]), language=None, wrap_lines=True)
     st.caption("Promise a recall instead: `--method conformal --alpha 0.1`.")
-    best: Best | None = jobs.outcome(KIND, (session.project.name, fingerprint(pipeline), place), "Nothing was chosen.")
+    of = ((session.project.name, fingerprint(pipeline), place), session.state)
+    best: Best | None = jobs.outcome(KIND, of, "Nothing was chosen.")
     if best is not None:
         _draw(best, session)
 
@@ -72,9 +73,9 @@ def _command(session: Session, pipeline: Pipeline, stage: str, objective: str, f
 def start(session: Session, pipeline: Pipeline, place: int, aim: str) -> None:
     """Begin to look for the best setting of the cut at that place of the pipeline; `show` draws what comes of it."""
     objective, floor = AIMS[aim]
-    of = (session.project.name, fingerprint(pipeline), place)
+    of = ((session.project.name, fingerprint(pipeline), place), session.state)
 
-    def work(progress: jobs.Progress) -> tuple[tuple[str, str, int], Best]:
+    def work(progress: jobs.Progress) -> tuple[object, Best]:
         wanted = parse_floor(floor) if floor else None
         return of, best_on_dev(session, pipeline, place, objective=objective, floor=wanted, progress=progress)
 

@@ -142,7 +142,8 @@ def put_away(kind: str = "") -> None:
 def outcome(kind: str, of: Any, refused: str) -> Any:
     """The report of the job of that kind that is over, where it was begun for `of`; why there is none is shown.
 
-    The work gives (what it was begun for, its report).
+    The work gives (what it was begun for, its report). `of` is (what, the session's state): for the same with another
+    state it is said that it is of before.
     """
     show(kind)
     job = current(kind)
@@ -150,7 +151,12 @@ def outcome(kind: str, of: Any, refused: str) -> Any:
         return None
     if job.problem or job.stopped:
         say.problem(refused, job.problem or job.stopped)
-    return job.report[1] if isinstance(job.report, tuple) and job.report[0] == of else None
+    begun, report = job.report if isinstance(job.report, tuple) else (None, None)
+    if begun == of:
+        return report
+    if isinstance(of, tuple) and isinstance(begun, tuple) and begun[0] == of[0]:
+        st.caption(f"{refused} Labels, questions or the source have changed since it was begun: press it again.")
+    return None
 
 
 def show(kind: str = "") -> None:

@@ -180,9 +180,9 @@ def signals(question: str, chunks: Sequence[tuple[str, str]], falls: Sequence[fl
     return rows
 
 
-def shares(row: Sequence[float], model: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """What each signal adds to a chunk's logit beside the average chunk; `model`: signal → mean, scale, weight."""
-    return {name: (row[at] - mean) / scale * weight for at, (name, (mean, scale, weight)) in enumerate(model.items())}
+def shares(row: Sequence[float], best: Sequence[float], model: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """What each signal adds to a chunk's logit beside that of another; `model`: signal → mean, scale, weight."""
+    return {name: (row[at] - best[at]) / scale * weight for at, (name, (_, scale, weight)) in enumerate(model.items())}
 
 
 def chances_of(rows: Sequence[Sequence[float]], model: Mapping[str, Sequence[float]], intercept: float) -> list[float]:

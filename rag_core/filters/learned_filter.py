@@ -121,13 +121,13 @@ class LearnedFilter(Filter):
         chances = chances_of(rows, self.model["signals"], self.model["intercept"])
         named = [at for at, hit in enumerate(judged) if self.beside is not None and asked_for(hit)]
         kept, lowest = keep_by(chances, self.min_results, self.recall, named, self.beside)
-        stays = {*kept, *named}
+        stays, best = {*kept, *named}, max(range(len(chances)), key=chances.__getitem__, default=0)
         reasons: dict[tuple[str, str], Reason | None] = {}
         for at, hit in enumerate(judged):
             if at in stays:
                 reasons[hit.key] = None
             elif at < len(looked):
-                reasons[hit.key] = _reason(rows[at], self.model["signals"], chances[at], lowest)
+                reasons[hit.key] = _reason(rows[at], rows[best], self.model["signals"], chances[at], lowest)
             else:
                 text = f"position {at + 1}, only the first {self.max_results} are looked at"
                 reasons[hit.key] = Reason(text, at + 1, self.max_results)
@@ -186,11 +186,13 @@ def _signals(question: str, chunks: tuple[tuple[str, str], ...], falls: tuple[fl
     return signals(question, chunks, falls)
 
 
-def _reason(row: Sequence[float], model: Mapping[str, Sequence[float]], chance: float, lowest: float) -> Reason:
-    """Why a chunk goes: its chance, and the signals that spoke most against it."""
-    against = sorted(shares(row, model).items(), key=lambda pair: pair[1])
-    named = [f"{name} {weight:+.1f}" for name, weight in against[:NAMED] if weight < 0]
-    because = f": {', '.join(named)}" if named else ""
+def _reason(
+    row: Sequence[float], best: Sequence[float], model: Mapping[str, Sequence[float]], chance: float, lowest: float
+) -> Reason:
+    """Why a chunk goes: its chance, and what sets it back most behind the likeliest chunk of its list."""
+    against = sorted(shares(row, best, model).items(), key=lambda pair: pair[1])
+    named = [f"{name} {weight:+.1f}" for name, weight in against[:NAMED] if weight <= -0.05]
+    because = f"; behind the likeliest by {', '.join(named)}" if named else ""
     return Reason(f"chance {chance:.3f} < {lowest:.3f}{because}", chance, lowest)
 
 

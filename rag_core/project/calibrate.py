@@ -72,11 +72,11 @@ class Calibrated:
 
     def to_text(self) -> str:
         """What it sets, why, and what that changes, in two lines."""
-        said = ", ".join(f"{name} {now} → {then}" for name, (now, then) in self.changes.items())
+        said = ", ".join(f"{name} {_value(now)} → {_value(then)}" for name, (now, then) in self.changes.items())
         moved = ", ".join(
             f"{name} {_shown(self.figures[0][name])} → {_shown(self.figures[1][name])}" for name in self.figures[0]
         )
-        return f"{self.name}: {self.before.name} {said} ({self.why})\n  dev {moved}"
+        return f"{self.name}: {self.before.name} {said} ({self.why})\n  dev, which it was chosen on: {moved}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -337,12 +337,14 @@ def _stages(pipeline: Pipeline, kind: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _briefly(stage: Stage) -> str:
-    """A stage and its settings; of what was learned only how many labels taught it."""
-    settings = {
-        name: f"learned from {value.get('labels', 0):,} labels" if isinstance(value, Mapping) else value
-        for name, value in stage.settings().items()
-    }
-    return f"{stage.name} {settings}"
+    """A stage with the settings that are set."""
+    settings = [f"{name} {_value(value)}" for name, value in stage.settings().items() if value not in (None, False)]
+    return f"{stage.name} ({', '.join(settings)})"
+
+
+def _value(value: Any) -> str:
+    """A setting as it is read; of what was learned only how many labels taught it."""
+    return f"learned from {value.get('labels', 0):,} labels" if isinstance(value, Mapping) else str(value)
 
 
 def _shown(value: float | None) -> str:

@@ -494,7 +494,7 @@ class Session:
 
         Without a label that could choose it, k is the median length of what the pipeline keeps.
         """
-        key = (fingerprint(pipeline), *self._state())
+        key = (fingerprint(pipeline), *self.state)
         with self._lock:
             if key in self._baselines:
                 return self._baselines[key]
@@ -549,7 +549,9 @@ class Session:
             self._held.lists = (cases, found)
         return found
 
-    def _state(self) -> tuple[str, ...]:
+    @property
+    def state(self) -> tuple[str, ...]:
+        """What changes when the source, a label, a question, the split or whatever else a figure stands on does."""
         structure = self._as_it_stands("structure", self._look_at_structure)
         reranked = self._as_it_stands("reranked", lambda: _look_at(self.workspace / RERANKED))
         return (
@@ -611,7 +613,7 @@ class Session:
     def captures(self, pipeline: Pipeline, cases: Sequence[Case]) -> Captures:
         """The questions' lists for an array engine, which remembers what stages in front of a knob made of them."""
         ids = hashlib.sha256(repr([case.query.id for case in cases]).encode()).hexdigest()
-        key = (fingerprint(front_of(pipeline)), _refill(pipeline), ids, *self._state())
+        key = (fingerprint(front_of(pipeline)), _refill(pipeline), ids, *self.state)
         with self._lock:
             if key not in self._captures:
                 self._captures[key] = Captures(self.capture(pipeline, cases), self.project.min_grade)
@@ -744,7 +746,7 @@ class Session:
 
     def remembered(self, what: str, pipeline: Pipeline, make: Callable[[], Any]) -> Any:
         """What `make` gives for a pipeline on this project, kept until source, questions, labels or split change."""
-        key = (what, fingerprint(pipeline), *self._state())
+        key = (what, fingerprint(pipeline), *self.state)
         with self._lock:
             if key in self._made:
                 return self._made[key]
@@ -796,7 +798,7 @@ class Session:
         wanted = list(self.cases if cases is None else cases)
         about = hashlib.sha256(repr([case.query.id for case in wanted]).encode()).hexdigest()
         names = tuple(measure.name for measure in measures)
-        keys = [(fingerprint(pipeline), names, about, *self._state()) for pipeline in pipelines]
+        keys = [(fingerprint(pipeline), names, about, *self.state) for pipeline in pipelines]
         with self._lock:
             known = {key: self._tallies[key] for key in keys if key in self._tallies}
         for pipeline, key in zip(pipelines, keys, strict=True):

@@ -27,14 +27,15 @@ FEWEST_LABELS = 100
 """With fewer labelled chunks LearnedFilter is not trained: the shipped prior stands in."""
 OF_A_LIST = 10
 """As how many labels a question counts whose labels are a list of what is relevant: of the others is known, too."""
+AGAINST = ("score behind the first", "score", "rank", "BM25 rank", "both ranks", "letters rank")
+FOR = (
+    "BM25", "BM25 above the list", "words of the question", "rare words of the question", "words in the title",
+    "title in the question", "numbers of the question", "words of the best", "letters of the question",
+)  # fmt: skip
 ENDS: dict[str, tuple[float | None, float | None]] = {
-    **dict.fromkeys(("score behind the first", "score", "rank", "BM25 rank", "both ranks", "letters rank"), (None, 0.0)),
-    **dict.fromkeys(
-        ("BM25", "BM25 above the list", "words of the question", "rare words of the question", "words in the title",
-         "title in the question", "numbers of the question", "words of the best", "letters of the question"),
-        (0.0, None),
-    ),
-}  # fmt: skip
+    **dict.fromkeys(AGAINST, (None, 0.0)),
+    **dict.fromkeys(FOR, (0.0, None)),
+}
 """The least and greatest weight of signals that speak for a chunk, or against it, the more of them there is."""
 STRENGTH = 5.0
 """How strongly the prior holds against labels: the ridge penalty on a weight's way from it."""
@@ -151,9 +152,9 @@ def moved(
 ) -> dict[str, Any]:
     """A model moved by labelled rows: the least logistic loss plus half `strength` times the squared way of a weight.
 
-    The intercept, which says how many of the chunks are relevant, moves freely. A signal that can only speak for a chunk
-    never gets a weight against it, nor the other way round: of two that go together one would else be the other's
-    correction, and of texts that are alike the one that says more would be dropped. Numbers have six digits.
+    The intercept, which says how many of the chunks are relevant, moves freely. A signal that can only speak for a
+    chunk never gets a weight against it, nor the other way round: of two that go together one would else correct the
+    other, and of texts that are alike the one that says more would be dropped. Numbers have six digits.
     """
     from scipy.optimize import minimize  # a fifth of a second that only training waits for
 

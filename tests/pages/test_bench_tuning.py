@@ -187,6 +187,18 @@ def test_calibrating_proposes_what_the_command_does_and_takes_what_is_on(bench, 
     assert a_of(app, workspace).stages == parse_pipeline(said["taken"]["pipeline"]).stages
 
 
+def test_what_was_proposed_before_a_label_changed_cannot_be_taken(bench, workspace, words):
+    app = finish(press(bench(), "bench.calibrate"))
+    case = session_of(workspace, "made").dev[0]
+    hit = case.candidates.hits[0].chunk.id
+    (workspace / "more.csv").write_text(f"query_id,chunk_id,grade\n{case.query.id},{hit},3\n")
+    given = ["--eval-set", "made", "--workspace", str(workspace)]
+    assert main(["labels", "import", str(workspace / "more.csv"), *given]) == 0
+    sane(app.run(timeout=60))
+    assert "bench.calibrate.take" not in [one.key for one in app.button]
+    assert "have changed since it was begun" in words(app)
+
+
 def test_a_knob_that_moves_nothing_says_so(workspace):
     from pages.bench.sight import knob_text
     from rag_core.project.ceilings import moving_knobs

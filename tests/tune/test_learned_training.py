@@ -1,12 +1,16 @@
 import json
 from statistics import fmean
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rag_core.errors import InputError
+from rag_core.filters.learned_filter import prior
 from rag_core.spec import dump_pipeline, parse_pipeline
 from rag_core.stage import Pipeline
-from rag_core.tune.learned import choose_trained, labels_that_teach, moved, taught, train, train_filter
+from rag_core.tune.learned import AGAINST, FOR, choose_trained, labels_that_teach, moved, taught, train, train_filter
 from rag_core.tune.tune import cross_validate, values_of
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 from tests import planted
@@ -110,9 +114,20 @@ def test_a_list_of_what_is_relevant_counts_as_ten_labels_at_least():
     assert labels_that_teach([case({"a": 1})] * 3, min_grade=2) == 3  # of the second grade there is none: no list of it
 
 
+@given(st.integers(0, 50), st.integers(20, 60))
+@settings(max_examples=10)
+def test_no_label_turns_a_signal_that_speaks_for_a_chunk_against_it(seed, count):
+    """Even where labels are drawn by lot."""
+    rows, flags = taught(worded(seed, 8), Pipeline(), 100, 1)
+    drawn = np.random.default_rng(seed).random(len(flags)) < count / 100
+    for model in (prior(), moved(prior(), rows, drawn.astype(float), strength=0.01)):
+        weights = {name: weight for name, (_, _, weight) in model["signals"].items()}
+        assert all(weights[name] >= 0 for name in FOR)
+        assert all(weights[name] <= 0 for name in AGAINST)
+
+
 def test_the_stronger_the_prior_the_less_labels_move_it():
     rows, flags = taught(worded(3), Pipeline(), 100, 1)
-    from rag_core.filters.learned_filter import prior
 
     def way(strength):
         after = moved(prior(), rows, flags, strength=strength)["signals"]
