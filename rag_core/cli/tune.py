@@ -86,7 +86,8 @@ def _shown(row: dict[str, Any]) -> str:
 def _value(value: Any) -> str:
     """One value as a person reads it; a model's parameters by what they weigh, or by the labels that taught them."""
     if isinstance(value, Mapping):
-        return f"of {len(value['features'])} features" if "features" in value else f"of {value.get('labels', 0):,} labels"
+        weighed = value.get("features")
+        return f"of {len(weighed)} features" if weighed else f"of {value.get('labels', 0):,} labels"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
