@@ -243,7 +243,9 @@ def narrowed(
         wanted = {case.query.id for case in declared} or set(sides.get(split, ()))
         cases = [case for case in cases if case.query.id in wanted]
         if not cases:
-            raise InputError(f"eval set {session.project.labels} has no query in split {split[:40]!r}")
+            raise InputError(
+                f"eval set {session.project.labels} has no query in split {split[:40]!r}, expected dev, test or all"
+            )
     cases = chosen([case for case in cases if tag is None or tag in case.query.tags], list(names or ()), first)
     if not cases:
         raise InputError(f"eval set {session.project.labels} has no query with tag {tag!r}, expected one that it has")

@@ -395,6 +395,8 @@ def best(asked: TuneOptions) -> Answer:
     pipeline = session.whole(session.pipeline(asked.pipeline))
     if not any(stage.is_cut for stage in pipeline.stages):
         pipeline = session.whole(with_stage(asked.pipeline, asked.stage, session))
+    if runs_as_given(session.ready(pipeline), session.starts(pipeline, session.dev[:1])) is None:
+        pipeline = on_any_scale(pipeline)
     places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
     named = [at for at in places if pipeline.stages[at].name == asked.stage]
     plan: dict[str, Any] = {"objective": asked.objective, "floor": asked.floor, "crossed": asked.folds > 1}
@@ -433,16 +435,18 @@ RELATIVE: dict[str, Any] = {"gap_policy": "relative", "relative_offset": 0.5}
 
 
 def for_scale(swept: Pipeline, axes: tuple[Any, ...], asked: TuneOptions) -> tuple[Pipeline, tuple[Any, ...]]:
-    """The same, where an adaptive cut that nobody gave numbers stands on lists that its own were not made for.
-
-    It is then swept by fractions of each list's span, which any score has.
-    """
+    """The same, where an adaptive cut that nobody gave numbers stands on lists that its own were not made for."""
     named = AdaptiveGap() in swept.stages and asked.stage == AdaptiveGap.__name__
     if not named or asked.grid is not None or runs_as_given(swept, asked.cases) is not None:
         return swept, axes
-    stages = tuple(AdaptiveGap(**RELATIVE) if stage == AdaptiveGap() else stage for stage in swept.stages)
     fractions = "gap_threshold=0.02:0.6:30,relative_offset=0.05:1:20"
-    return replace(swept, stages=stages), parse_grid(fractions, asked.stage)
+    return on_any_scale(swept), parse_grid(fractions, asked.stage)
+
+
+def on_any_scale(pipeline: Pipeline) -> Pipeline:
+    """The pipeline with adaptive cuts that nobody gave numbers by fractions of a list's span, which any score has."""
+    stages = tuple(AdaptiveGap(**RELATIVE) if stage == AdaptiveGap() else stage for stage in pipeline.stages)
+    return replace(pipeline, stages=stages)
 
 
 def runs_as_given(pipeline: Pipeline, cases: Sequence[Any]) -> Pipeline | None:

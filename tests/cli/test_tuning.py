@@ -229,6 +229,9 @@ def test_a_file_of_scores_is_tuned_by_fractions_of_its_span_and_what_is_written_
     assert read_pipeline(str(tmp_path / "out.yaml")).stages == parse_pipeline(found["taken"]).stages
     grid = ["--grid", "gap_threshold=0.5:3:6,distance_offset=0.5:5:6"]
     assert answered("tune", str(tmp_path / "scores.jsonl"), *grid)["chosen"]
+    answered("init", "scored", "--from", str(tmp_path / "scores.jsonl"))
+    best = answered("tune", "--project", "scored", "--method", "best")
+    assert best["dev"]["SetF"] >= best["dev"]["baseline"] - 1e-9
     assert main(["tune", str(tmp_path / "scores.jsonl"), "--out", str(tmp_path / "out.yaml")]) == 0
     told = capsysbinary.readouterr().out
     assert b"taken: " in told
