@@ -192,7 +192,7 @@ def _reason(
     """Why a chunk goes: its chance, and what sets it back most behind the likeliest chunk of its list."""
     against = sorted(shares(row, best, model).items(), key=lambda pair: pair[1])
     named = [f"{name} {weight:+.1f}" for name, weight in against[:NAMED] if weight <= -0.05]
-    because = f"; behind the likeliest by {', '.join(named)}" if named else ""
+    because = f": {', '.join(named)} behind the likeliest" if named else ""
     return Reason(f"chance {chance:.3f} < {lowest:.3f}{because}", chance, lowest)
 
 

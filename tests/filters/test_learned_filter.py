@@ -68,7 +68,7 @@ def test_a_wished_recall_is_expected_to_be_reached_by_the_fewest(chances, recall
 def test_a_chunk_stays_wherever_it_stands_and_the_reason_names_the_signal():
     after = LearnedFilter(model(**{"words of the question": 20, "rank": -1}))(candidates())
     assert [hit.chunk.id for hit in after.hits] == ["c1", "c2", "c3"]
-    assert after.drops[0].reason.text.endswith("; behind the likeliest by words of the question -20.0, rank -0.3")
+    assert after.drops[0].reason.text.endswith(": words of the question -20.0, rank -0.3 behind the likeliest")
 
 
 def test_scores_count_by_their_spread_so_that_the_unit_does_not_matter():
