@@ -200,7 +200,9 @@ def decode(data: bytes, where: str, start: int = 0) -> str:
     try:
         return data.decode("utf-8" if start else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where} is not UTF-8 text (byte {start + error.start})") from None
+        raise InputError(
+            f"{where} is not UTF-8 text (byte {start + error.start}), expected it saved as UTF-8"
+        ) from None
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, int, str]]:

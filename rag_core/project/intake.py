@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from time import monotonic
@@ -160,19 +160,8 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
     if project.source != ProjectSource(COLLECTION, name):
         save(project, source=ProjectSource(COLLECTION, name))
     try:
-        if isinstance(intake, Chroma):
-            fields = None if intake.fields is None else dict(intake.fields)
-            return connect(
-                intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields
-            )
-        return ingest(
-            intake.paths,
-            name,
-            project.workspace,
-            ingest_embedder(project.workspace, name, intake.model, intake.dimension),
-            progress=progress,
-            **intake.reading,
-        )
+        with _said_of_dropped(project.workspace):
+            return _taken(project, name, intake, progress)
     except InputError:
         save(project, source=project.source)
         if before is None:
@@ -180,6 +169,20 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
         else:
             write_whole(wanted, before)
         raise
+
+
+def _taken(project: Project, name: str, intake: Intake, progress: Progress | None) -> IngestReport | Connected:
+    if isinstance(intake, Chroma):
+        fields = None if intake.fields is None else dict(intake.fields)
+        return connect(intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields)
+    return ingest(
+        intake.paths,
+        name,
+        project.workspace,
+        ingest_embedder(project.workspace, name, intake.model, intake.dimension),
+        progress=progress,
+        **intake.reading,
+    )
 
 
 def take_in_beside(project: Project, order: Intake, progress: Progress | None = None) -> IngestReport | Connected:
@@ -231,7 +234,19 @@ def _size(path: str) -> int:
 def seen(workspace: Path, name: str, intake: Documents) -> IngestLook:
     """What taking the documents in would do to a collection, with nothing embedded or written."""
     embedder = ingest_embedder(workspace, name, intake.model, intake.dimension)
-    return look(intake.paths, name, workspace, embedder, **intake.reading)
+    with _said_of_dropped(workspace):
+        return look(intake.paths, name, workspace, embedder, **intake.reading)
+
+
+@contextmanager
+def _said_of_dropped(workspace: Path) -> Iterator[None]:
+    """Reading: what is wrong with a dropped file names it as the person does, and not where the server keeps it."""
+    try:
+        yield
+    except InputError as error:
+        place = re.escape(str((workspace / DROPS).resolve()))
+        said = re.sub(rf"{place}/[^/\s]+(/|(?=\s|$))", lambda found: "" if found[1] else "what was dropped", str(error))
+        raise type(error)(said) from None
 
 
 def take_lists(

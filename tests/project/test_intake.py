@@ -15,6 +15,7 @@ from rag_core.project.intake import (
     keep_dropped,
     own_dropped,
     proposed_name,
+    seen,
     take_in,
     take_lists,
 )
@@ -112,6 +113,14 @@ def test_files_dropped_before_a_project_had_its_name_move_to_it(tmp_path):
     order = own_dropped(tmp_path, "staged-1", project, Documents((str(staged), "/elsewhere")))
     assert order.paths == (str((tmp_path / "dropped" / "mine").resolve()), "/elsewhere")
     assert not staged.exists()
+
+
+@pytest.mark.parametrize("how", [seen, lambda at, name, order: take_in(begin_project(at, name), order)])
+def test_a_dropped_file_is_named_as_its_owner_knows_it(tmp_path, how):
+    kept = keep_dropped(tmp_path, "staged-1", [("latin.jsonl", b'{"text": "Gr\xfc\xdfe"}')])
+    with pytest.raises(InputError) as refused:
+        how(tmp_path, "mine", Documents((str(kept),)))
+    assert str(refused.value) == "latin.jsonl is not UTF-8 text (byte 12), expected it saved as UTF-8"
 
 
 def test_the_demo_takes_no_lists_and_two_questions_of_one_id_are_refused(tmp_path):
