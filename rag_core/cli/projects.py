@@ -113,10 +113,11 @@ def init(
             write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
         if order is not None:
             _take_in(project, order)
-    stray = _labelled(project, judged) if judged else ""
+    stray = _labelled(open_project(name, folder), judged) if judged else ""
     if made.call is not None:
         stray = f"scores are {load_callable(made.name, made.call).scores}" + (f"; {stray}" if stray else "")
     facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
+    facts |= {"note": stray} if stray else {}
     calling.say(facts, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
 
 
@@ -224,7 +225,7 @@ def _is_lists(path: Path) -> bool:
 
 
 def _labelled(project: Project, lines: list[Any]) -> str:
-    """Bring labels in as one batch; which of them meet nothing, in words."""
+    """Bring labels in as one batch; how many, and which of them meet nothing, in words."""
     with open_store(project.workspace) as store:
         labels = LabelStore(store)
         plan = plan_import(labels, project.labels, lines, "import")
@@ -232,7 +233,9 @@ def _labelled(project: Project, lines: list[Any]) -> str:
         with deeds.command(kind, project.name, project.workspace, ", ".join(plan.annotators)) as performed:
             done = apply_import(labels, plan, by=performed.signature)
             performed.result = f"{done.written} labels, {done.batch}"
-    return unmet(lines, project).words
+    lost = unmet(lines, project)
+    met = len(lines) - lost.queries - (0 if lost.missed else lost.chunks)
+    return "; ".join([f"{met} of {len(lines)} labels count", *([lost.words] if lost.words else [])])
 
 
 def _facts(project: Project) -> dict[str, Any]:

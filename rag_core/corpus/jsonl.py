@@ -23,14 +23,22 @@ MAX_ID = 500
 OWN = ("id", "_id", "title", "text", "type", "ref_ids", "query_must", "metadata")
 
 
-def read_jsonl(text: str, source: str, columns: Columns | None = None, skipped: list[str] | None = None) -> list[Chunk]:
+def read_jsonl(
+    text: str,
+    source: str,
+    columns: Columns | None = None,
+    skipped: list[str] | None = None,
+    absent: set[str] | None = None,
+) -> list[Chunk]:
     """The chunks of a JSONL file, or a RecordError or RuleError naming the line; ids are unique in the file.
 
     A line without an id gets one from the file's name and its own content, the same on every run. Only the newline
     ends a line. Unknown keys become metadata; `columns` says which keys hold our fields where they have other names.
-    With `skipped`, what is wrong with a line is put there and the line left out.
+    With `skipped`, what is wrong with a line is put there and the line left out. From `absent` goes each name that a
+    line has.
     """
-    return chunks_of(((f"{source} line {number}", line) for number, line in lines(text)), source, columns, skipped)
+    rows = ((f"{source} line {number}", line) for number, line in lines(text))
+    return chunks_of(rows, source, columns, skipped, absent)
 
 
 def chunks_of(
@@ -38,6 +46,7 @@ def chunks_of(
     source: str,
     columns: Columns | None = None,
     skipped: list[str] | None = None,
+    absent: set[str] | None = None,
 ) -> list[Chunk]:
     """The chunks of records, (where it stands, its fields or their JSON), or an error naming the first wrong place.
 
@@ -50,7 +59,10 @@ def chunks_of(
     for where, value in records:
         try:
             record = parse_json(value, where) if isinstance(value, str) else value
-            record = mapped(record, columns) if columns and isinstance(record, dict) else record
+            if columns and isinstance(record, dict):
+                if absent:
+                    absent.difference_update(record)
+                record = mapped(record, columns)
             chunk = _chunk(record, where, source, names, len(found) + 1)
         except RecursionError:
             raise RecordError(f"{where} is nested too deeply") from None

@@ -135,6 +135,7 @@ class Document:
     warnings: tuple[str, ...] = ()
     kind: str = ""  # how it was read: markdown, jsonl, csv, parquet or openapi
     skipped: tuple[str, ...] = ()  # what is wrong with each record that was left out
+    absent: tuple[str, ...] = ()  # mapped columns that no record has
 
 
 def remarks_on(passed_over: Sequence[str], warnings: Sequence[str], skipped: Sequence[str] = ()) -> list[str]:
@@ -225,6 +226,10 @@ def load(
                     f"{document.path} has the id {chunk.id[:80]!r} that {owner[chunk.id]} has, expected each id once"
                 )
             owner[chunk.id] = str(document.path)
+    absent = [set(document.absent) for document in documents if document.kind in MAPPED]
+    if nowhere := sorted(set.intersection(*absent)) if absent else []:
+        keys = ", ".join(" ".join(name.split())[:40] for name in columns_of(paths, format)[:20])
+        raise InputError(f"no record has {nowhere[0][:80]}, expected one of {keys}")
     if not owner:
         listed = str(paths[0]) if len(paths) == 1 else f"what the {len(paths)} paths name"
         raise InputError(f"{listed} holds no text, expected documents with some")
@@ -288,12 +293,12 @@ def _documents(files: Sequence[FoundFiles], *settings: Any) -> Iterator[Document
     values = read_apart({"wanted": "documents", "files": _said(files), "settings": settings}, largest)
     for file in files:
         with _bounded(file):
-            warnings, skipped, count = next(values)
+            warnings, skipped, absent, count = next(values)
             chunks = tuple(
                 Chunk(identity, title, text, type_, rule, tuple(references), metadata)
                 for identity, title, text, type_, rule, references, metadata in islice(values, count)
             )
-        yield Document(file.path, file.name, chunks, tuple(warnings), file.kind, tuple(skipped))
+        yield Document(file.path, file.name, chunks, tuple(warnings), file.kind, tuple(skipped), tuple(absent))
 
 
 def answers(request: Mapping[str, Any]) -> Iterator[Any]:
@@ -303,7 +308,7 @@ def answers(request: Mapping[str, Any]) -> Iterator[Any]:
         yield from map(_columns, found)
         return
     for document in _read(found, *request["settings"]):
-        yield document.warnings, document.skipped, len(document.chunks)
+        yield document.warnings, document.skipped, document.absent, len(document.chunks)
         for chunk in document.chunks:
             yield chunk.id, chunk.title, chunk.text, chunk.type, chunk.query_must, chunk.ref_ids, chunk.metadata
 
@@ -340,6 +345,7 @@ def _text(file: FoundFiles) -> str:
 def _document(file: FoundFiles, header_level: int, columns: Columns | None, skip_bad: bool) -> Document:
     """A file that stands for itself."""
     skipped: list[str] | None = [] if skip_bad else None
+    absent = set[str]()
     if file.kind == "parquet":
         size = file.path.stat().st_size
         if size > LIMITS["parquet"]:
@@ -353,5 +359,7 @@ def _document(file: FoundFiles, header_level: int, columns: Columns | None, skip
             sections = split_markdown(text, file.name, header_level)
             chunks = [replace(chunk, text=plain_tables(chunk.text)) for chunk in sections]
         else:
-            chunks = read_jsonl(text, file.name, columns, skipped)
-    return Document(file.path, file.name, tuple(chunks), kind=file.kind, skipped=tuple(skipped or ()))
+            absent = set((columns or {}).values())
+            chunks = read_jsonl(text, file.name, columns, skipped, absent)
+    left_out, missing = tuple(skipped or ()), tuple(sorted(absent))
+    return Document(file.path, file.name, tuple(chunks), kind=file.kind, skipped=left_out, absent=missing)

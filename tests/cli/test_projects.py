@@ -56,6 +56,18 @@ def test_documents_questions_and_labels_become_a_project_and_its_figures_change_
     assert after["fingerprints"]["labels"] == before["fingerprints"]["labels"]
 
 
+def test_init_says_how_many_labels_count(place, said):
+    rows = [{"key": "one", "body": "A dose is ten grams."}, {"key": "two", "body": "Clean it daily."}]
+    (place / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "labels.csv").write_text("query_id,chunk_id,grade\nq1,one,3\nq2,gone,2\nq9,one,1\n")
+    start = ("--from", place / "d.jsonl", "--questions", place / "questions.csv", "--labels", place / "labels.csv")
+    made = said("init", "grams", *start, "--column", "text=body", "--column", "id=key")
+    assert made["note"].startswith("1 of 3 labels count; 1 of an unknown query, 1 of an unknown chunk")
+    assert said("project", "show", "grams")["labels"] == 1
+    lost = said("init", "lost", *start, "--column", "text=body", "--column", "id=kee", code=2)
+    assert "no record has kee, expected one of key, body" in lost
+
+
 @pytest.mark.parametrize("way", ["option", "variable", "folder", "standing"])
 def test_a_project_is_named_by_option_variable_or_folder(place, said, monkeypatch, way):
     said("init", "combat", "--from", LISTS)

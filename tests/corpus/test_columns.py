@@ -35,6 +35,16 @@ def test_mapped_columns_take_our_names_and_what_stood_there_becomes_metadata():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("lines", [1, 2000])
+def test_a_mapped_column_that_no_record_has_is_refused_with_those_there_are(tmp_path, lines):
+    body = "x" * 100
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"key": str(n), "body": body}) + "\n" for n in range(lines)))
+    with pytest.raises(InputError, match="no record has heading, expected one of key, body"):
+        load([tmp_path], columns=BODY | {"title": "heading"})
+    (tmp_path / "b.jsonl").write_text('{"key": "b", "body": "y", "heading": "z"}')
+    assert load([tmp_path], columns=BODY | {"title": "heading"}).chunks[-1].title == "z"
+
+
 def test_the_three_formats_give_the_same_chunks_through_a_mapping(tmp_path):
     records = [{"key": "1", "body": "first", "team": "A"}, {"key": "2", "body": "second", "team": "B"}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
