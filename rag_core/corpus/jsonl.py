@@ -85,7 +85,9 @@ def _chunk(value: Any, where: str, source: str, names: Names, position: int) -> 
     text = _text(value, "text", where)
     title = _text(value, "title", where)
     if not text.strip():
-        raise RecordError(f"{where} has {'an empty' if 'text' in value else 'no'} text, expected the chunk's text")
+        if "text" in value:
+            raise RecordError(f"{where} has an empty text, expected the chunk's text")
+        raise RecordError(f"{where} has no text, expected the chunk's text; {_remedy(value)}")
     references, nested = value.get("ref_ids"), value.get("metadata")
     references, nested = [] if references is None else references, {} if nested is None else nested
     if not isinstance(references, list) or not all(isinstance(item, str) and item for item in references):
@@ -103,6 +105,14 @@ def _chunk(value: Any, where: str, source: str, names: Names, position: int) -> 
         ref_ids=tuple(dict.fromkeys(map(cleaned, references))),
         metadata={"source": source, "position": position, **{str(key): item for key, item in cleaned(rest).items()}},
     )
+
+
+def _remedy(value: Mapping[str, Any]) -> str:
+    """What to do about a record without a text: name the column that holds it, or import what are lists."""
+    if any(isinstance(one, list) and one and isinstance(one[0], Mapping) for one in value.values()):
+        return "its records hold lists: result lists and logs come in with `winnow import` (Data: Recorded lists)"
+    there = ", ".join(" ".join(str(key).split())[:40] for key in list(value)[:20]) or "nothing"
+    return f"it has {there}: say which holds it with --column text=NAME"
 
 
 def _kind(value: Any) -> str:

@@ -67,7 +67,11 @@ REFUSED = {
     "bad syntax": ('{"text": ', "line 2 is not valid JSON"),
     "nan": ('{"text": "x", "score": NaN}', "NaN"),
     "key twice": ('{"text": "x", "text": "y"}', "stands twice"),
-    "no text": ({"id": "a"}, "line 2 has no text"),
+    "no text": (
+        {"id": "a", "inhalt": "x"},
+        "line 2 has no text, expected the chunk's text; it has id, inhalt: say which holds it with --column text=NAME",
+    ),
+    "a log": ({"question": "x", "passages": [{"body": "y"}]}, "line 2 has no text, .* with `winnow import`"),
     "blank text": ({"text": "  "}, "line 2 has an empty text"),
     "text a number": ({"text": 7}, "text as a number"),
     "title a list": ({"text": "x", "title": []}, "title as a list"),
