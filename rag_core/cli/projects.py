@@ -31,6 +31,7 @@ from rag_core.project.labels import unmet
 from rag_core.project.ledger import looks
 from rag_core.project.levers import crossed_levers
 from rag_core.project.project import (
+    BY_WORDS,
     CALLABLE,
     COLLECTION,
     LISTS,
@@ -266,7 +267,8 @@ def _next_step(project: Project) -> str:
     if not project.has_questions:
         return f"winnow questions add FILE --project {project.name}"
     sides = split_of(project, [case.query for case in project.eval_set.cases])
-    return f"winnow evaluate --project {project.name} --pipeline fixed-15" + (" --split dev" if sides.dev else "")
+    pipeline = BY_WORDS if project.pipelines["A"] == BY_WORDS else "fixed-15"
+    return f"winnow evaluate --project {project.name} --pipeline {pipeline}" + (" --split dev" if sides.dev else "")
 
 
 @app.command()

@@ -29,6 +29,7 @@ from rag_core.measure.experiment import run_case
 from rag_core.project.choosing import best_on_dev, search_on_dev
 from rag_core.project.deeds import person_of_this_machine
 from rag_core.project.ledger import Look, key_of, look, standing
+from rag_core.project.project import BY_WORDS
 from rag_core.project.session import front_of
 from rag_core.records import load_lists
 from rag_core.resources import with_entities, with_judge
@@ -172,12 +173,16 @@ def search_text(search: Any) -> Iterator[str]:
 
 
 FILE_HELP = "Recorded lists, JSONL, one query a line (docs/formats.md)."
-FRONT_HELP = "The stages in front; a spec that holds the stage is swept in place, with its own settings."
+FRONT_HELP = (
+    "The stages in front; a spec that holds the stage is swept in place, with its own settings. Default: unfiltered; "
+    "a search by words where nothing is embedded."
+)
+WORDS_FRONT = '{"stages": [{"Lexical": {}}]}'
 
 File = typer.Argument(None, help=FILE_HELP)
 StageName = typer.Option("", "--stage", help="The stage whose settings the grid names; default: AdaptiveGap.")
 Grid = typer.Option(None, "--grid", help="'name=low:high:count,name=a|b|c'; also Stage.setting and Stage=on|off.")
-Front = typer.Option("unfiltered", "--pipeline", "-p", help=FRONT_HELP)
+Front = typer.Option(None, "--pipeline", "-p", help=FRONT_HELP)
 Depth = typer.Option(200, "--depth", min=1, max=10000, help="How many candidates per query, for a set without lists.")
 
 
@@ -187,7 +192,7 @@ def sweep(
     file: Path | None = File,
     stage: str = StageName,
     grid: str | None = Grid,
-    pipeline: str = Front,
+    pipeline: str | None = Front,
     depth: int = Depth,
     min_grade: int | None = MinGrade,
     csv: Path | None = typer.Option(None, "--csv", help="Write the rows to this CSV file."),
@@ -196,8 +201,8 @@ def sweep(
 ) -> None:
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
     stage = stage or AdaptiveGap.__name__
-    session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
-    swept, axes = swept_pipeline(pipeline, stage, grid, session=session)
+    session, cases, grade, front = read_cases(works_on, file, depth, min_grade, pipeline)
+    swept, axes = swept_pipeline(front, stage, grid, session=session)
     if engine is None:
         table = planes.sweep(cases, swept, axes, min_grade=grade, progress=ProgressBar("swept"))
     else:
@@ -225,24 +230,26 @@ def sweep(
 
 
 def read_cases(
-    works_on: WorksOn, file: Path | None, depth: int, min_grade: int | None, pipeline: str = "unfiltered"
-) -> tuple[Any, list[Any], int]:
-    """The session (None for a file), the lists with their labels, and the grade from which a chunk is relevant.
+    works_on: WorksOn, file: Path | None, depth: int, min_grade: int | None, pipeline: str | None = None
+) -> tuple[Any, list[Any], int, str]:
+    """The session (None for a file), the lists with their labels, the grade from which a chunk is relevant, the front.
 
     Of a project that searches, one deep list a question by the pipeline's own source.
     """
     if file is not None:
         works_on.refuse_beside(file)
-        return None, load_lists(file), min_grade or 1
+        return None, load_lists(file), min_grade or 1, pipeline or "unfiltered"
     named = (works_on.project, works_on.eval_set, works_on.collection, works_on.source)
     if named == (None, None, None, None) and project_named(None) is None:
         raise InputError("sweep and tune got neither a FILE nor an --eval-set nor a --project, expected one of them")
 
     session = works_on.session(min_grade)
+    if pipeline is None:
+        pipeline = WORDS_FRONT if session.project.pipelines["A"] == BY_WORDS else "unfiltered"
     *rewrites, source = front_of(session.pipeline(pipeline)).stages
     deep = make_stage(source.name, {**source.settings(), "depth": depth})
     cases = session.capture(Pipeline((*rewrites, deep)), progress=ProgressBar("captured"))
-    return session, cases, session.min_grade
+    return session, cases, session.min_grade, pipeline
 
 
 def figures_stand_on(session: Any, cases: list[Any], pipelines: list[Any]) -> dict[str, Any]:
@@ -559,7 +566,7 @@ def tune(
     trials: int | None = typer.Option(None, "--trials", help="search: finished trials the study shall hold, 200."),
     study: str | None = typer.Option(None, "--study", help="search: a study of the workspace to share or resume."),
     out: Path | None = typer.Option(None, "--out", help="Write the chosen pipeline to this file (YAML or JSON)."),
-    pipeline: str = Front,
+    pipeline: str | None = Front,
     depth: int = Depth,
     min_grade: int | None = MinGrade,
     seed: int = typer.Option(0, help="Seed of the split, intervals and tests."),
@@ -568,8 +575,8 @@ def tune(
     own = {"alpha": alpha, "knob": knob, "sure": sure, "trials": trials, "study": study}
     given = {name: value for name, value in own.items() if value is not None}
     run = METHODS[checked(method, given)]
-    session, cases, grade = read_cases(works_on, file, depth, min_grade, pipeline)
-    plan = (pipeline, stage or AdaptiveGap.__name__, grid, objective, constraint, folds, holdout, given, out, seed)
+    session, cases, grade, front = read_cases(works_on, file, depth, min_grade, pipeline)
+    plan = (front, stage or AdaptiveGap.__name__, grid, objective, constraint, folds, holdout, given, out, seed)
     document, lines = run(TuneOptions(session, cases, grade, works_on.folder, *plan, method))
     made = [parse_pipeline(document["pipeline"])] if document["pipeline"] else []
     facts = figures_stand_on(session, cases, made) if works_on.json else {}

@@ -26,6 +26,7 @@ from rag_core.eval_sets.reading import SHIPPED, VERSION, EvalSet, folders, read_
 from rag_core.eval_sets.writing import META, QRELS, QUERIES, copy_set
 from rag_core.files import parse_yaml, read_text, write_whole
 from rag_core.index.collection import list_collections
+from rag_core.index.embed import WordsOnly
 from rag_core.sources.callable_source import CallOptions
 from rag_core.spec import SAVED
 from rag_core.types import Query
@@ -43,6 +44,8 @@ SIDES = ("A", "B", "C")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 DECLARED, BY_HASH = "declared", "hash"
 DEFAULT_PIPELINES = {"A": "asked-for", "B": "auto", "C": None}
+BY_WORDS = "bm25"
+"""A where nothing is embedded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
     meta = read_meta(folder) if (folder / META).is_file() else {}
     said = {**_read(folder / FILE), **(_read(state / FILE) if state != folder else {})}
     labels = str(said.get("labels") or meta.get("name") or name)
-    collections = {one.name for one in list_collections(workspace)}
+    collections = {one.name: one.model for one in list_collections(workspace)}
     if "source" in said:
         source = _source(said["source"], name)
     elif (folder / LISTS_FILE).is_file():
@@ -167,6 +170,9 @@ def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
     pipelines = said.get("pipelines") or {}
     if not isinstance(pipelines, Mapping) or not set(pipelines) <= set(SIDES):
         raise InputError(f"{FILE} of {name} has pipelines {pipelines!r:.80}, expected names for {', '.join(SIDES)}")
+    usual = DEFAULT_PIPELINES
+    if source.kind == COLLECTION and collections.get(source.name) == WordsOnly.name:
+        usual = {**usual, "A": BY_WORDS}
     return Project(
         name=name,
         title=title_of(folder, meta) if meta else name,
@@ -181,7 +187,7 @@ def _of_folder(name: str, folder: Path, workspace: Path) -> Project:
             by=_one_of(split.get("from", BY_HASH), (BY_HASH, DECLARED), "split.from", name),
         ),
         baseline=str(said.get("baseline") or "auto"),
-        pipelines={**DEFAULT_PIPELINES, **{side: entry and str(entry) for side, entry in pipelines.items()}},
+        pipelines={**usual, **{side: entry and str(entry) for side, entry in pipelines.items()}},
         examples=tuple(map(str, said.get("examples") or ())),
         shipped=shipped,
     )
@@ -233,7 +239,7 @@ def save(project: Project, **changes: Any) -> Project:
     }
     kept = {key: written[key] for key in written if key in changes or key in said}
     if changed.state == changed.folder:
-        kept = {"source": written["source"], "pipelines": written["pipelines"], **kept}
+        kept = {"source": written["source"], **kept}
         if not (changed.folder / META).is_file():
             _write_meta(changed)
     document = {**said, "version": FORMAT, "name": changed.name, "labels": changed.labels, **kept}

@@ -68,6 +68,20 @@ def test_init_says_how_many_labels_count(place, said):
     assert "no record has kee, expected one of key, body" in lost
 
 
+def test_where_nothing_is_embedded_a_project_searches_by_words(place, said):
+    (place / "questions.csv").write_text("id,query\n" + "".join(f"q{n},coffee {n}?\n" for n in range(12)))
+    (place / "labels.csv").write_text("query_id,chunk_id,grade\n" + "".join(f"q{n},one,3\n" for n in range(12)))
+    (place / "d.jsonl").write_text('{"id": "one", "text": "coffee for the E 20"}\n{"id": "two", "text": "clean it"}')
+    start = ("--questions", place / "questions.csv", "--labels", place / "labels.csv")
+    made = said("init", "words", "--from", place / "d.jsonl", *start, "--model", "none")
+    assert made["pipelines"]["A"] == "bm25"
+    said(*made["next"].split()[1:])
+    for command in ("advise", "calibrate", "sweep"):
+        said(command, "--project", "words")
+    again = said("init", "again", "--from", "collection:words", *start)
+    assert again["pipelines"]["A"] == "bm25"
+
+
 @pytest.mark.parametrize("way", ["option", "variable", "folder", "standing"])
 def test_a_project_is_named_by_option_variable_or_folder(place, said, monkeypatch, way):
     said("init", "combat", "--from", LISTS)
