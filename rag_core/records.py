@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 from rag_core.errors import InputError, RecordError
 from rag_core.files import MAX_UPLOAD_BYTES, collector_at_rest, decode, lines, parse_json, read_lines
-from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query
+from rag_core.types import EMPTY, RANKS, SCORES, Candidates, Case, Chunk, Hit, Metric, Order, Query, chunks_in
 
 VERSION = 1
 NAMED = "scores"
@@ -135,6 +136,29 @@ def _cases(rows: Iterable[tuple[int, str]], where: str) -> Iterator[Case]:
         if first != number:
             raise RecordError(f"{place} has query id {case.query.id!r:.80} again (line {first}), expected unique ids")
         yield case
+
+
+def with_texts(cases: Sequence[Case]) -> list[Case]:
+    """The cases, with the text of another list where a hit lost its chunk's."""
+    known = chunks_in(cases)
+
+    def whole(hit: Hit) -> Hit:
+        found = known[hit.chunk.id]
+        if hit.chunk.text or not found.text:
+            return hit
+        return replace(hit, chunk=replace(hit.chunk, text=found.text, title=hit.chunk.title or found.title))
+
+    return [
+        replace(case, candidates=replace(case.candidates, hits=tuple(map(whole, case.candidates.hits))))
+        if case.candidates and not all(hit.chunk.text for hit in case.candidates.hits)
+        else case
+        for case in cases
+    ]
+
+
+def textless(cases: Iterable[Case]) -> int:
+    """How many hits of recorded lists have no text."""
+    return sum(not hit.chunk.text for case in cases if case.candidates for hit in case.candidates.hits)
 
 
 class Known:

@@ -231,3 +231,13 @@ class Case:
     grades: Mapping[str, int] = _nothing()
     candidates: Candidates | None = None
     relevant_total: int | None = None  # how many relevant chunks exist in all, where the file says so
+
+
+def chunks_in(cases: Iterable[Case]) -> dict[str, Chunk]:
+    """Every chunk of recorded lists by its id, as the last list has it that has its text."""
+    found: dict[str, Chunk] = {}
+    for case in cases:
+        for hit in case.candidates.hits if case.candidates else ():
+            if hit.chunk.text or hit.chunk.id not in found:
+                found[hit.chunk.id] = hit.chunk
+    return found

@@ -19,7 +19,6 @@ from rag_core.judged.entrants import (
     Bench,
     Entrant,
     calls_of,
-    chunks_of,
     endpoint_judge,
     entrants_of,
     limits_of,
@@ -39,6 +38,7 @@ from rag_core.project import deeds
 from rag_core.project.asking import bench_of, judged_places, nearest
 from rag_core.records import load_lists
 from rag_core.stage import Pipeline
+from rag_core.types import chunks_in
 
 DEEP = 200
 """Candidates of a live set: what the filter never reads is counted as lost to its oversampling."""
@@ -68,7 +68,7 @@ class Queries(Common):
             if self.project or self.eval_set or self.split:
                 raise InputError("got --lists beside --project, --eval-set or --split, expected one of them")
             cases = load_lists(self.lists)[: self.first]
-            return Bench(self.lists.name, tuple(cases), chunks_of(cases), self.min_grade or 1)
+            return Bench(self.lists.name, tuple(cases), chunks_in(cases), self.min_grade or 1)
         session = open_session(self.folder, self.project, self.eval_set, self.collection, min_grade=self.min_grade)
         if self.eval_set is None and self.split is None:
             return nearest(session, depth, session.dev[: self.first])

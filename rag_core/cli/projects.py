@@ -45,7 +45,7 @@ from rag_core.project.project import (
 )
 from rag_core.project.session import Session
 from rag_core.project.split import reset_held_out, split_of
-from rag_core.records import dump_lists, load_lists, parse_json_line
+from rag_core.records import dump_lists, load_lists, parse_json_line, textless, with_texts
 from rag_core.sources.callable_source import CallOptions, load_callable
 from rag_core.sources.mapping import FIELDS, presets, read_log
 from rag_core.spec import dump_pipeline
@@ -111,7 +111,11 @@ def init(
     with deeds.command(deeds.CHANGE_PROJECT, name, folder):
         project = init_project(folder, name, made, title, asked)
         if made.kind == LISTS:
-            write_whole(project.folder / "lists.jsonl", read_text(Path(str(source))))
+            own = load_lists(Path(str(source)))
+            whole = with_texts(own)
+            lost = textless(own) > textless(whole)
+            text = "".join(f"{row}\n" for row in dump_lists(whole)) if lost else read_text(Path(str(source)))
+            write_whole(project.folder / "lists.jsonl", text)
         if order is not None:
             _take_in(project, order)
     stray = _labelled(open_project(name, folder), judged) if judged else ""

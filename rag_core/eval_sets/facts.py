@@ -12,7 +12,7 @@ from rag_core.eval_sets.reading import SHIPPED, EvalSet, folders, read_set
 from rag_core.eval_sets.writing import guidelines
 from rag_core.files import lines, read_text
 from rag_core.records import parse_json_line
-from rag_core.types import Case, Query
+from rag_core.types import Case, Query, chunks_in
 
 RECORDED, CORPUS, QUERIES_ONLY = "recorded lists", "corpus", "queries only"
 
@@ -98,8 +98,7 @@ def _chunks(eval_set: EvalSet) -> dict[str, tuple[str, str]]:
             for number, line in lines(read_text(eval_set.corpus))
         )
         return {str(row.get("id")): (str(row.get("title") or ""), str(row.get("text") or "")) for row in rows}
-    hits = (hit for case in eval_set.cases if case.candidates for hit in case.candidates.hits)
-    return {hit.chunk.id: (hit.chunk.title, hit.chunk.text) for hit in hits}
+    return {chunk_id: (chunk.title, chunk.text) for chunk_id, chunk in chunks_in(eval_set.cases).items()}
 
 
 def made_counts(cases: Iterable[Case]) -> dict[str, int]:

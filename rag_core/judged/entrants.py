@@ -41,15 +41,6 @@ class Bench:
         return {case.query.id: case.grades for case in self.cases}
 
 
-def chunks_of(cases: Sequence[Case]) -> dict[str, Chunk]:
-    """Every chunk of the lists by its id, the first that has it."""
-    found: dict[str, Chunk] = {}
-    for case in cases:
-        for hit in case.candidates.hits if case.candidates else ():
-            found.setdefault(hit.chunk.id, hit.chunk)
-    return found
-
-
 @dataclass(frozen=True)
 class Entrant:
     """One way to judge: the filter's settings and who answers."""

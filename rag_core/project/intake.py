@@ -255,14 +255,15 @@ def take_lists(
     """Make recorded lists (JSONL, docs/formats.md), or a log that a preset or `paths` read, the project's source and
     questions.
 
-    Whole file or nothing: own lists are kept as they are written, those of a log as `read_log` reads them.
+    Whole file or nothing: own lists are kept as they are written, where none has a text that another lost; those of a
+    log as `read_log` reads them.
     """
     if project.shipped:
         raise InputError(f"project {project.name} is a shipped one, expected one of your own to bring lists to")
     lists = read_log(content, name, preset, paths)
     text = (
         decode(content, name)
-        if lists.preset == OWN and not paths
+        if lists.preset == OWN and not paths and not lists.filled
         else "".join(f"{row}\n" for row in dump_lists(lists.cases))
     )
     write_whole(project.folder / LISTS, text)

@@ -32,7 +32,7 @@ from rag_core.store.keys import text_hash
 from rag_core.store.labels import LabelStore
 from rag_core.store.matching import Anything, AtHand, overlay
 from rag_core.store.model_labels import peoples_grades, runs_of
-from rag_core.types import Candidates, Case
+from rag_core.types import Candidates, Case, chunks_in
 
 
 class GivenLabels:
@@ -90,8 +90,7 @@ class GivenLabels:
 
     @cached_property
     def _everywhere(self) -> AtHand:
-        hits = (hit for case in self.own.cases for hit in start_of(case).hits)
-        return AtHand.of({hit.chunk.id: hit.chunk for hit in hits}.values())
+        return AtHand.of(chunks_in(self.own.cases).values())
 
 
 def chunks_of(index: Any) -> AtHand:

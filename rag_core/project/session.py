@@ -56,7 +56,7 @@ from rag_core.tune.arrays import Floats
 from rag_core.tune.plane import fixed_k
 from rag_core.tune.steps import figures_of, measure_kept
 from rag_core.tune.variants import Captures
-from rag_core.types import SCORES, Candidates, Case, Chunk, Metric, Query
+from rag_core.types import SCORES, Candidates, Case, Chunk, Metric, Query, chunks_in
 from rag_core.wording import KINDS, word_file, word_resources
 
 if TYPE_CHECKING:
@@ -286,10 +286,7 @@ class Session:
         if source.kind == CALLABLE:
             return Opened(load_callable(source.name, source.call or CallOptions()), (), state)
         if source.kind == LISTS:
-            cases = self._own().cases
-            hits = (hit for case in cases for hit in start_of(case).hits)
-            overlay = overlay_of(self.project)
-            chunks = {hit.chunk.id: hit.chunk for hit in hits}.values()
+            overlay, chunks = overlay_of(self.project), chunks_in(self._own().cases).values()
             ruled = (replace(one, query_must=overlay[one.id]) if one.id in overlay else one for one in chunks)
             return Opened(None, tuple(ruled), state)
         raise InputError(f"project {self.project.name} has no source yet, expected a collection or recorded lists")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from rag_core.rules.rule import Rule, read_rule
 from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.text import tokenize
-from rag_core.types import Case, Chunk
+from rag_core.types import Case, Chunk, chunks_in
 
 Shape = tuple[str, ...]
 Named = Mapping[str, tuple[str, ...]]
@@ -139,8 +139,7 @@ def families_of(chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | No
 
 def chunks_of(cases: Iterable[Case]) -> tuple[Chunk, ...]:
     """The different chunks of recorded lists: the corpus as far as captures know it."""
-    hits = (hit for case in cases if case.candidates is not None for hit in case.candidates.hits)
-    return tuple({hit.chunk.id: hit.chunk for hit in hits}.values())
+    return tuple(chunks_in(cases).values())
 
 
 def suggest(

@@ -24,7 +24,7 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.files import decode, lines, parse_json, parse_yaml, read_text
-from rag_core.records import load_lists, read_case
+from rag_core.records import load_lists, read_case, textless, with_texts
 from rag_core.store.keys import text_hash
 from rag_core.store.matching import FragmentIndex
 from rag_core.types import SCORES, Case
@@ -65,12 +65,16 @@ class LogReading:
     skipped: Mapping[str, int] = field(default_factory=dict)  # reason → records
     unscored: int = 0  # lists whose places stand in for scores
     examples: tuple[str, ...] = ()  # of what met nothing
+    textless: int = 0  # hits that were written without a text
+    filled: int = 0  # those of them whose text another list has
+    repeated: int = 0  # hits that were in their list before, dropped
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the lists."""
         return {
             "preset": self.preset, "mapping": dict(self.mapping), "lists": len(self.cases), "read": self.read,
             "met": self.met, "lost": self.lost, "skipped": dict(self.skipped), "unscored": self.unscored,
+            "textless": self.textless, "filled": self.filled, "repeated": self.repeated,
         }  # fmt: skip
 
     def to_text(self) -> str:
@@ -80,6 +84,10 @@ class LogReading:
             rows.append(f"references: {self.met} met a chunk of their list, {self.lost} met none")
         if self.unscored:
             rows.append(f"{self.unscored} lists have no scores: 1 / rank stands in, which no cut by distance can use")
+        if self.textless:
+            rows.append(f"{self.textless} hits had no text, {self.filled} of them have it from another list")
+        if self.repeated:
+            rows.append(f"{self.repeated} hits were in their list before and were dropped")
         rows += [f"skipped {count}: {reason}" for reason, count in self.skipped.items()]
         rows.append("mapping: " + ", ".join(f"{name}={path}" for name, path in self.mapping.items()))
         return "\n".join(rows)
@@ -104,19 +112,22 @@ def read_log(content: bytes, name: str, preset: str = "auto", paths: Mapping[str
         raise InputError(f"the preset is {preset[:40]!r}, expected auto or one of {', '.join(presets())}")
     mapping = {**presets().get(preset, {}), **(paths or {})}
     if preset == OWN and not paths:  # with rules, tags and labels, and strict
-        lists = tuple(load_lists(content, name))
-        return LogReading(OWN, {key: str(path) for key, path in mapping.items()}, lists, len(lists), 0, 0)
+        own = load_lists(content, name)
+        lists, bare = tuple(with_texts(own)), textless(own)
+        shown = {key: str(path) for key, path in mapping.items()}
+        return LogReading(OWN, shown, lists, len(lists), 0, 0, textless=bare, filled=bare - textless(lists))
     _check_paths(paths or {}, records[:TRIED], mapping, name)
     cases: list[Case] = []
     examples: list[str] = []
     skipped, seen = Counter[str](), Counter[str]()
-    met = lost = unscored = 0
+    met = lost = unscored = repeated = 0
     for record in records:
         found = _list_of(record, mapping)
         if isinstance(found, str):
             skipped[found] += 1
             continue
-        query_id, query, rows, scored = found
+        query_id, query, rows, scored, again = found
+        repeated += again
         unscored += not scored
         seen[query_id] += 1
         if seen[query_id] > 1:
@@ -135,9 +146,11 @@ def read_log(content: bytes, name: str, preset: str = "auto", paths: Mapping[str
         reasons = "; ".join(f"{reason} ({count})" for reason, count in skipped.most_common(3)) or "it holds no record"
         raise InputError(f"{name} gives no list by {preset}: {reasons}, expected another preset or --map")
     shown = {key: str(path) for key, path in mapping.items() if key != "where"}
+    bare, whole = textless(cases), tuple(with_texts(cases))
     return LogReading(
-        preset, shown, tuple(cases), len(records), met, lost, dict(skipped.most_common()), unscored, tuple(examples)
-    )
+        preset, shown, whole, len(records), met, lost, dict(skipped.most_common()), unscored, tuple(examples),
+        bare, bare - textless(whole), repeated,
+    )  # fmt: skip
 
 
 def _check_paths(paths: Mapping[str, str], records: Sequence[Any], mapping: Mapping[str, Any], name: str) -> None:
@@ -284,8 +297,8 @@ def _opened(value: Any) -> Any:
             return value
 
 
-def _list_of(record: Any, mapping: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]], bool] | str:
-    """(query id, query, rows, whether they have scores) of a record, or why it is no list."""
+def _list_of(record: Any, mapping: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]], bool, int] | str:
+    """(query id, query, rows, whether they have scores, hits that came again) of a record, or why it is no list."""
     for path, values in (mapping.get("where") or {}).items():
         if _at(record, path) not in values:
             return f"{path} is not {' or '.join(values)}"
@@ -318,7 +331,7 @@ def _list_of(record: Any, mapping: Mapping[str, Any]) -> tuple[str, str, list[di
         if not common:
             row["score"] = 1 / rank
     query_id = look_up(record, mapping["query_id"]) if "query_id" in mapping else None
-    return str(query_id or f"q-{text_hash(query)[:12]}"), query.strip(), kept, bool(common)
+    return str(query_id or f"q-{text_hash(query)[:12]}"), query.strip(), kept, bool(common), len(hits) - len(kept)
 
 
 def _row(hit: Any, mapping: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -18,8 +18,13 @@ from hypothesis import strategies as st
 
 from rag_core.cli import main
 from rag_core.errors import InputError
+from rag_core.eval_sets.facts import chunk_texts
+from rag_core.eval_sets.reading import EvalSet
+from rag_core.project.intake import begin_project, take_lists
+from rag_core.project.project import open_project
 from rag_core.sources.mapping import likely_paths, look_up, paths_of, presets, read_log
 from rag_core.store.matching import FragmentIndex
+from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
 QUESTIONS = [f"what is number {n}?" for n in range(6)]
 TEXTS = ["wolves hunt in packs at dusk", "bears sleep through the winter", "owls see well in the dark"]
@@ -123,6 +128,31 @@ def test_references_meet_their_chunks_and_those_that_do_not_are_counted_and_name
     case = reading.cases[0]
     assert case.grades[case.candidates.hits[1].chunk.id] == 2
     assert len(case.grades) == 2  # the lost one counts against recall
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_text_that_one_list_lost_comes_from_another_and_what_was_missing_is_counted(tmp_path, own):
+    first = [{"id": "a", "text": "wolves hunt", "score": 0.9}, {"id": "b", "text": None, "score": 0.8}]
+    second = [{"id": "a", "text": None, "score": 0.7}]
+    rows = [{"query": "who hunts?", "candidates": first}, {"query": "who else?", "candidates": second}]
+    if not own:
+        second.append({"id": "a", "text": "wolves hunt", "score": 0.6})
+    paths = None if own else {"query": "query", "hits": "candidates"}
+    content = as_jsonl(rows)
+    reading = read_log(content, "log.jsonl", "winnow", paths)
+    assert (reading.textless, reading.filled, reading.repeated) == (2, 1, 0 if own else 1)
+    assert "2 hits had no text, 1 of them have it from another list" in reading.to_text()
+    take_lists(begin_project(tmp_path, "mine"), content, "log.jsonl", "winnow", paths)
+    for known in (open_project("mine", tmp_path).eval_set.cases, reading.cases):
+        assert [[hit.chunk.text for hit in case.candidates.hits] for case in known] == [
+            ["wolves hunt", ""], ["wolves hunt"]
+        ]  # fmt: skip
+
+
+def test_chunks_of_lists_have_the_text_of_the_list_that_has_it():
+    bare, whole = (Case(Query(n, n), {}, Candidates(Query(n, n), (Hit(Chunk("a", text=n), 1),))) for n in ("", "text"))
+    for cases in ((bare, whole), (whole, bare)):
+        assert chunk_texts(EvalSet("mine", "Mine", cases)) == {"a": "text"}
 
 
 def test_what_is_no_list_is_skipped_with_its_reason():
