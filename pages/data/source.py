@@ -401,7 +401,7 @@ def _ask_paths(content: bytes, name: str) -> dict[str, str]:
     paths |= _mapping(("hits", "relevant"), CALLED, list(lists), proposed, "data.lists_list")
     if inner := lists.get(paths.get("hits", ""), []):
         st.markdown("**… and in each of its chunks**")
-        fields = ("id", "text", "title", *SCORES)
+        fields = ("id", "text", "title", *SCORES, *(() if "relevant" in paths else ("relevant",)))
         paths |= _mapping(fields, CALLED, inner, likely_paths(fields, inner), "data.lists_hit")
     return paths
 

@@ -34,7 +34,7 @@ PRESETS = Path(__file__).with_name("presets.yaml")
 FIELDS = (
     "query", "query_id", "hits", "ids", "texts", "scores", "references", "relevant", "id", "text", "title", *SCORES
 )  # fmt: skip
-"""What a mapping may name: of a record up to `relevant`, of a hit from `id` on."""
+"""What a mapping may name: of a record up to `relevant` (ids), of a hit from there (its grade) on."""
 WRAPPED = ("data", "spans", "runs", "results", "observations", "examples")
 GRADE = 2  # of a reference or of what a file calls relevant
 TRIED = 50  # records that `auto` looks at
@@ -43,7 +43,8 @@ USUAL = {
     "query": ("query", "question", "q", "user_input", "prompt", "input", "asked"),
     "query_id": ("query_id", "qid", "id"),
     "hits": ("hits", "candidates", "documents", "results", "chunks", "contexts", "matches", "passages"),
-    "relevant": ("relevant", "relevant_ids", "gold", "expected_ids"), "id": ("id", "chunk_id", "doc_id", "_id"),
+    "relevant": ("relevant", "relevant_ids", "gold", "expected_ids", "relevance", "grade"),
+    "id": ("id", "chunk_id", "doc_id", "_id", "pid", "cid", "passage_id", "document_id", "docid", "uuid", "key"),
     "text": ("text", "content", "page_content", "body", "chunk"), "title": ("title", "name", "heading"),
     "distance": ("distance", "dist", "_distance"), "similarity": ("similarity", "cosine"),
     "score": ("score", "_score", "relevance_score"), "rerank": ("rerank", "rerank_score"),
@@ -158,8 +159,11 @@ def _check_paths(paths: Mapping[str, str], records: Sequence[Any], mapping: Mapp
     of_record = FIELDS[: FIELDS.index("relevant") + 1]
     listed = [look_up(record, mapping["hits"]) for record in records] if "hits" in mapping else []
     hits = [hit for one in listed if isinstance(one, list) for hit in one]
+    listing = [one.strip() for one in str(mapping.get("hits", "")).split("|") if one.strip()]
     for key, path in paths.items():
-        among = records if key in of_record else hits
+        if any(re.match(rf"{re.escape(one)}\.\d+(\.|$)", path) for one in listing):
+            raise InputError(f"{key} is {path[:60]}, which leads into one hit alone, expected a path inside every hit")
+        among = [*records, *hits] if key == "relevant" else records if key in of_record else hits
         if among and all(look_up(one, path) is None for one in among):
             known = ", ".join(sorted({str(key) for one in among if isinstance(one, Mapping) for key in one})[:20])
             raise InputError(
@@ -346,6 +350,8 @@ def _row(hit: Any, mapping: Mapping[str, Any]) -> dict[str, Any] | None:
         "id": str(identity if identity is not None else f"text-{text_hash(text)[:16]}"),
         "text": text,
     }
+    if "relevant" in mapping and (grade := look_up(hit, mapping["relevant"])) is not None:
+        row["relevant"] = grade
     title = look_up(hit, mapping.get("title", "title"))
     if isinstance(title, str):
         row["title"] = title
@@ -382,10 +388,27 @@ def _grades(record: Any, mapping: Mapping[str, Any], rows: Sequence[Any]) -> tup
                 names = [f"text-{text_hash(one)[:16]}"]  # it is relevant and was not found: recall must know
             grades.update(dict.fromkeys(names, GRADE))
     relevant = look_up(record, mapping["relevant"]) if "relevant" in mapping else None
-    stack = [relevant]
+    stack, ids = [relevant], {row["id"] for row in rows}
     while stack:
         value = stack.pop()
         stack += value if isinstance(value, list) else []
         if isinstance(value, str):
             grades[value] = GRADE
+            met += value in ids
+            lost += [] if value in ids else [value[:80]]
+    for row in rows:
+        given = row.pop("relevant", None)
+        if given is not None and relevant is None:
+            grade = _grade(given)
+            met += grade is not None
+            if grade is None:
+                lost.append(f"{given!r:.80}")
+            else:
+                grades[row["id"]] = grade
     return grades, met, lost
+
+
+def _grade(given: Any) -> int | None:
+    """A grade of a hit: a whole number of at least 0, also in a text; true and false count as 1 and 0."""
+    text = str(int(given)) if isinstance(given, bool) else str(given)
+    return int(float(text)) if re.fullmatch(r"\d{1,6}(\.0*)?", text) else None

@@ -155,6 +155,21 @@ def test_chunks_of_lists_have_the_text_of_the_list_that_has_it():
         assert chunk_texts(EvalSet("mine", "Mine", cases)) == {"a": "text"}
 
 
+def test_every_hit_may_bring_its_grade_and_a_path_into_one_hit_is_refused():
+    got = [
+        {"pid": one, "body": text, "grade": grade} for (one, text, _), grade in zip(ROWS, (3, "0", "x"), strict=True)
+    ]
+    rows = as_jsonl([{"asked": "who?", "got": got}, {"asked": "and who?", "got": [{"pid": "c0", "body": "wolves"}]}])
+    paths = {"query": "asked", "hits": "got", "id": "pid", "text": "body", "relevant": "grade"}
+    reading = read_log(rows, "own.jsonl", paths=paths)
+    assert [case.grades for case in reading.cases] == [{"c0": 3, "c1": 0}, {}]
+    assert (reading.met, reading.lost) == (2, 1)
+    with pytest.raises(InputError, match=r"got.0.grade, which leads into one hit alone"):
+        read_log(rows, "own.jsonl", paths=paths | {"relevant": "got.0.grade"})
+    inner = paths_of(rows, "own.jsonl")[1]["got"]
+    assert likely_paths(("id", "relevant"), inner) == {"id": "pid", "relevant": "grade"}
+
+
 def test_what_is_no_list_is_skipped_with_its_reason():
     rows = [openinference(QUESTIONS[0]), {**openinference("x"), "attributes": {"openinference.span.kind": "LLM"}}]
     reading = read_log(as_jsonl(rows), "spans.jsonl")
@@ -186,7 +201,11 @@ def test_the_paths_of_a_log_that_nobody_knows_are_found_and_the_usual_ones_propo
     assert (plain, lists) == (["turn.question"], {"got": ["key", "meta.content", "dist"], "gold": []})
     assert likely_paths(("query", "query_id"), plain) == {"query": "turn.question"}
     assert likely_paths(("hits", "relevant"), list(lists)) == {"relevant": "gold"}
-    assert likely_paths(("id", "text", "distance"), lists["got"]) == {"text": "meta.content", "distance": "dist"}
+    assert likely_paths(("id", "text", "distance"), lists["got"]) == {
+        "id": "key",
+        "text": "meta.content",
+        "distance": "dist",
+    }
     paths = {"query": "turn.question", "hits": "got", "id": "key", "text": "meta.content", "distance": "dist"}
     assert len(read_log(log, "own.jsonl", paths=paths).cases) == len(QUESTIONS)
 
