@@ -30,6 +30,7 @@ from rag_core.sources.mapping import (
     MAPPED,
     OWN,
     LogReading,
+    likely_id,
     likely_paths,
     likely_preset,
     paths_of,
@@ -375,6 +376,8 @@ def _ask_reading(content: bytes, name: str) -> tuple[str, dict[str, str], LogRea
     except WinnowError as error:
         say.problem("This gives no lists yet.", str(error).replace("--map", "a mapping of your own"))
         return preset, paths, None
+    if reading.warning:
+        say.problem("Much of this file would be left out.", reading.warning)
     st.markdown(f"**Questions with their lists: {len(reading.cases):,}**; nothing is written yet")
     st.text(reading.to_text())
     first = reading.cases[:SHOWN]
@@ -402,7 +405,8 @@ def _ask_paths(content: bytes, name: str) -> dict[str, str]:
     if inner := lists.get(paths.get("hits", ""), []):
         st.markdown("**… and in each of its chunks**")
         fields = ("id", "text", "title", *SCORES, *(() if "relevant" in paths else ("relevant",)))
-        paths |= _mapping(fields, CALLED, inner, likely_paths(fields, inner), "data.lists_hit")
+        usual = {"id": likely_id(content, name, paths["hits"], inner), **likely_paths(fields, inner)}
+        paths |= _mapping(fields, CALLED, inner, usual, "data.lists_hit")
     return paths
 
 

@@ -50,6 +50,8 @@ USUAL = {
     "score": ("score", "_score", "relevance_score"), "rerank": ("rerank", "rerank_score"),
 }  # fmt: skip
 """Last words of a path by which `likely_paths` knows a field, the surest first."""
+MISSED = (("no question", "query"), ("a hit has neither", "id"))
+"""How a reason begins that a record is skipped for, and the field that would take it in."""
 FLAT = re.compile(r"^(.*?)\.(\d+)\.(.+)$")
 
 
@@ -70,17 +72,27 @@ class LogReading:
     filled: int = 0  # those of them whose text another list has
     repeated: int = 0  # hits that were in their list before, dropped
 
+    @property
+    def warning(self) -> str:
+        """Where more than a tenth is left out because a field was not found: how much, and which; else ''."""
+        missing = {field: sum(n for why, n in self.skipped.items() if why.startswith(said)) for said, field in MISSED}
+        worst = max(missing, key=lambda field: missing[field])
+        if missing[worst] <= self.read / 10:
+            return ""
+        return f"{missing[worst]} of {self.read} records are left out: say where {worst} stands"
+
     def to_json(self) -> dict[str, Any]:
         """Everything but the lists."""
         return {
             "preset": self.preset, "mapping": dict(self.mapping), "lists": len(self.cases), "read": self.read,
             "met": self.met, "lost": self.lost, "skipped": dict(self.skipped), "unscored": self.unscored,
-            "textless": self.textless, "filled": self.filled, "repeated": self.repeated,
+            "textless": self.textless, "filled": self.filled, "repeated": self.repeated, "warning": self.warning,
         }  # fmt: skip
 
     def to_text(self) -> str:
         """Round numbers, the mapping, and why records were skipped."""
-        rows = [f"{self.preset}: {self.read} records read, {len(self.cases)} lists"]
+        rows = [f"warning: {self.warning}"] if self.warning else []
+        rows.append(f"{self.preset}: {self.read} records read, {len(self.cases)} lists")
         if self.met or self.lost:
             rows.append(f"references: {self.met} met a chunk of their list, {self.lost} met none")
         if self.unscored:
@@ -214,6 +226,19 @@ def likely_paths(fields: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
         places = {path.rpartition(".")[2].lower(): path for path in reversed(paths)}
         likely[name] = next((places[word] for word in USUAL.get(name, (name,)) if word in places), "")
     return {name: path for name, path in likely.items() if path}
+
+
+def likely_id(content: bytes, name: str, hits: str, inner: Sequence[str]) -> str:
+    """The path whose values are short texts that stand once in a list, as ids do; '' where none is."""
+    found = (look_up(record, hits) for record in islice(records_of(content, name), TRIED))
+    lists = [one for one in found if isinstance(one, list)]
+    for path in inner:
+        values = [[look_up(hit, path) for hit in one] for one in lists]
+        every = [one for row in values for one in row]
+        short = all(isinstance(one, str) and re.fullmatch(r"(?!-?\d*\.\d)\S{1,80}", one) for one in every)
+        if short and sum(len(set(row)) == len(row) > 1 for row in values) > 0.8 * len(values):
+            return path
+    return ""
 
 
 def records_of(content: bytes, name: str) -> Iterator[Mapping[str, Any]]:

@@ -22,7 +22,7 @@ from rag_core.eval_sets.facts import chunk_texts
 from rag_core.eval_sets.reading import EvalSet
 from rag_core.project.intake import begin_project, take_lists
 from rag_core.project.project import open_project
-from rag_core.sources.mapping import likely_paths, look_up, paths_of, presets, read_log
+from rag_core.sources.mapping import likely_id, likely_paths, look_up, paths_of, presets, read_log
 from rag_core.store.matching import FragmentIndex
 from rag_core.types import Candidates, Case, Chunk, Hit, Query
 
@@ -168,6 +168,17 @@ def test_every_hit_may_bring_its_grade_and_a_path_into_one_hit_is_refused():
         read_log(rows, "own.jsonl", paths=paths | {"relevant": "got.0.grade"})
     inner = paths_of(rows, "own.jsonl")[1]["got"]
     assert likely_paths(("id", "relevant"), inner) == {"id": "pid", "relevant": "grade"}
+
+
+def test_an_id_is_known_by_its_shape_and_what_its_lack_loses_is_said_in_front():
+    hits = [{"body": None, "nr": "x1", "s": "0.5"}, {"body": "wolves", "nr": "x2", "s": "0.4"}]
+    log = as_jsonl([{"query": query, "got": hits if n < 2 else hits[1:] * 2} for n, query in enumerate(QUESTIONS)])
+    assert likely_id(as_jsonl([{"got": hits}]), "own.jsonl", "got", ["body", "s", "nr"]) == "nr"
+    assert likely_id(log, "own.jsonl", "got", ["body", "s", "nr"]) == ""
+    paths = {"query": "query", "hits": "got", "text": "body"}
+    lost = read_log(log, "own.jsonl", paths=paths)
+    assert lost.to_text().startswith("warning: 2 of 6 records are left out: say where id stands")
+    assert read_log(log, "own.jsonl", paths=paths | {"id": "nr"}).warning == ""
 
 
 def test_what_is_no_list_is_skipped_with_its_reason():
