@@ -23,7 +23,7 @@ from rag_core.eval_sets.reading import labels_fingerprint
 from rag_core.eval_sets.split import near_duplicates
 from rag_core.export import export_spec
 from rag_core.files import write_whole
-from rag_core.filters.adaptive import AdaptiveGap
+from rag_core.filters.adaptive import ANY_SCALE, ANY_SCALE_GRID, AdaptiveGap
 from rag_core.filters.learned import LearnedCut
 from rag_core.measure.experiment import run_case
 from rag_core.project.choosing import best_on_dev, search_on_dev
@@ -438,21 +438,17 @@ def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     return runs_as_given(swept, asked.cases), partial(plan, pipeline=swept, axes=axes)
 
 
-RELATIVE: dict[str, Any] = {"gap_policy": "relative", "relative_offset": 0.5}
-
-
 def for_scale(swept: Pipeline, axes: tuple[Any, ...], asked: TuneOptions) -> tuple[Pipeline, tuple[Any, ...]]:
     """The same, where an adaptive cut that nobody gave numbers stands on lists that its own were not made for."""
     named = AdaptiveGap() in swept.stages and asked.stage == AdaptiveGap.__name__
     if not named or asked.grid is not None or runs_as_given(swept, asked.cases) is not None:
         return swept, axes
-    fractions = "gap_threshold=0.02:0.6:30,relative_offset=0.05:1:20"
-    return on_any_scale(swept), parse_grid(fractions, asked.stage)
+    return on_any_scale(swept), parse_grid(ANY_SCALE_GRID, asked.stage)
 
 
 def on_any_scale(pipeline: Pipeline) -> Pipeline:
     """The pipeline with adaptive cuts that nobody gave numbers by fractions of a list's span, which any score has."""
-    stages = tuple(AdaptiveGap(**RELATIVE) if stage == AdaptiveGap() else stage for stage in pipeline.stages)
+    stages = tuple(AdaptiveGap(**ANY_SCALE) if stage == AdaptiveGap() else stage for stage in pipeline.stages)
     return replace(pipeline, stages=stages)
 
 

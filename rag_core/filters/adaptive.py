@@ -26,6 +26,9 @@ from rag_core.stage import Filter, Judgement, setting
 from rag_core.types import SCORED, Candidates, Counterfactual, Drop, Hit, Metric, Order, Reason, Step, falling
 
 MOST_RESULTS = 1000
+ANY_SCALE: dict[str, Any] = {"gap_policy": "relative", "relative_offset": 0.5}
+ANY_SCALE_GRID = "gap_threshold=0.02:0.6:30,relative_offset=0.05:1:20"
+"""A cut by fractions of each list's span, which any score has, and the fractions that are tried."""
 _MOVED = (
     "gap_threshold",
     "distance_offset",
