@@ -3,7 +3,7 @@ import gc
 import pytest
 
 from rag_core.errors import InputError
-from rag_core.files import MAX_DEPTH, collector_at_rest, parse_yaml
+from rag_core.files import MAX_DEPTH, MUCH, collector_at_rest, parse_yaml
 
 
 def nested(levels):
@@ -56,12 +56,13 @@ def test_plain_yaml_is_read_as_version_1_2():
     }
 
 
-def test_what_is_read_with_the_collector_at_rest_is_old_at_once_unless_an_app_has_frozen_its_own(monkeypatch):
-    for frozen, generation in ((0, 2), (1, 0)):
+def test_much_that_is_read_with_the_collector_at_rest_is_old_at_once_unless_an_app_has_frozen_its_own(monkeypatch):
+    for frozen, count, generation in ((0, MUCH + 1, 2), (1, MUCH + 1, 0), (0, 1, 0)):
         monkeypatch.setattr(gc, "get_freeze_count", lambda frozen=frozen: frozen)
+        gc.collect()
         with collector_at_rest():
             assert not gc.isenabled()
-            made = [[]]
+            made = [[] for _ in range(count)]
         gc.disable()  # so that it stays where it was put
         assert any(one is made for one in gc.get_objects(generation))
         gc.enable()

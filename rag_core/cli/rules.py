@@ -120,7 +120,7 @@ def lint(about: RulesAbout) -> None:
     Example: python -m rag_core rules lint --eval-set rulebook
     """
     material = about.read()
-    findings = lint_rules(material.chunks, material.cases, material.min_grade)
+    findings = lint_rules(material.chunks, material.dev, material.min_grade)
     counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     lines = [*(finding.to_text() for finding in findings), ", ".join(f"{n} {kind}s" for kind, n in counts.items())]
     facts = {"chunks": len(material.chunks), "counts": counts, "findings": [asdict(finding) for finding in findings]}
@@ -162,7 +162,7 @@ def generate(
     """
     material, families = about.read(), _families(templates)
     chunks = _of_family(material.chunks, family, families)
-    against: tuple[Any, ...] = (material.chunks, material.cases, material.min_grade, families)
+    against: tuple[Any, ...] = (material.chunks, material.dev, material.min_grade, families)
     facts: dict[str, Any] = {"out": str(out or "")}
     if model:
         settings = named_endpoint(about.folder, endpoint)
@@ -281,7 +281,7 @@ def apply_file(
     """
     collection = StoredRules(about.workspace, project=about.project, collection=about.collection).name
     material = replace_field(about, collection=collection).read()
-    checked = check_proposals(read_rules(file), material.chunks, material.cases, material.min_grade)
+    checked = check_proposals(read_rules(file), material.chunks, material.dev, material.min_grade)
     number = None if dry_run else _store(about.folder, collection, checked.accepted, batch or file.name)
     _report(about, checked, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
     if not checked.accepted:

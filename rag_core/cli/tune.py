@@ -70,8 +70,9 @@ def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
 def sweep_text(document: dict[str, Any]) -> list[str]:
     """A sweep in a few lines: how much, the best row, the optimum."""
     left = f", {document['left_out']} impossible left out" if document["left_out"] else ""
+    over = f"{document['queries_scored']} of {document['queries_total']} {'dev ' if document['split'] else ''}queries"
     lines = [
-        f"{len(document['rows']):,} settings of {document['stage']} on {document['queries_total']} queries{left} · "
+        f"{len(document['rows']):,} settings of {document['stage']}, means over {over}{left} · "
         f"relevant means grade ≥ {document['min_grade']}",
         f"best of the grid   {_shown(document['best'] or {})}",
     ]
@@ -201,7 +202,7 @@ def sweep(
 ) -> None:
     """Every setting of a grid at once: mean SetP, SetR, SetF and how much is kept; the best row, the optimum."""
     stage = stage or AdaptiveGap.__name__
-    session, cases, grade, front = read_cases(works_on, file, depth, min_grade, pipeline)
+    session, cases, grade, front = read_cases(works_on, file, depth, min_grade, pipeline, dev=True)
     swept, axes = swept_pipeline(front, stage, grid, session=session)
     if engine is None:
         table = planes.sweep(cases, swept, axes, min_grade=grade, progress=ProgressBar("swept"))
@@ -222,6 +223,7 @@ def sweep(
         "stage": stage,
         "min_grade": grade,
         "queries_total": len(cases),
+        "queries_scored": sum(any(one >= grade for one in case.grades.values()) for case in cases),
         "left_out": table.means[0].size - len(rows),
         "settings_run_plainly": table.plainly,
         **figures_stand_on(session, cases, [swept]),
@@ -230,11 +232,17 @@ def sweep(
 
 
 def read_cases(
-    works_on: WorksOn, file: Path | None, depth: int, min_grade: int | None, pipeline: str | None = None
+    works_on: WorksOn,
+    file: Path | None,
+    depth: int,
+    min_grade: int | None,
+    pipeline: str | None = None,
+    dev: bool = False,
 ) -> tuple[Any, list[Any], int, str]:
     """The session (None for a file), the lists with their labels, the grade from which a chunk is relevant, the front.
 
-    Of a project that searches, one deep list a question by the pipeline's own source.
+    Of a project that searches, one deep list a question by the pipeline's own source. `dev`: of a project only those
+    questions that something may be chosen on.
     """
     if file is not None:
         works_on.refuse_beside(file)
@@ -248,7 +256,8 @@ def read_cases(
         pipeline = WORDS_FRONT if session.project.pipelines["A"] == BY_WORDS else "unfiltered"
     *rewrites, source = front_of(session.pipeline(pipeline)).stages
     deep = make_stage(source.name, {**source.settings(), "depth": depth})
-    cases = session.capture(Pipeline((*rewrites, deep)), progress=ProgressBar("captured"))
+    asked = (session.dev or session.cases) if dev else session.cases
+    cases = session.capture(Pipeline((*rewrites, deep)), asked, ProgressBar("captured"))
     return session, cases, session.min_grade, pipeline
 
 
