@@ -27,6 +27,8 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     """The button, and the last verdict while it is of these two pipelines on these labels."""
     a, b = pipelines.get("A"), pipelines.get("B")
     held_out = len(session.split.held_out)
+    least = session.min_grade
+    labelled = sum(any(grade >= least for grade in case.grades.values()) for case in session.held_out)
     if a is None or b is None:
         return
     times = looks_at(session.project.state, session.split.name)
@@ -42,15 +44,17 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         looked = f"{answering.origin}: no verdict"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="bench.judge"):
         st.button(
-            f"Judge on {held_out:,} held-out {'question' if held_out == 1 else 'questions'}",
+            f"Judge on {labelled:,} held-out {'question' if labelled == 1 else 'questions'}",
             icon=":material/gavel:",
             type="secondary" if current else "primary",
-            disabled=simulated or not held_out,
-            help="Estimate, interval and a word, on questions nothing was chosen on. Every look is written down.",
+            disabled=simulated or not labelled,
+            help="Estimate, interval and a word, on questions nothing was chosen on. Every look is written down. "
+            f"{held_out:,} are held out, {labelled:,} of them have a relevant label.",
             on_click=_judge,
             args=(session,),
         )
-        st.markdown(f":gray[{looked}]" if held_out else ":gray[no question is held out yet]")
+        missing = "no held-out question has a relevant label yet" if held_out else "no question is held out yet"
+        st.markdown(f":gray[{looked if labelled else missing}]")
     failed = st.session_state.pop(f"{KEY}.problem", "")
     if failed:
         say.problem("This could not be judged.", failed)
@@ -76,9 +80,8 @@ def _judge(session: Session) -> None:
 def _draw(verdict: Verdict) -> None:
     with st.container(border=True, key="bench.said"):
         st.markdown(
-            f"{MARKS.get(verdict.word, ':material/balance:')} **A is {verdict.word}.**"
-            if verdict.word in MARKS
-            else f":material/balance: **{verdict.word.capitalize()}.**"
+            f"{MARKS.get(verdict.word, ':material/balance:')} "
+            + (f"**A is {verdict.word}.**" if verdict.word in (BETTER, WORSE) else f"**{verdict.word.capitalize()}.**")
         )
         st.text(verdict.to_text())
         parts = [f"{NAMES[name]} {digits(a)} against {digits(b)}" for name, (a, b) in verdict.means.items()]

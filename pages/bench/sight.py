@@ -323,8 +323,9 @@ def _line_of_all(sight: Sight) -> wire.BenchLine:
     if not note and _has_idle_rules(sight):
         note = "no chunk carries a rule: rules drop nothing"
     made = made_said(sight.dev)
+    of = f"{a.scored:,} of " if 0 < a.scored < len(sight.dev) else ""  # the others have no relevant label yet
     return wire.BenchLine(
-        f"ALL {len(sight.dev):,} {kind}" + (f", {made}" if made else ""),
+        f"ALL {of}{len(sight.dev):,} {kind}" + (f", {made}" if made else ""),
         len(sight.dev),
         a.scored,
         _means(a),

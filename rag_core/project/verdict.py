@@ -91,10 +91,18 @@ class Verdict:
         if self.word == OPEN:
             more = self.more
             least = "" if more is None else f" About {more:,} more questions would decide, if they are like these."
-            return f"Not yet known whether {self.a} is better than {self.b}: {said}{least}"
+            return f"Not yet known whether {self.a} is better than {self.b}: {said}{self._bounds()}{least}"
         if self.word == SAME:
             return f"{self.a} is {SAME} as {self.b}, within {self.margin:g}: {said}"
         return f"{self.a} is {self.word} than {self.b}: {said}"
+
+    def _bounds(self) -> str:
+        """What decides, where the interval of one look says more than is known."""
+        low, high = self.f.low, self.f.high
+        if low is None or high is None or low <= 0 <= high:
+            return ""
+        held = f" are [{self.ruling.low:+.3f}, {self.ruling.high:+.3f}]"
+        return f" Interval and p are those of a single look; the bounds that hold however often one looks{held}."
 
     @property
     def more(self) -> int | None:
