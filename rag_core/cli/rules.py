@@ -63,14 +63,13 @@ class StoredRules(InProject):
 
 @dataclass(frozen=True)
 class Material:
-    """Chunks with their rules, labelled questions (with lists where recorded), and what counts as relevant."""
+    """Chunks with their rules, questions that may choose (of a project those not held out), what is relevant."""
 
     chunks: Sequence[Chunk]
     cases: Sequence[Case]
     min_grade: int
     collection: str | None
     index: Any = None
-    dev: Sequence[Case] = ()  # the questions that may choose: of a project those that are not held out
 
     def listed(self, k: int) -> list[Case]:
         """The questions with their first k of the collection, where no list was recorded."""
@@ -96,17 +95,15 @@ class RulesAbout(InProject):
                 "no chunks were named, expected --collection NAME, an --eval-set with chunks or --lists FILE"
             )
         if recorded and not (self.collection or self.eval_set):
-            return Material(crowding.chunks_of(recorded), recorded, self.min_grade or 1, None, dev=recorded)
+            return Material(crowding.chunks_of(recorded), recorded, self.min_grade or 1, None)
         project = None if recorded or (self.collection and not self.project) else self.project
         session = open_session(self.folder, project, self.eval_set, self.collection, min_grade=self.min_grade)
         source, opened = session.project.source, session.source
         if not opened.chunks:
             raise InputError(f"{source.text} names no chunks, expected --collection NAME or an --eval-set with chunks")
         collection = source.name if source.kind == COLLECTION else None
-        dev = session.dev or session.cases
-        return Material(
-            opened.chunks, (*recorded, *session.cases), session.min_grade, collection, opened.index, (*recorded, *dev)
-        )
+        cases = (*recorded, *(session.dev or session.cases))
+        return Material(opened.chunks, cases, session.min_grade, collection, opened.index)
 
 
 def _families(templates: Path | None) -> Sequence[TemplateFamily] | None:
@@ -120,7 +117,7 @@ def lint(about: RulesAbout) -> None:
     Example: python -m rag_core rules lint --eval-set rulebook
     """
     material = about.read()
-    findings = lint_rules(material.chunks, material.dev, material.min_grade)
+    findings = lint_rules(material.chunks, material.cases, material.min_grade)
     counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     lines = [*(finding.to_text() for finding in findings), ", ".join(f"{n} {kind}s" for kind, n in counts.items())]
     facts = {"chunks": len(material.chunks), "counts": counts, "findings": [asdict(finding) for finding in findings]}
@@ -162,7 +159,7 @@ def generate(
     """
     material, families = about.read(), _families(templates)
     chunks = _of_family(material.chunks, family, families)
-    against: tuple[Any, ...] = (material.chunks, material.dev, material.min_grade, families)
+    against: tuple[Any, ...] = (material.chunks, material.cases, material.min_grade, families)
     facts: dict[str, Any] = {"out": str(out or "")}
     if model:
         settings = named_endpoint(about.folder, endpoint)
@@ -236,8 +233,8 @@ def propose_from_slots(
     # The synonyms that questions are rewritten with name a value as well.
     synonyms = synonyms_in(word_file(about.folder, material.collection or "", "synonyms", about.eval_set or "")).terms
     families = slots.named_so(slots.propose(material.chunks, synonyms), family)
-    families = [slots.with_policy(one, policy, material.dev, material.min_grade) for one in families]
-    checks = [slots.check(one, material.dev, min_grade=material.min_grade) for one in families]
+    families = [slots.with_policy(one, policy, material.cases, material.min_grade) for one in families]
+    checks = [slots.check(one, material.cases, min_grade=material.min_grade) for one in families]
     batch, stored = None, 0
     safe = slots.safe(families, checks)
     if apply:
@@ -256,7 +253,7 @@ def propose_from_slots(
     count = sum(len(one.rules) for one in families)
     lines.append(f"{len(families)} families, {count} rules for {len(material.chunks)} chunks")
     if check:
-        lines.append(f"checked on {counted(len(material.dev), 'question', 'questions')}, none of them held out")
+        lines.append(f"checked on {counted(len(material.cases), 'question', 'questions')}, none of them held out")
     if apply and len(safe) < len(families):
         left = len(families) - len(safe)
         lines.append(f"{counted(left, 'family loses', 'families lose')} an answer of a dev question: not stored")
@@ -281,7 +278,7 @@ def apply_file(
     """
     collection = StoredRules(about.workspace, project=about.project, collection=about.collection).name
     material = replace_field(about, collection=collection).read()
-    checked = check_proposals(read_rules(file), material.chunks, material.dev, material.min_grade)
+    checked = check_proposals(read_rules(file), material.chunks, material.cases, material.min_grade)
     number = None if dry_run else _store(about.folder, collection, checked.accepted, batch or file.name)
     _report(about, checked, {"batch": number}, "pass" if number is None else f"stored as batch {number}")
     if not checked.accepted:
