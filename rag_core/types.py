@@ -232,6 +232,10 @@ class Case:
     candidates: Candidates | None = None
     relevant_total: int | None = None  # how many relevant chunks exist in all, where the file says so
 
+    def has_relevant(self, min_grade: int = 1) -> bool:
+        """Whether it is labelled and something relevant is known to exist, so that the question is scored."""
+        return bool(self.grades and self.relevant_total) or any(grade >= min_grade for grade in self.grades.values())
+
 
 def chunks_in(cases: Iterable[Case]) -> dict[str, Chunk]:
     """Every chunk of recorded lists by its id, as the last list has it that has its text."""

@@ -414,8 +414,8 @@ class Session:
         return self.split.cases(self.cases, "held_out")
 
     def chosen_on(self, method: str, dev: Sequence[Case] | None = None) -> ChosenOn:
-        """What a pipeline carries that was chosen today on the dev questions."""
-        chose = self.dev if dev is None else dev
+        """What a pipeline carries that was chosen today on the dev questions: those that a mean stands on."""
+        chose = [case for case in (self.dev if dev is None else dev) if case.has_relevant(self.min_grade)]
         return ChosenOn(self.split.name, len(chose), key_of(chose), method, datetime.now(UTC).date().isoformat())
 
     def unseen(self, pipelines: Sequence[Pipeline], cases: Sequence[Case]) -> list[Case]:

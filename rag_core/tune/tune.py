@@ -18,7 +18,6 @@ import numpy as np
 from rag_core.errors import InputError
 from rag_core.eval_sets.split import fold_queries, split_queries
 from rag_core.measure.measures import SET_MEASURES
-from rag_core.measure.scores import score
 from rag_core.measure.sequential import Ruling, decide
 from rag_core.measure.significance import (
     BETTER,
@@ -109,7 +108,7 @@ def dev_and_test(
 
 def scored(cases: Sequence[Case], min_grade: int = 1) -> list[Case]:
     """The cases that enter the means; InputError where they are fewer than two."""
-    usable = [case for case in cases if score([], case.grades, case.relevant_total, min_grade, ()).scored]
+    usable = [case for case in cases if case.has_relevant(min_grade)]
     if len(usable) < 2:
         raise InputError(f"tuning got {len(usable)} queries with a relevant label, expected at least two")
     return usable

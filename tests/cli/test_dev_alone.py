@@ -11,7 +11,24 @@ from rag_core.cli import main
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
 
-WORDS = "kettle grinder boiler valve hopper scale filter pump steam tray basket lever spout tank hose wand".split()
+WORDS = [
+    "kettle",
+    "grinder",
+    "boiler",
+    "valve",
+    "hopper",
+    "scale",
+    "filter",
+    "pump",
+    "steam",
+    "tray",
+    "basket",
+    "lever",
+    "spout",
+    "tank",
+    "hose",
+    "wand",
+]
 TOPICS = [*WORDS, *(f"old {word}" for word in WORDS)]
 UNLABELLED = TOPICS[::4]
 NEVER = {"contain_one_of": [["no question says this"]]}
@@ -101,3 +118,11 @@ def test_a_gate_on_a_baseline_of_dev_questions_looks_at_none_that_is_held_out(se
     assert looks(capfd) == 0
     said("evaluate", "-p", pipelines[0], "--run-out", base)
     assert said("gate", "--baseline", base, "-p", pipelines[1], "--margin", "0.9")["looks"] == 2
+
+
+def test_a_pipeline_carries_as_many_questions_that_chose_it_as_are_scored_whoever_chose(session, said):
+    scored = len(labelled(session.split.dev))
+    fixed = session.baseline(session.pipeline("unfiltered")).chosen_on
+    tuned = said("tune", "--method", "plane", "--stage", "TopK", "--grid", "k=1|2")["pipeline"]["chosen_on"]
+    assert (fixed.questions, tuned["questions"]) == (scored, scored)
+    assert fixed.fingerprint == tuned["fingerprint"]
