@@ -227,9 +227,9 @@ text { font: 11px system-ui, sans-serif; fill: #333 } .name { font-weight: 600 }
 """
 
 
-def drawing(found: dict[str, list[float]]) -> str:
+def drawing(seconds: dict[str, list[float]]) -> str:
     """One small log-log chart an operation: points, and theory as a dashed line through the first."""
-    panels = [panel(name, found[name], *divmod(at, ACROSS)) for at, name in enumerate(found)]
+    panels = [panel(name, seconds[name], *divmod(at, ACROSS)) for at, name in enumerate(seconds)]
     size = f"{WIDE * ACROSS} {HIGH * math.ceil(len(panels) / ACROSS)}"
     title = "Processor time over size, both logarithmic: measured (dots) and theory (dashed)"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-label="{title}">'

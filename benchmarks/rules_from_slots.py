@@ -86,8 +86,8 @@ def other_number(question: str, families: Sequence[SlotFamily]) -> str:
     return " ".join(found)
 
 
-def measured(name: str, chunks: Sequence[Chunk], asked: Sequence[tuple[str, set[str]]], in_full: bool) -> None:
-    """The rows of one set: `asked` are questions with the ids of their relevant chunks."""
+def measured(name: str, chunks: Sequence[Chunk], questions: Sequence[tuple[str, set[str]]], in_full: bool) -> None:
+    """The rows of one set: `questions` are questions with the ids of their relevant chunks."""
     started = process_time()
     families = propose(chunks)
     seconds = process_time() - started
@@ -101,7 +101,7 @@ def measured(name: str, chunks: Sequence[Chunk], asked: Sequence[tuple[str, set[
     titles = {chunk.id: chunk.title for chunk in chunks}
     for how in ("as asked", "in the other number"):
         pairs, wrong, dropped = Counter[str](), Counter[str](), 0
-        for question, relevant in asked:
+        for question, relevant in questions:
             text = question if how == "as asked" else other_number(question, families)
             dropped += sum(not decide(rule, text).satisfied for rule, _ in rules.values())
             for chunk in relevant & rules.keys():
@@ -111,11 +111,10 @@ def measured(name: str, chunks: Sequence[Chunk], asked: Sequence[tuple[str, set[
                     wrong[kind] += 1
                     if in_full:
                         print(f"    wrong: {text} | {titles[chunk]}")
-        if asked:
+        if questions:
             parts = ", ".join(f"{wrong[kind]} of {pairs[kind]} ({kind})" for kind in ("strict", "words"))
-            print(
-                f"  {len(asked)} questions {how}: wrong drops {parts}; {dropped / len(asked):.0f} rules drop a question"
-            )
+            each = dropped / len(questions)
+            print(f"  {len(questions)} questions {how}: wrong drops {parts}; {each:.0f} rules drop a question")
     made = make_questions(families, chunks, MADE)
     borne = [ok for question in made for ok in told_apart(question, titles)]
     whole = sum(all(told_apart(question, titles)) for question in made)

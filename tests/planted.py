@@ -4,6 +4,26 @@ import random
 
 from rag_core.types import Candidates, Case, Chunk, Hit, Metric, Query
 
+TOPICS = [
+    "kettle",
+    "grinder",
+    "boiler",
+    "valve",
+    "hopper",
+    "scale",
+    "filter",
+    "pump",
+    "steam",
+    "tray",
+    "basket",
+    "lever",
+    "spout",
+    "tank",
+    "hose",
+    "wand",
+]
+"""Sixteen words, a question each."""
+
 
 def case_of(number, distances, flags, total=None):
     """A recorded case with these distances and labels. Questions differ in every word."""

@@ -27,15 +27,13 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
     """The button, and the last verdict while it is of these two pipelines on these labels."""
     a, b = pipelines.get("A"), pipelines.get("B")
     held_out = len(session.split.held_out)
-    least = session.min_grade
-    labelled = sum(any(grade >= least for grade in case.grades.values()) for case in session.held_out)
+    labelled = sum(case.has_relevant(session.min_grade) for case in session.held_out)
     if a is None or b is None:
         return
     times = looks_at(session.project.state, session.split.name)
     looked = {0: "never yet", 1: "1 look so far"}.get(times, f"{times} looks so far")
     verdict: Verdict | None = st.session_state.get(KEY)
-    of = (fingerprint(a), fingerprint(b), session.project.name, session.state)
-    current = verdict is not None and st.session_state.get(f"{KEY}.of") == of
+    current = verdict is not None and st.session_state.get(f"{KEY}.of") == _of(a, b, session)
     st.session_state[SHOWN] = current
     answering = session.judge
     simulated = False
@@ -62,6 +60,11 @@ def show(session: Session, pipelines: Mapping[str, Pipeline]) -> None:
         _draw(verdict)
 
 
+def _of(a: Pipeline, b: Pipeline, session: Session) -> tuple[object, ...]:
+    """What a verdict is of: another pipeline or label, and it stands no more."""
+    return fingerprint(a), fingerprint(b), session.project.name, session.state
+
+
 def _judge(session: Session) -> None:
     """Judge what A and B are now: a number that was let go since the button was drawn counts."""
     a, b = (state.pipeline_of(side, session) for side in ("A", "B"))
@@ -74,7 +77,7 @@ def _judge(session: Session) -> None:
         st.session_state[f"{KEY}.problem"] = str(error)
         return
     st.session_state[KEY] = verdict
-    st.session_state[f"{KEY}.of"] = (fingerprint(a), fingerprint(b), session.project.name, session.state)
+    st.session_state[f"{KEY}.of"] = _of(a, b, session)
 
 
 def _draw(verdict: Verdict) -> None:

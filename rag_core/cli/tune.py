@@ -94,25 +94,25 @@ def _value(value: Any) -> str:
 
 
 def tune_json(
-    asked: TuneOptions, choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any]
+    options: TuneOptions, choice: Any, found: Any, crossed: Any, dev: list[Any], test: list[Any]
 ) -> dict[str, Any]:
     """A choice and its judgement as one document."""
-    fixed = dump_pipeline(asked.marked(choice.baseline))
+    fixed = dump_pipeline(options.marked(choice.baseline))
     return {
         "objective": found.objective,
         "chosen": choice.settings,
-        "pipeline": dump_pipeline(asked.marked(choice.pipeline)),
+        "pipeline": dump_pipeline(options.marked(choice.pipeline)),
         "baseline": {"name": choice.baseline.label, "k": choice.baseline_k, "pipeline": fixed},
-        "taken": fixed if choice.taken is choice.baseline else dump_pipeline(asked.marked(choice.pipeline)),
-        "out": str(asked.out or ""),
+        "taken": fixed if choice.taken is choice.baseline else dump_pipeline(options.marked(choice.pipeline)),
+        "out": str(options.out or ""),
         "dev": {"queries": len(dev), found.objective: choice.value, "baseline": choice.baseline_value},
         "folds": None if crossed is None else {**asdict(crossed), "gain": crossed.gain},
         "test": judgement_json(found),
         "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
-        "seed": asked.seed,
+        "seed": options.seed,
         "sentence": judgement_json(found)["sentence"],
-        "constraint": asked.constraint,
-        "min_grade": asked.min_grade,
+        "constraint": options.constraint,
+        "min_grade": options.min_grade,
     }
 
 
@@ -140,16 +140,16 @@ def _to(file: str) -> str:
 
 
 def promise_document(
-    made: Any, held_out: Any, looks: int, dev: list[Any], test: list[Any], asked: Any
+    made: Any, held_out: Any, looks: int, dev: list[Any], test: list[Any], options: Any
 ) -> dict[str, Any]:
     """A promised recall with what became of it on the held-out queries; `test` is null where nothing was promised."""
     return {
         **promise_json(made),
-        "pipeline": None if made.pipeline is None else dump_pipeline(asked.marked(made.pipeline)),
+        "pipeline": None if made.pipeline is None else dump_pipeline(options.marked(made.pipeline)),
         "test": None if held_out is None else {**asdict(held_out), "looks": looks},
         "queries": {"dev": [case.query.id for case in dev], "test": [case.query.id for case in test]},
-        "min_grade": asked.min_grade,
-        "seed": asked.seed,
+        "min_grade": options.min_grade,
+        "seed": options.seed,
         "sentence": sentence(made, held_out, looks),
     }
 
@@ -223,7 +223,7 @@ def sweep(
         "stage": stage,
         "min_grade": grade,
         "queries_total": len(cases),
-        "queries_scored": sum(any(one >= grade for one in case.grades.values()) for case in cases),
+        "queries_scored": sum(case.has_relevant(grade) for case in cases),
         "left_out": table.means[0].size - len(rows),
         "settings_run_plainly": table.plainly,
         **figures_stand_on(session, cases, [swept]),
@@ -256,8 +256,8 @@ def read_cases(
         pipeline = WORDS_FRONT if session.project.pipelines["A"] == BY_WORDS else "unfiltered"
     *rewrites, source = front_of(session.pipeline(pipeline)).stages
     deep = make_stage(source.name, {**source.settings(), "depth": depth})
-    asked = (session.dev or session.cases) if dev else session.cases
-    cases = session.capture(Pipeline((*rewrites, deep)), asked, ProgressBar("captured"))
+    questions = (session.dev or session.cases) if dev else session.cases
+    cases = session.capture(Pipeline((*rewrites, deep)), questions, ProgressBar("captured"))
     return session, cases, session.min_grade, pipeline
 
 
@@ -382,77 +382,81 @@ class TuneOptions:
             write_whole(self.out, export_spec(pipeline, "json" if self.out.suffix == ".json" else "yaml"))
 
 
-def plane(asked: TuneOptions) -> Answer:
+def plane(options: TuneOptions) -> Answer:
     """The best point of a plane or grid; of a stage that is trained, what training gives."""
-    if asked.objective not in MEASURES:
-        raise InputError(f"objective is {asked.objective[:80]!r}, expected one of {', '.join(MEASURES)}")
-    given, chooser = _chooser(asked)
-    dev, test = asked.split()
+    if options.objective not in MEASURES:
+        raise InputError(f"objective is {options.objective[:80]!r}, expected one of {', '.join(MEASURES)}")
+    given, chooser = _chooser(options)
+    dev, test = options.split()
     choice = chooser(dev)
-    crossed, folds = None, min(asked.folds, len(near_duplicates([case.query for case in dev])))
+    crossed, folds = None, min(options.folds, len(near_duplicates([case.query for case in dev])))
     if folds > 1:
-        crossed = cross_validate(dev, chooser, asked.objective, folds=folds, min_grade=asked.min_grade, seed=asked.seed)
-    found = _judged(asked, test, choice, asked.objective, given)
-    asked.write(choice.taken)
-    document = tune_json(asked, choice, found, crossed, dev, test)
+        crossed = cross_validate(
+            dev, chooser, options.objective, folds=folds, min_grade=options.min_grade, seed=options.seed
+        )
+    found = _judged(options, test, choice, options.objective, given)
+    options.write(choice.taken)
+    document = tune_json(options, choice, found, crossed, dev, test)
     return document, list(tune_text(document))
 
 
-def learned(asked: TuneOptions) -> Answer:
+def learned(options: TuneOptions) -> Answer:
     """A stage trained on the dev queries, LearnedCut unless another is named; plain numbers of the pipeline."""
-    return plane(asked if stage_class(asked.stage).trained else replace(asked, stage=LearnedCut.__name__))
+    return plane(options if stage_class(options.stage).trained else replace(options, stage=LearnedCut.__name__))
 
 
-def best(asked: TuneOptions) -> Answer:
+def best(options: TuneOptions) -> Answer:
     """The best of the last cut's whole family, or the best fixed k: what the cut's drawer on the Bench finds."""
-    session = asked.session
-    if session is None or asked.holdout is not None or asked.grid is not None:
+    session = options.session
+    if session is None or options.holdout is not None or options.grid is not None:
         raise InputError("best got a FILE, a --holdout or a --grid, expected a project and its own split")
-    pipeline = session.whole(session.pipeline(asked.pipeline))
+    pipeline = session.whole(session.pipeline(options.pipeline))
     if not any(stage.is_cut for stage in pipeline.stages):
-        pipeline = session.whole(with_stage(asked.pipeline, asked.stage, session))
+        pipeline = session.whole(with_stage(options.pipeline, options.stage, session))
     if runs_as_given(session.ready(pipeline), session.starts(pipeline, session.dev[:1])) is None:
         pipeline = on_any_scale(pipeline)
     places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
-    named = [at for at in places if pipeline.stages[at].name == asked.stage]
-    plan: dict[str, Any] = {"objective": asked.objective, "floor": asked.floor, "crossed": asked.folds > 1}
+    named = [at for at in places if pipeline.stages[at].name == options.stage]
+    plan: dict[str, Any] = {"objective": options.objective, "floor": options.floor, "crossed": options.folds > 1}
     found = best_on_dev(session, pipeline, (named or places)[-1], **plan, progress=ProgressBar("chose"))
     ready, fixed = session.ready(found.pipeline), session.ready(found.fixed)
     choice = Choice(ready, found.settings, found.value, fixed, found.fixed_k, found.fixed_value)
-    dev, test = asked.split()
-    judged = _judged(asked, session.starts(pipeline, test), choice, asked.objective, session.ready(pipeline))
-    asked.write(found.pipeline)
-    document = tune_json(asked, choice, judged, found.crossed, dev, test)
+    dev, test = options.split()
+    judged = _judged(options, session.starts(pipeline, test), choice, options.objective, session.ready(pipeline))
+    options.write(found.pipeline)
+    document = tune_json(options, choice, judged, found.crossed, dev, test)
     return document, [found.to_text(), *tune_text(document)]
 
 
-def _judged(asked: TuneOptions, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
+def _judged(options: TuneOptions, test: list[Any], choice: Any, objective: str, given: Any) -> Any:
     """The choice on the held-out queries; the look is counted."""
-    seen = asked.look(test, choice.pipeline, choice.baseline)
-    return judge(test, choice, objective, given=given, min_grade=asked.min_grade, **seen)
+    seen = options.look(test, choice.pipeline, choice.baseline)
+    return judge(test, choice, objective, given=given, min_grade=options.min_grade, **seen)
 
 
-def _chooser(asked: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
+def _chooser(options: TuneOptions) -> tuple[Any, Callable[[Sequence[Any]], Any]]:
     """The pipeline as it was given (None where it cannot run untrained), and how to choose one on some queries."""
-    if stage_class(asked.stage).trained:
-        if asked.grid is not None or asked.constraint is not None:
+    if stage_class(options.stage).trained:
+        if options.grid is not None or options.constraint is not None:
             raise InputError(
-                f"{asked.stage} is trained, not swept: it got a --grid or a --constraint, expected neither"
+                f"{options.stage} is trained, not swept: it got a --grid or a --constraint, expected neither"
             )
-        pipeline = with_stage(asked.pipeline, asked.stage, asked.session)
-        return None, partial(choose_trained, pipeline=pipeline, objective=asked.objective, min_grade=asked.min_grade)
-    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, session=asked.session)
-    swept, axes = for_scale(swept, axes, asked)
-    plan = partial(choose, objective=asked.objective, floor=asked.floor, min_grade=asked.min_grade)
-    return runs_as_given(swept, asked.cases), partial(plan, pipeline=swept, axes=axes)
+        pipeline = with_stage(options.pipeline, options.stage, options.session)
+        return None, partial(
+            choose_trained, pipeline=pipeline, objective=options.objective, min_grade=options.min_grade
+        )
+    swept, axes = swept_pipeline(options.pipeline, options.stage, options.grid, session=options.session)
+    swept, axes = for_scale(swept, axes, options)
+    plan = partial(choose, objective=options.objective, floor=options.floor, min_grade=options.min_grade)
+    return runs_as_given(swept, options.cases), partial(plan, pipeline=swept, axes=axes)
 
 
-def for_scale(swept: Pipeline, axes: tuple[Any, ...], asked: TuneOptions) -> tuple[Pipeline, tuple[Any, ...]]:
+def for_scale(swept: Pipeline, axes: tuple[Any, ...], options: TuneOptions) -> tuple[Pipeline, tuple[Any, ...]]:
     """The same, where an adaptive cut that nobody gave numbers stands on lists that its own were not made for."""
-    named = AdaptiveGap() in swept.stages and asked.stage == AdaptiveGap.__name__
-    if not named or asked.grid is not None or runs_as_given(swept, asked.cases) is not None:
+    named = AdaptiveGap() in swept.stages and options.stage == AdaptiveGap.__name__
+    if not named or options.grid is not None or runs_as_given(swept, options.cases) is not None:
         return swept, axes
-    return on_any_scale(swept), parse_grid(ANY_SCALE_GRID, asked.stage)
+    return on_any_scale(swept), parse_grid(ANY_SCALE_GRID, options.stage)
 
 
 def on_any_scale(pipeline: Pipeline) -> Pipeline:
@@ -471,53 +475,54 @@ def runs_as_given(pipeline: Pipeline, cases: Sequence[Any]) -> Pipeline | None:
     return pipeline
 
 
-def conformal(asked: TuneOptions) -> Answer:
+def conformal(options: TuneOptions) -> Answer:
     """One knob set so that at most a share alpha is missed; calibrated on dev, held against the held-out queries."""
-    if asked.grid is not None or asked.constraint is not None:
+    if options.grid is not None or options.constraint is not None:
         raise InputError("conformal sets one knob: it got a --grid or a --constraint, expected --alpha and --knob")
-    knob, alpha = asked.own.get("knob", "distance_offset"), asked.own.get("alpha", ALPHA)
-    front = read_pipeline(asked.pipeline).stages
-    dev, test = asked.split()
-    made = promise(dev, front, knob, alpha, asked.min_grade, asked.own.get("sure", 0.0))
+    knob, alpha = options.own.get("knob", "distance_offset"), options.own.get("alpha", ALPHA)
+    front = read_pipeline(options.pipeline).stages
+    dev, test = options.split()
+    made = promise(dev, front, knob, alpha, options.min_grade, options.own.get("sure", 0.0))
     if made.pipeline is None:
-        if asked.out is not None:
+        if options.out is not None:
             raise InputError(f"there is no pipeline to write, {too_few(made)}")
-        document = promise_document(made, None, 0, dev, test, asked)
+        document = promise_document(made, None, 0, dev, test, options)
         return document, [document["sentence"]]
-    seen = asked.look(test, made.pipeline)["looks"]
-    held_out = realised(test, front, made, asked.min_grade)
-    asked.write(made.pipeline)
-    document = promise_document(made, held_out, seen, dev, test, asked)
+    seen = options.look(test, made.pipeline)["looks"]
+    held_out = realised(test, front, made, options.min_grade)
+    options.write(made.pipeline)
+    document = promise_document(made, held_out, seen, dev, test, options)
     return document, [document["sentence"]]
 
 
-def search(asked: TuneOptions) -> Answer:
+def search(options: TuneOptions) -> Answer:
     """A study of Optuna on the dev queries; the row best by the first objective is judged on the held-out ones."""
-    swept, axes = swept_pipeline(asked.pipeline, asked.stage, asked.grid, None, asked.session)
-    dev, test = asked.split()
-    study = asked.own.get("study")
+    swept, axes = swept_pipeline(options.pipeline, options.stage, options.grid, None, options.session)
+    dev, test = options.split()
+    study = options.own.get("study")
     plan: dict[str, Any] = {
-        "objectives": [name.strip() for name in asked.objective.split(",")],
-        "floor": asked.floor,
-        "trials": asked.own.get("trials", TRIALS),
-        "storage": shared_storage(asked.workspace) if study else None,
+        "objectives": [name.strip() for name in options.objective.split(",")],
+        "floor": options.floor,
+        "trials": options.own.get("trials", TRIALS),
+        "storage": shared_storage(options.workspace) if study else None,
         "name": study or "search",
-        "seed": asked.seed,
+        "seed": options.seed,
         "progress": ProgressBar("trials"),
     }
-    if asked.session is not None and asked.holdout is None:  # as the Bench does: a study of either goes on in the other
-        sought = search_on_dev(asked.session, swept, axes, **plan)
-        test = asked.session.starts(asked.session.whole(swept), test)
+    # As the Bench does: a study of either goes on in the other.
+    if options.session is not None and options.holdout is None:
+        sought = search_on_dev(options.session, swept, axes, **plan)
+        test = options.session.starts(options.session.whole(swept), test)
         found, swept, dev = sought.found, sought.ready, sought.cases
     else:
-        swept = with_judge(with_entities(swept, asked.workspace), asked.workspace)
-        found = searching.search(dev, swept, axes, **plan, min_grade=asked.min_grade)
+        swept = with_judge(with_entities(swept, options.workspace), options.workspace)
+        found = searching.search(dev, swept, axes, **plan, min_grade=options.min_grade)
     if found.best is None:
-        raise InputError(f"none of {len(found.rows)} trials reaches {asked.constraint}, expected one that does")
-    choice = searching.choice_of(found, found.best, dev, swept, axes, asked.min_grade)
-    judged = _judged(asked, test, choice, searching.measure_of(found.objectives), None)
-    asked.write(choice.pipeline)
-    document = tune_json(asked, choice, judged, None, dev, test)
+        raise InputError(f"none of {len(found.rows)} trials reaches {options.constraint}, expected one that does")
+    choice = searching.choice_of(found, found.best, dev, swept, axes, options.min_grade)
+    judged = _judged(options, test, choice, searching.measure_of(found.objectives), None)
+    options.write(choice.pipeline)
+    document = tune_json(options, choice, judged, None, dev, test)
     document |= {"search": search_json(found, study)}
     return document, [*search_text(found), *tune_text(document)]
 

@@ -135,7 +135,7 @@ class Calibration:
 def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = None) -> Calibration:
     """What the dev questions propose for a pipeline; an InputError where fewer than two of them are labelled."""
     pipeline, least = session.whole(pipeline), session.min_grade
-    cases = [case for case in session.dev if any(grade >= least for grade in case.grades.values())]
+    cases = [case for case in session.dev if case.has_relevant(least)]
     if len(cases) < 2:
         raise InputError(f"{len(cases)} dev questions have a relevant label, expected at least two to calibrate on")
     finders = {SEARCH: _search, ANALYZER: _analyzer, FLOOR: _floor, PLURALS: _plurals, CUT: _cut}

@@ -112,7 +112,7 @@ def best_on_dev(
         raise InputError(f"place {place} of the pipeline is no cut, expected a stage that ends the list")
     ready, least = session.ready(pipeline), session.project.min_grade
     captured = session.capture(pipeline, session.dev)
-    cases = [case for case in captured if any(grade >= least for grade in case.grades.values())]
+    cases = [case for case in captured if case.has_relevant(least)]
     if len(cases) < 2:
         raise InputError(f"{len(cases)} dev questions have a relevant label, expected at least two to choose on")
     chooser = partial(best_of_family, pipeline=ready, place=place, objective=objective, floor=floor, min_grade=least)

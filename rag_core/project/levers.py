@@ -108,7 +108,7 @@ def levers(session: Session, pipeline: Pipeline) -> Levers:
 def _levers(session: Session, front: Pipeline) -> Levers:
     least = session.project.min_grade
     cases = session.capture(front, session.dev)
-    scored = [case for case in cases if any(grade >= least for grade in case.grades.values())]
+    scored = [case for case in cases if case.has_relevant(least)]
     if len(scored) < 2:
         return Levers(0, 0, 0.0, 0.0, ())
     fixed = fixed_k(scored, (), "SetF", None, least)
@@ -139,9 +139,7 @@ def crossed_levers(session: Session, pipeline: Pipeline) -> Levers:
     """
     front, least = front_of(pipeline), session.min_grade
     bounds = levers(session, pipeline)
-    cases = [
-        case for case in session.capture(front, session.dev) if any(grade >= least for grade in case.grades.values())
-    ]
+    cases = [case for case in session.capture(front, session.dev) if case.has_relevant(least)]
     if not bounds.questions or len(cases) < FEWEST_QUESTIONS:
         return bounds
     cut = partial(best_of_family, pipeline=Pipeline((AdaptiveGap(),)), place=0, min_grade=least)

@@ -94,11 +94,7 @@ def gains_of(
 ) -> RerankGains:
     """The gain by depth on the project's labelled dev questions, of an endpoint's stored scores or of the lists'."""
     least = session.min_grade
-    cases = [
-        case
-        for case in session.capture(front_of(pipeline), session.dev)
-        if any(grade >= least for grade in case.grades.values())
-    ]
+    cases = [case for case in session.capture(front_of(pipeline), session.dev) if case.has_relevant(least)]
     rows = [_row(cases, 0, Pipeline(), least)] if cases else []
     for depth in depths if cases else ():
         stage = Rerank(depth=depth, endpoint=endpoint, recorded=recorded)

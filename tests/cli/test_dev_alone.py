@@ -10,26 +10,9 @@ import pytest
 from rag_core.cli import main
 from rag_core.project.project import open_project
 from rag_core.project.session import Session
+from tests import planted
 
-WORDS = [
-    "kettle",
-    "grinder",
-    "boiler",
-    "valve",
-    "hopper",
-    "scale",
-    "filter",
-    "pump",
-    "steam",
-    "tray",
-    "basket",
-    "lever",
-    "spout",
-    "tank",
-    "hose",
-    "wand",
-]
-TOPICS = [*WORDS, *(f"old {word}" for word in WORDS)]
+TOPICS = [*planted.TOPICS, *(f"old {topic}" for topic in planted.TOPICS)]
 UNLABELLED = TOPICS[::4]
 NEVER = {"contain_one_of": [["no question says this"]]}
 

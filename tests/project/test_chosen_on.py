@@ -14,25 +14,7 @@ from rag_core.project.split import reset_held_out
 from rag_core.project.verdict import judge
 from rag_core.spec import dump_pipeline, fingerprint, parse_pipeline, read_pipeline
 from rag_core.stage import ChosenOn
-
-TOPICS = [
-    "kettle",
-    "grinder",
-    "boiler",
-    "valve",
-    "hopper",
-    "scale",
-    "filter",
-    "pump",
-    "steam",
-    "tray",
-    "basket",
-    "lever",
-    "spout",
-    "tank",
-    "hose",
-    "wand",
-]
+from tests.planted import TOPICS
 
 
 @pytest.fixture

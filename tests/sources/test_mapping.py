@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import random
-from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -237,8 +236,12 @@ some_paths = st.sampled_from([path for one in presets().values() for path in one
 @given(json_values, some_paths)
 def test_any_value_may_stand_at_a_path(value, path):
     look_up(value, path)
-    with suppress(InputError):
-        read_log(json.dumps([value]).encode(), "x.json")
+    try:
+        said = str(read_log(json.dumps([value]).encode(), "x.json").records)
+    except InputError as error:
+        said = str(error)
+    assert said
+    assert "\n" not in said  # a number of records, or one sentence
 
 
 def test_the_command_says_what_was_read_and_makes_a_project(tmp_path, capsysbinary):
