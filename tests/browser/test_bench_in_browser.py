@@ -60,11 +60,16 @@ def test_a_number_let_go_again_costs_few_messages(page, app):
     expect(page.get_by_role("combobox", name="A", exact=True)).to_have_value("own settings")  # said above, once
     settle(page)
     frames.clear()
+    loaded = []
+    page.on("request", lambda request: loaded.append(request.url))
     before, link = figures(page), page.url
     page.locator("input[data-setting=max_results]").press("End")  # one press: on a busy machine several are several
     until(page, lambda: figures(page) != before and page.url != link)
     settle(page)
     assert 1 <= len(frames) <= 8
+    # a script of the component that Streamlit loads by its address comes into the page again with every answer
+    assert not page.locator("script[src*=bench]").count()
+    assert not [url for url in loaded if url.endswith(".js")]
 
 
 def test_a_label_in_the_row_moves_the_figures_and_stays(page, app, own_lists):

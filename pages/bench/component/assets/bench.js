@@ -108,7 +108,7 @@ function send(state, kind, fields = {}) {
   state.waiting = state.waiting.filter((one) => !(kind === "set" && one.kind === "set" && one.stage === event.stage && one.setting === event.setting));
   state.waiting.push(event);
   tell(state);
-  schedule(state);
+  setTimeout(() => schedule(state)); // after Streamlit has sent it: a frame drawn before would hold it back
   return event.sequence;
 }
 
