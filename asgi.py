@@ -100,14 +100,20 @@ def believe_the_socket() -> None:
     setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, trusted_hosts: app)  # noqa: B010  # types forbid it
 
 
-class SecurityHeaders:
-    """Every answer carries HEADERS."""
+class Guard:
+    """What every request and connection passes: it is let through or refused, and its answer carries HEADERS."""
 
-    def __init__(self, app: Asgi) -> None:
-        self.app = app
+    def __init__(self, app: Asgi, settings: ServerSettings, with_login: bool) -> None:
+        self.app, self.with_login = app, with_login
+        self.name = settings.user_header.lower().encode()
+        self.proxies = [ip_network(address) for address in settings.proxies]
+        self.made_ready = False
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Let one request or connection through, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -116,87 +122,52 @@ class SecurityHeaders:
                 message["headers"] = [*kept, *HEADERS]
             await send(message)
 
-        await self.app(scope, receive, guarded)
+        peer = str((scope.get("client") or ("",))[0])
+        named = [value.decode("latin-1") for name, value in scope.get("headers", ()) if name.lower() == self.name]
+        if self._pretends(named, peer) or self._open_to_others(scope):
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await JSONResponse({"error": "refused"}, 403)(scope, receive, guarded)
+        elif scope["path"].startswith(METRICS) and not self._may_see_metrics(named, peer):
+            await JSONResponse({"error": "not here"}, 404)(scope, receive, guarded)
+        else:
+            if not self.made_ready and scope["path"] == "/":  # while the first visitor's browser loads the app
+                self.made_ready = True
+                threading.Thread(target=make_ready, name="ready", daemon=True).start()
+            await self.app(scope, receive, guarded)
 
+    def _pretends(self, named: list[str], peer: str) -> bool:
+        """Whether a request names a person that the trusted proxy itself, as its socket says, did not name.
 
-class MetricsForAdmins:
-    """The metrics, which name people's sessions, are for admins: whom the proxy names, else this machine's own user.
+        It is a mistake in the set-up, or somebody who pretends.
+        """
+        try:
+            from_proxy = any(ip_address(peer) in network for network in self.proxies)
+        except ValueError:
+            from_proxy = False
+        if not named or (from_proxy and len(named) == 1):
+            return False
+        log.warning("identity header refused", extra={"peer": peer, "times": len(named)})
+        return True
 
-    Behind the log-in of [auth] they are for nobody: who asks for them is not known here.
-    """
+    def _open_to_others(self, scope: Message) -> bool:
+        """Whether it came in by an address that others can reach, without a log-in, however the server was started."""
+        server = scope.get("server") or ("", 0)
+        return not self.with_login and not loopback(str(server[0]))
 
-    def __init__(self, app: Asgi, user_header: str, with_login: bool) -> None:
-        self.app, self.name, self.with_login = app, user_header.lower().encode(), with_login
+    def _may_see_metrics(self, named: list[str], peer: str) -> bool:
+        """Whether whoever asks is an admin: the metrics name people's sessions.
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] == "http" and scope["path"].startswith(METRICS) and not self._may(scope):
-            await JSONResponse({"error": "not here"}, 404)(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-    def _may(self, scope: Message) -> bool:
+        Without a log-in that is this machine's own user. Behind the log-in of [auth] who asks is not known here.
+        """
         if not self.with_login:
-            return loopback(_peer(scope))
-        name = next((value.decode("latin-1") for key, value in scope["headers"] if key.lower() == self.name), "")
+            return loopback(peer)
+        name = next(iter(named), "")
         try:
             return Person(name, role_of(canonical_name(name), read_roles(resolve_workspace()))).is_at_least(ADMIN)
         except WinnowError:  # a list that cannot be read names no admin
             return False
-
-
-class TrustedHeader:
-    """The header that names a person reaches the app only where the trusted proxy itself sent it, as its socket says.
-
-    From anybody else a request that brings it is refused: it is a mistake in the set-up, or somebody who pretends.
-    """
-
-    def __init__(self, app: Asgi, settings: ServerSettings) -> None:
-        self.app = app
-        self.name = settings.user_header.lower().encode()
-        self.proxies = [ip_network(address) for address in settings.proxies]
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Let one request or connection through, or refuse it."""
-        given = [value for name, value in scope.get("headers", ()) if name.lower() == self.name]
-        if given and (len(given) > 1 or not self._from_proxy(_peer(scope))):
-            log.warning("identity header refused", extra={"peer": _peer(scope), "times": len(given)})
-            await _refuse(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-    def _from_proxy(self, peer: str) -> bool:
-        try:
-            address = ip_address(peer)
-        except ValueError:
-            return False
-        return any(address in network for network in self.proxies)
-
-
-class LoginNeeded:
-    """Without a log-in nothing is answered on an address that others can reach, however the server was started."""
-
-    def __init__(self, app: Asgi) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Let one request or connection through, or refuse it."""
-        server = scope.get("server") or ("", 0)
-        if scope["type"] in ("http", "websocket") and not loopback(str(server[0])):
-            await _refuse(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-
-async def _refuse(scope: Message, receive: Receive, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    await JSONResponse({"error": "refused"}, 403)(scope, receive, send)
-
-
-def _peer(scope: Message) -> str:
-    return str((scope.get("client") or ("",))[0])
 
 
 def loopback(address: str) -> bool:
@@ -256,21 +227,6 @@ def tidy_up() -> None:
         log.warning("history not tidied", extra={"kind": problem})
 
 
-class AheadOfTheFirst:
-    """While the first visitor's browser loads the app, the server makes ready what their page will wait for."""
-
-    def __init__(self, app: Asgi) -> None:
-        self.app = app
-        self.begun = False
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer one request; the first one for a page begins the work in a thread of its own."""
-        if not self.begun and scope["type"] == "http" and scope["path"] == "/":
-            self.begun = True
-            threading.Thread(target=make_ready, name="ready", daemon=True).start()
-        await self.app(scope, receive, send)
-
-
 def make_ready() -> None:
     """The modules of the Bench, and the collection of the first project; what goes wrong here the page says itself."""
     from pages import state
@@ -287,19 +243,16 @@ def parts() -> dict[str, Any]:
     refuse_open_address(config.get_option("server.address"), with_login)
     believe_the_socket()
     start_journal()
-    middleware = [Middleware(SecurityHeaders)]
     if settings.user_header:
         config.set_option("server.trustedUserHeaders", {settings.user_header: "email"})
-        middleware.append(Middleware(TrustedHeader, settings=settings))
-    middleware.append(Middleware(MetricsForAdmins, user_header=settings.user_header, with_login=with_login))
-    if not with_login:
-        middleware.append(Middleware(LoginNeeded))
     if with_login:
         config.set_option("client.showErrorDetails", "none")
-    middleware.append(Middleware(AheadOfTheFirst))
     threading.Thread(target=tidy_up, name="history", daemon=True).start()
-    routes = [Route("/api/health", health)]
-    return {"routes": routes, "middleware": middleware, "on_script_error": on_script_error if with_login else None}
+    return {
+        "routes": [Route("/api/health", health)],
+        "middleware": [Middleware(Guard, settings=settings, with_login=with_login)],
+        "on_script_error": on_script_error if with_login else None,
+    }
 
 
 try:

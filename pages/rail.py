@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 
@@ -21,7 +20,6 @@ from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, proje
 from rag_core.project.session import Session
 from rag_core.workspace import resolve_workspace
 
-FOLDER = Path(__file__).parent
 ENTERED = "rail.entered"  # whether Data was reached since a new project was begun
 NEW_PROJECT = "New project…"  # no name of a project: it holds a blank
 
@@ -54,11 +52,7 @@ PLACES = (
     Place("ship", "Ship", ":material/rocket_launch:", "How does it get into my system, and stay good there?"),
 )
 SETTINGS = Place("settings", "Settings", ":material/settings:", "Does everything work, and who may do what?")
-
-
-def there(place: Place) -> bool:
-    """Whether the place has been built: its script is there."""
-    return (FOLDER / place.name / "page.py").is_file()
+PLACE = {place.name: place for place in (*PLACES, SETTINGS)}
 
 
 def standing(place: Place, session: Session) -> str:
@@ -122,20 +116,18 @@ def show(page: str) -> None:
         except WinnowError as error:
             why = str(error)
         for place in PLACES:
-            if there(place):
-                try:
-                    said = standing(place, session) if session is not None else ""
-                except WinnowError:
-                    said = "cannot be read"  # why, the place itself says
-                st.page_link(
-                    place.script,
-                    label=f"{place.title} :gray[{said}]" if said else place.title,
-                    icon=place.icon,
-                    help=place.question,
-                    query_params=state.link(),
-                )
-        if there(SETTINGS):
-            st.page_link(SETTINGS.script, label="", icon=SETTINGS.icon, help=SETTINGS.question)
+            try:
+                said = standing(place, session) if session is not None else ""
+            except WinnowError:
+                said = "cannot be read"  # why, the place itself says
+            st.page_link(
+                place.script,
+                label=f"{place.title} :gray[{said}]" if said else place.title,
+                icon=place.icon,
+                help=place.question,
+                query_params=state.link(),
+            )
+        st.page_link(SETTINGS.script, label="", icon=SETTINGS.icon, help=SETTINGS.question)
     if page != "labels":
         with st.container(key="waiting"):
             tell_waiting()
@@ -148,7 +140,7 @@ def show(page: str) -> None:
 
 def head(name: str, help_text: str) -> None:
     """The first line of a place: the question it answers, small, and help behind `?`."""
-    place = next(one for one in (*PLACES, SETTINGS) if one.name == name)
+    place = PLACE[name]
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="head"):
         st.markdown(f":small[:gray[{place.question}]]")
         with st.popover("?", help="What stands on this page, and how it is meant"):
@@ -156,12 +148,9 @@ def head(name: str, help_text: str) -> None:
 
 
 def link(name: str, words: str) -> None:
-    """A way to another place with the state as it is; the words alone where that place has not been built."""
-    place = next(one for one in PLACES if one.name == name)
-    if there(place):
-        st.page_link(place.script, label=f"{words} →", icon=place.icon, query_params=state.link(), width="content")
-    else:
-        st.markdown(f"{place.icon} {words}", width="content")
+    """A way to another place with the state as it is."""
+    place = PLACE[name]
+    st.page_link(place.script, label=f"{words} →", icon=place.icon, query_params=state.link(), width="content")
 
 
 def _take() -> None:
@@ -207,24 +196,19 @@ SEEN = {
 
 
 def pages() -> list[st.Page]:
-    """Every page: the places that are there, settings, and the addresses that only lead on."""
-    places = {place.name: place for place in (*PLACES, SETTINGS) if there(place)}
-    moved = [
-        st.Page(_moved(places[new], old), title=places[new].title, url_path=old)
-        for old, new in MOVED.items()
-        if new in places
-    ]
-    return [*(place.page(default=place.name == FIRST) for place in places.values()), *moved]
+    """Every page: the places, settings, and the addresses that only lead on."""
 
+    def on(old: str) -> Callable[[], None]:
+        """What runs at an old address: on to its place, with the project, question and pipelines of the link."""
 
-def _moved(place: Place, old: str) -> Callable[[], None]:
-    """What runs at an old address: on to the place, with the project, question and pipelines that the link named."""
+        def follow() -> None:
+            state.follow_older_link()
+            problem = state.problem()
+            state.change(**SEEN.get(old, {}))
+            st.session_state[state.PROBLEM] = problem
+            st.switch_page(PLACE[MOVED[old]].script, query_params={**PART.get(old, {}), **state.link()})
 
-    def follow() -> None:
-        state.follow_older_link()
-        problem = state.problem()
-        state.change(**SEEN.get(old, {}))
-        st.session_state[state.PROBLEM] = problem
-        st.switch_page(place.script, query_params={**PART.get(old, {}), **state.link()})
+        return follow
 
-    return follow
+    moved = [st.Page(on(old), title=PLACE[new].title, url_path=old) for old, new in MOVED.items()]
+    return [*(place.page(default=place.name == FIRST) for place in PLACE.values()), *moved]

@@ -119,7 +119,8 @@ def test_a_log_in_counts_in_whatever_file_the_server_reads_secrets_from(tmp_path
 
 def test_started_past_the_check_it_answers_nobody_on_an_open_address():
     """uvicorn itself may be told any address; what the connection came in by counts then."""
-    from asgi import LoginNeeded
+    from asgi import Guard
+    from rag_core.settings import ServerSettings
 
     answered = []
 
@@ -131,7 +132,7 @@ def test_started_past_the_check_it_answers_nobody_on_an_open_address():
             answered.append(message.get("status"))
 
         scope = {"type": "http", "server": (address, 80), "client": ("192.0.2.9", 1), "headers": [], "path": "/"}
-        await LoginNeeded(app)(scope, None, send)
+        await Guard(app, ServerSettings(), with_login=False)(scope, None, send)
 
     run_apart(ask("127.0.0.1"))
     run_apart(ask("192.0.2.7"))
