@@ -24,17 +24,6 @@ STRIP = 120.0
 
 
 @dataclass(frozen=True)
-class Dot:
-    """A mean with its interval on one row; x positions in pixels, None where there is none."""
-
-    y: float
-    x: float
-    low: float | None
-    high: float | None
-    value: float
-
-
-@dataclass(frozen=True)
 class Bar:
     """One bar of a strip or a waterfall; `good` says which way it points or what it is."""
 
@@ -48,22 +37,6 @@ class Bar:
 def scale(value: float) -> float:
     """A measure of 0 to 1 as an x position."""
     return LEFT + value * (WIDTH - LEFT - RIGHT)
-
-
-def dots(estimates: Sequence[Estimate]) -> list[Dot | None]:
-    """One dot per pipeline, None where it has no mean."""
-    return [
-        None
-        if one.mean is None
-        else Dot(
-            ROW * at + ROW / 2,
-            scale(one.mean),
-            None if one.low is None else scale(one.low),
-            None if one.high is None else scale(one.high),
-            one.mean,
-        )
-        for at, one in enumerate(estimates)
-    ]
 
 
 def strip(differences: Sequence[float], most: int = 400) -> list[Bar]:
@@ -103,14 +76,6 @@ class ReportRow:
 
 
 @dataclass(frozen=True)
-class Fall:
-    """Where the relevant chunks of one pipeline went."""
-
-    name: str
-    steps: tuple[tuple[str, int], ...]  # (what, count): all relevant, lost in retrieval, lost per stage, kept
-
-
-@dataclass(frozen=True)
 class ReportSide:
     """One pipeline on one query."""
 
@@ -131,45 +96,6 @@ class Told:
     sides: tuple[ReportSide, ...]
 
 
-@dataclass(frozen=True)
-class Content:
-    """Everything the page shows."""
-
-    run: Run
-    measures: tuple[str, ...]
-    rows: tuple[ReportRow, ...]
-    differences: tuple[tuple[Comparison, tuple[float, ...]], ...]
-    falls: tuple[Fall, ...]
-    queries: tuple[Told, ...]
-    left_out: int
-    specs: tuple[tuple[str, str], ...]
-    sentences: tuple[str, ...]
-    notes: tuple[tuple[str, str, str], ...]  # (at, author, note)
-
-
-def content_of(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> Content:
-    """The content of a run's report; the first pipeline is the baseline."""
-    base, *others = run.pipelines
-    measures = tuple(name for name in MEASURES if any(name in query["values"] for query in base.queries))
-    against = base.values("SetF")
-    compared = corrected(
-        [compare(against, one.values("SetF"), names=(base.name, one.name), measure="SetF") for one in others]
-    )
-    told = _contrasts(run)
-    return Content(
-        run,
-        measures,
-        tuple(_row(one, measures, found) for one, found in zip(run.pipelines, [None, *compared], strict=True)),
-        tuple((found, _differences(base, one)) for one, found in zip(others, compared, strict=True)),
-        tuple(_fall(one) for one in run.pipelines),
-        tuple(told[:MOST_QUERIES]),
-        max(0, len(told) - MOST_QUERIES),
-        tuple((one.name, json.dumps(list(one.spec), indent=2, ensure_ascii=False)) for one in run.pipelines),
-        tuple(sentence for one in compared for sentence in compared_words(one)),
-        tuple(notes),
-    )
-
-
 def _row(pipeline: RunPipeline, measures: Sequence[str], against: Comparison | None) -> ReportRow:
     economies = [query.get("economy") or {} for query in pipeline.queries]
     tokens = sum(part.get(name, 0) for part in economies for name in ("relevant", "irrelevant", "unjudged"))
@@ -185,23 +111,20 @@ def _differences(base: RunPipeline, other: RunPipeline) -> tuple[float, ...]:
     return tuple(sorted(0.0 if abs(one) <= TIE else one for one in found))
 
 
-def _fall(pipeline: RunPipeline) -> Fall:
-    """The waterfall of a pipeline over its scored queries."""
+def losses(pipeline: RunPipeline) -> list[tuple[str, int]]:
+    """Over its scored queries (what, count): all relevant chunks, lost in retrieval, lost at each stage, kept."""
     scored = [query for query in pipeline.queries if query.get("scored")]
     relevant = sum(query.get("relevant_total", 0) for query in scored)
     retrieved = sum(query.get("retrieved", 0) for query in scored)
     lost: dict[str, int] = {}
     for query in scored:
         for stage, counts in query.get("dropped", {}).items():
-            lost[stage] = lost.get(stage, 0) + counts[0]
+            lost[f"lost at {stage}"] = lost.get(f"lost at {stage}", 0) + counts[0]
     kept = retrieved - sum(lost.values())
-    steps = [("relevant", relevant), ("lost in retrieval", relevant - retrieved)]
-    return Fall(
-        pipeline.name, (*steps, *((f"lost at {stage}", count) for stage, count in lost.items()), ("kept", kept))
-    )
+    return [("relevant", relevant), ("lost in retrieval", relevant - retrieved), *lost.items(), ("kept", kept)]
 
 
-def _contrasts(run: Run) -> list[Told]:
+def contrasts(run: Run) -> list[Told]:
     """Every query, those first on which the pipelines differ most."""
     found = []
     for at, query in enumerate(run.document["queries"]):
@@ -240,22 +163,36 @@ TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def report_html(run: Run, notes: Sequence[tuple[str, str, str]] = ()) -> str:
-    """The report of a run, with (at, author, note) for each note on it: one self-contained page without scripts."""
+    """The report of a run, with (at, author, note) for each note on it: one self-contained page without scripts.
+
+    The first pipeline is the baseline.
+    """
     from jinja2 import Environment, StrictUndefined
+
+    base, *others = run.pipelines
+    measures = [name for name in MEASURES if any(name in query["values"] for query in base.queries)]
+    against = base.values("SetF")
+    compared = corrected(
+        [compare(against, one.values("SetF"), names=(base.name, one.name), measure="SetF") for one in others]
+    )
+    told, steps = contrasts(run), [losses(one) for one in run.pipelines]
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["figure"] = figure
     environment.filters["chance"] = shown_p
     environment.filters["signed"] = lambda value: "-" if value is None else f"{value:+.3f}"
-    template = environment.from_string(read_text(TEMPLATE))
-    content = content_of(run, notes)
-    return template.render(
-        content=content,
+    environment.filters["spec"] = lambda spec: json.dumps(list(spec), indent=2, ensure_ascii=False)
+    return environment.from_string(read_text(TEMPLATE)).render(
         run=run,
         document=run.document,
-        dots=dots([row.estimates["SetF"] for row in content.rows] if "SetF" in content.measures else []),
-        strips=[(found, strip(values)) for found, values in content.differences],
-        falls=[(one, fall(one.steps)) for one in content.falls],
+        notes=notes,
+        measures=measures,
+        rows=[_row(one, measures, found) for one, found in zip(run.pipelines, [None, *compared], strict=True)],
+        sentences=[sentence for found in compared for sentence in compared_words(found)],
+        strips=[(found, strip(_differences(base, one))) for one, found in zip(others, compared, strict=True)],
+        falls=[(one.name, each, fall(each)) for one, each in zip(run.pipelines, steps, strict=True)],
+        queries=told[:MOST_QUERIES],
+        left_out=max(0, len(told) - MOST_QUERIES),
         size={"WIDTH": WIDTH, "LEFT": LEFT, "RIGHT": RIGHT, "ROW": ROW, "STRIP": STRIP, "scale": scale},
     )
 

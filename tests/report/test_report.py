@@ -14,7 +14,7 @@ from rag_core.filters.cutoff import TopK
 from rag_core.filters.query_must import QueryMust
 from rag_core.measure.experiment import stream
 from rag_core.report import report_html
-from rag_core.report.page import content_of, fall, label_words, scale, strip
+from rag_core.report.page import contrasts, fall, label_words, losses, scale, strip
 from rag_core.stage import Pipeline
 from tests import random_pipelines as made
 
@@ -95,29 +95,26 @@ def test_the_table_holds_the_means_and_the_difference():
 
 
 def test_queries_are_told_by_how_much_the_pipelines_differ():
-    content = content_of(RUN)
-    spreads = [told.spread for told in content.queries]
+    spreads = [told.spread for told in contrasts(RUN)]
     assert spreads == sorted(spreads, reverse=True)
     assert len(spreads) == 12
 
 
 def test_reasons_stand_beside_what_is_not_kept():
-    content = content_of(RUN)
-    lost = [one for told in content.queries for side in told.sides for one in side.lost]
+    lost = [one for told in contrasts(RUN) for side in told.sides for one in side.lost]
     assert any(reason.startswith("QueryMust: no word of") for *_, reason in lost)
     assert lost[0][3].split(":")[0] in report_html(RUN)
 
 
 def test_long_runs_are_cut_and_say_so():
-    run = run_over(made.random_cases(2, 55))
-    content = content_of(run)
-    assert (len(content.queries), content.left_out) == (40, 15)
-    assert "15 more are in the run file" in report_html(run)
+    html = report_html(run_over(made.random_cases(2, 55)))
+    assert html.count('<div class="sides">') == 40
+    assert "15 more are in the run file" in html
 
 
 def test_a_waterfall_adds_up():
-    for one in content_of(RUN).falls:
-        (_, relevant), *lost, (_, kept) = one.steps
+    for one in RUN.pipelines:
+        (_, relevant), *lost, (_, kept) = losses(one)
         assert relevant - sum(count for _, count in lost) == kept
 
 
