@@ -164,7 +164,6 @@ def estimate(
     pipelines = [laid_over(spec, session=session) for spec in pipeline or ["fixed-15"]]
     said = estimated(session, pipelines, depth, seed, ProgressBar("pooled"))
     facts = stands_on(session, pipelines, session.cases, looked_at=True)
-    session.close()
     works_on.say(said, "\n".join([said.to_text(), *facts.get("notices", ())]), **facts)
 
 

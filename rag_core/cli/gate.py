@@ -101,7 +101,6 @@ def _over_project(
     facts = stands_on(session, pipelines, cases, looked_at=True)
     for notice in facts.get("notices", ()):
         echo(f"note: {notice}", err=True)
-    session.close()
     return results, after, facts
 
 

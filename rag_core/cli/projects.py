@@ -26,7 +26,7 @@ from rag_core.measure.experiment import shown, start_of
 from rag_core.project import deeds, verdict
 from rag_core.project.calibrate import calibrate, figures_of
 from rag_core.project.ceilings import ceilings, moving_knobs
-from rag_core.project.intake import Chroma, Documents, check_intake, proposed_name, take_in
+from rag_core.project.intake import Chroma, Documents, check_intake, proposed_name, take_in, take_lists
 from rag_core.project.labels import unmet
 from rag_core.project.ledger import looks
 from rag_core.project.levers import crossed_levers
@@ -35,6 +35,7 @@ from rag_core.project.project import (
     CALLABLE,
     COLLECTION,
     LISTS,
+    NOTHING,
     Project,
     ProjectSource,
     check_new,
@@ -45,8 +46,8 @@ from rag_core.project.project import (
 )
 from rag_core.project.session import Session
 from rag_core.project.split import reset_held_out, split_of
-from rag_core.records import dump_lists, load_lists, parse_json_line, textless, with_texts
-from rag_core.sources.callable_source import CallOptions, load_callable
+from rag_core.records import dump_lists, load_lists, parse_json_line
+from rag_core.sources.callable_source import load_callable
 from rag_core.sources.mapping import FIELDS, presets, read_log
 from rag_core.spec import dump_pipeline
 from rag_core.stage import Pipeline
@@ -102,28 +103,22 @@ def init(
         meant = parse_grades(grades)
         judged = read_labels(read_text(labels), format_of(labels.name), labels.name, grades=meant)
     fields = record_fields(field)
-    order: Documents | Chroma | None = None
-    made = ProjectSource()
+    wanted: ProjectSource | Documents | Chroma = ProjectSource()
     if source is not None:
-        order = _order(folder, name, source, model, reading, fields)
-        if order is None:
-            made = _asked_as_it_is(folder, source, bool(asked), calling.options)
+        wanted = _wanted(folder, name, source, calling, reading.order([Path(source)], model), fields)
+    made = wanted if isinstance(wanted, ProjectSource) else ProjectSource()
+    if made.kind == LISTS and asked:
+        raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
     with deeds.command(deeds.CHANGE_PROJECT, name, folder):
         project = init_project(folder, name, made, title, asked)
         if made.kind == LISTS:
-            own = load_lists(Path(str(source)))
-            whole = with_texts(own)
-            lost = textless(own) > textless(whole)
-            text = "".join(f"{row}\n" for row in dump_lists(whole)) if lost else read_text(Path(str(source)))
-            write_whole(project.folder / "lists.jsonl", text)
-        if order is not None:
-            _take_in(project, order)
+            take_lists(project, Path(str(source)).read_bytes(), str(source))
+        if not isinstance(wanted, ProjectSource):
+            _take_in(project, wanted)
     stray = _labelled(open_project(name, folder), judged) if judged else ""
     if made.call is not None:
         stray = f"scores are {load_callable(made.name, made.call).scores}" + (f"; {stray}" if stray else "")
-    facts = _facts(open_project(name, folder)) | {"next": _next_step(open_project(name, folder))}
-    facts |= {"note": stray} if stray else {}
-    calling.say(facts, "\n".join([*_lines(facts), *([f"note: {stray}"] if stray else []), f"next: {facts['next']}"]))
+    _tell(calling, open_project(name, folder), {"note": stray} if stray else {})
 
 
 @app.command("import")
@@ -158,28 +153,32 @@ def import_log(
     common.say(lists, f"{lists.to_text()}\nproject {name}; next: {next_step}", project=name)
 
 
-def _order(
-    workspace: Path,
-    name: str,
-    source: str,
-    model: str,
-    reading: ReadingOptions,
-    fields: Mapping[str, str] | None,
-) -> Documents | Chroma | None:
-    """The documents or the Chroma collection that --from names, checked; None where it is asked as it is."""
+def _wanted(
+    workspace: Path, name: str, source: str, calling: Calling, documents: Documents, fields: Mapping[str, str] | None
+) -> ProjectSource | Documents | Chroma:
+    """What --from names, checked: a source that is asked as it is, or what is brought in under the project's name."""
     kind, _, rest = source.partition(":")
-    is_path = kind not in ("chroma", "collection")
-    if kind == "collection" or (is_path and (_is_function(source) or _is_lists(Path(source)))):
-        return None
-    if name in {one.name for one in list_collections(workspace)}:
+    there = {one.name for one in list_collections(workspace)}
+    if kind == "collection":
+        if rest not in there:
+            listed = ", ".join(sorted(there)) or "none"
+            raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
+        return ProjectSource(COLLECTION, rest)
+    if kind != "chroma":
+        if not Path(source).exists() and re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source):
+            return ProjectSource(CALLABLE, source, calling.options)
+        if _is_lists(Path(source)):
+            load_lists(Path(source))
+            return ProjectSource(LISTS)
+    if name in there:
         raise InputError(f"there is a collection {name} already, expected another name or --from collection:{name}")
-    order: Documents | Chroma = reading.order([Path(source)], model)
+    order: Documents | Chroma = documents
     if kind == "chroma":
         where, _, collection = rest.rpartition("#")
         if not where or not collection:
             raise InputError(f"--from is {source[:80]!r}, expected chroma:DIR#COLLECTION or chroma:http://…#COLLECTION")
         is_url = where.startswith(("http://", "https://"))
-        order = Chroma(collection, "" if is_url else where, where if is_url else "", model=model)
+        order = Chroma(collection, "" if is_url else where, where if is_url else "", model=documents.model)
         order = replace(order, fields=None if fields is None else tuple(fields.items()))
     check_intake(workspace, name, order)
     return order
@@ -196,28 +195,6 @@ def _take_in(project: Project, order: Documents | Chroma) -> None:
     except (InputError, StoreError):
         shutil.rmtree(project.folder)
         raise
-
-
-def _asked_as_it_is(workspace: Path, source: str, has_questions: bool, call: CallOptions) -> ProjectSource:
-    """A source that is there already: a collection of the workspace, a function, recorded lists."""
-    kind, _, rest = source.partition(":")
-    if kind == "collection":
-        there = {one.name for one in list_collections(workspace)}
-        if rest not in there:
-            listed = ", ".join(sorted(there)) or "none"
-            raise InputError(f"there is no collection {rest[:80]!r}, expected one of {listed}")
-        return ProjectSource(COLLECTION, rest)
-    if _is_function(source):
-        return ProjectSource(CALLABLE, source, call)
-    if has_questions:
-        raise InputError(f"{source} brings its own questions, expected no --questions beside recorded lists")
-    load_lists(Path(source))
-    return ProjectSource(LISTS)
-
-
-def _is_function(source: str) -> bool:
-    """Whether --from names a function and no file."""
-    return not Path(source).exists() and bool(re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", source))
 
 
 def _is_lists(path: Path) -> bool:
@@ -258,15 +235,21 @@ def _facts(project: Project) -> dict[str, Any]:
     }
 
 
-def _lines(facts: dict[str, Any]) -> Iterator[str]:
-
+def _line(facts: dict[str, Any]) -> str:
     own = "shipped" if facts["shipped"] else "your own"
-    yield f"{facts['name']}: {ProjectSource(**facts['source']).text}, {facts['questions']} questions, {own}"
+    return f"{facts['name']}: {ProjectSource(**facts['source']).text}, {facts['questions']} questions, {own}"
+
+
+def _tell(common: Common, project: Project, remarks: Mapping[str, str]) -> None:
+    """Say what a project is, what there is to remark, and the one command that brings it further."""
+    facts = _facts(project)
+    said = {"next": _next_step(project), **remarks}
+    lines = [_line(facts), *(f"{name}: {said[name]}" for name in ("note", "next") if name in said)]
+    common.say(facts | said, "\n".join(lines))
 
 
 def _next_step(project: Project) -> str:
-    """The one command that brings the project further."""
-    if project.source.kind == "none":
+    if project.source.kind == NOTHING:
         return f"winnow ingest FOLDER --collection {project.name}"
     if not project.has_questions:
         return f"winnow questions add FILE --project {project.name}"
@@ -283,7 +266,7 @@ def projects(common: Common) -> None:
     """
     folder = common.folder
     found = [_facts(open_project(name, folder)) for name in project_names(folder)]
-    common.say({"projects": found}, "\n".join(line for facts in found for line in _lines(facts)))
+    common.say({"projects": found}, "\n".join(map(_line, found)))
 
 
 @project_app.command("show")
@@ -293,9 +276,8 @@ def show(common: Common, name: str | None = Name) -> None:
     Example: winnow project show demo
     """
     bare = open_project(_named(name), common.folder)
-    if bare.source.kind == "none":
-        facts = _facts(bare) | {"next": _next_step(bare)}
-        common.say(facts, "\n".join([*_lines(facts), f"next: {facts['next']}"]))
+    if bare.source.kind == NOTHING:
+        _tell(common, bare, {})
         return
     session = open_session(common.folder, _named(name))
     project, cases = session.project, session.cases
@@ -307,10 +289,9 @@ def show(common: Common, name: str | None = Name) -> None:
         "saved_pipelines": session.pipeline_names(),
         **stands_on(session, [], cases),
     }
-    session.close()
     split = facts["split"] or {"dev": 0, "held_out": 0, "examples": 0}
     words = [
-        *_lines(facts),
+        _line(facts),
         f"  {facts['chunks']} chunks, {facts['labels']} labels on {facts['labelled']} questions",
         f"  {split['dev']} dev, {split['held_out']} held out, {split['examples']} examples",
         *(f"  {key} {value}" for key, value in facts["fingerprints"].items() if value),
@@ -342,18 +323,6 @@ def reset(
     common.say(facts, f"{words}; {count} labels taken back as batch {batch}" if count else words)
 
 
-@project_app.command("split")
-def split(common: Common, name: str | None = Name) -> None:
-    """Which questions are dev, held out, examples: decided once for each question, as `held-out show` has it."""
-    _tell_split(name, common)
-
-
-@held_out_app.command("show")
-def held_out_show(common: Common, name: str | None = Name) -> None:
-    """The split, and every look at the held-out questions."""
-    _tell_split(name, common)
-
-
 @held_out_app.command("reset")
 def held_out_reset(
     common: Common,
@@ -365,10 +334,13 @@ def held_out_reset(
     with deeds.command(deeds.CHANGE_PROJECT, project.name, project.workspace) as performed:
         reset_held_out(project, share)
         performed.result = "split drawn anew"
-    _tell_split(project.name if project.shipped else str(project.folder) + "/", common)
+    show_split(common, project.name if project.shipped else str(project.folder) + "/")
 
 
-def _tell_split(name: str | None, common: Common) -> None:
+@project_app.command("split")
+@held_out_app.command("show")
+def show_split(common: Common, name: str | None = Name) -> None:
+    """Which questions are dev, held out, examples, decided once for each; and every look at the held-out ones."""
     project = open_project(_named(name), common.folder)
     sides, seen = split_of(project, [case.query for case in project.eval_set.cases]), looks(project.state)
     facts = {
@@ -427,7 +399,6 @@ def why(
     grade = case.grades.get(found.hit.chunk.id) if found.hit is not None else None
     facts = {"question": case.query.id, "query": case.query.text, **_told(found), "relevant": grade}
     facts |= stands_on(session, [ready], [case])
-    session.close()
     works_on.say(facts, "\n".join(_why_lines(facts)))
 
 
@@ -449,7 +420,6 @@ def advise(
     session, chosen = _at_stake(works_on, pipeline)
     levered = crossed_levers(session, chosen)
     facts = {"project": session.project.name, **levered.to_json(), **stands_on(session, [chosen], session.dev)}
-    session.close()
     works_on.say(facts, levered.to_text())
 
 
@@ -478,7 +448,6 @@ def calibrate_pipeline(
             with deeds.command(deeds.CHANGE_PROJECT, session.project.name, session.workspace):
                 session.save_pipeline(save, taken)
             lines.append(f"kept as {save}; judge it with: winnow judge {save} --project {session.project.name}")
-    session.close()
     works_on.say(facts, "\n".join(lines))
 
 
@@ -499,7 +468,6 @@ def headroom(
     ]
     facts = {"project": session.project.name, **reached.to_json(), "knobs": knobs}
     facts |= stands_on(session, [chosen], session.dev)
-    session.close()
     lines = [f"  {k['knob']} from {k['low']:g} to {k['high']:g} matters to {k['changes']} of {k['of']}" for k in knobs]
     works_on.say(facts, "\n".join([reached.to_text(), *lines]))
 
@@ -518,7 +486,6 @@ def judge(
     first = session.pipeline(a)
     second = session.baseline(first) if b == "auto" else session.pipeline(b)
     said = verdict.judge(session, first, second, by=deeds.person_of_this_machine().name, place="judge")
-    session.close()
     works_on.say(said.to_json(), said.to_text())
 
 

@@ -50,6 +50,5 @@ def rerank(
         lines += failure_lines(ran)
     made = gains_of(session, chain, endpoint, recorded, depths)
     facts |= {**made.to_json(), **stands_on(session, [chain], session.dev)}
-    session.close()
     works_on.say(facts, "\n".join([*lines, made.to_text()]))
     stop_if(stopped)
