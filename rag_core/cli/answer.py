@@ -10,7 +10,7 @@ import typer
 
 from rag_core.answers.answering import CONTEXT, SYSTEM, Answering, SimulatedReader
 from rag_core.answers.check import expected_of
-from rag_core.cli.llm_filter import Endpoint, stop_if
+from rag_core.cli.llm_filter import Endpoint, Spending, stop_if
 from rag_core.cli.options import Commands, MinGrade, Split
 from rag_core.cli.output import AskingBar, ProgressBar
 from rag_core.cli.replay import Pipelines, laid_over
@@ -19,7 +19,6 @@ from rag_core.errors import InputError
 from rag_core.eval_sets.queries import ANSWERS
 from rag_core.files import parse_json, read_text
 from rag_core.judged.entrants import endpoint_judge, in_memory
-from rag_core.llm.run import RunLimits
 from rag_core.project import deeds
 
 app = Commands()
@@ -28,6 +27,7 @@ app = Commands()
 @app.command(journal=True)
 def answer(
     works_on: WorksOn,
+    spending: Spending,
     text: str = typer.Argument("", help="A question of your own; default: the project's dev questions."),
     pipeline: list[str] = Pipelines,
     expect: str = typer.Option("", "--expect", help="What the one question expects: a number, a text, or JSON."),
@@ -43,12 +43,8 @@ def answer(
     prompt: Path | None = typer.Option(None, "--prompt", help="The instructions, from a file; {mark} names the fence."),
     room: int = typer.Option(CONTEXT, "--room", min=1, help="Characters of chunk text in one prompt, at most."),
     explain: bool = typer.Option(True, "--explain/--no-explain", help="One more call for each answer that is wrong."),
-    budget: float | None = typer.Option(None, "--budget", help="No call is made that may pass this; needs prices."),
-    max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls."),
-    rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second."),
     at_once: int = typer.Option(4, "--concurrency", min=1, max=64, help="Calls at once."),
     for_a_call: float = typer.Option(60.0, "--call-seconds", min=0.1, max=3600, help="For one call, with its tries."),
-    preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost."),
     replay: bool = typer.Option(False, "--replay", help="Ask nobody: what is not stored is not answered."),
 ) -> None:
     """Answer questions from what pipelines keep: right or wrong, why, at what cost, and the first against the others.
@@ -86,10 +82,10 @@ def answer(
         system = SYSTEM if prompt is None else read_text(prompt)
         asking = Answering(reader, system, room, compares, explain)
     facts: dict[str, Any] = {"preview": asking.preview(reports).to_json(), "prompt": asking.system}
-    if preview:
+    if spending.preview:
         works_on.say(facts, asking.preview(reports).to_text())
         return
-    limits = RunLimits(at_once, rate, budget, max_calls, for_a_call)
+    limits = spending.limits(concurrency=at_once, seconds_per_call=for_a_call)
     with deeds.command(deeds.ASK_MODEL, reader.name, works_on.folder):
         ran = asking.run(reports, limits, AskingBar())
     ready = [report.pipeline for report in reports]

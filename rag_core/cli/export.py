@@ -7,12 +7,11 @@ from pathlib import Path
 
 import typer
 
-from rag_core.cli.options import Commands, Common
-from rag_core.cli.sessions import ProjectName, project_named
+from rag_core.cli.options import Commands
+from rag_core.cli.sessions import InProject
 from rag_core.errors import InputError
 from rag_core.export import export_filter, export_spec
 from rag_core.files import write_whole
-from rag_core.project.project import open_project
 from rag_core.project.session import Session
 from rag_core.spec import fingerprint, read_pipeline
 
@@ -22,9 +21,8 @@ FORMATS = ("python", "spec")
 
 @app.command("export")
 def export(
-    common: Common,
+    common: InProject,
     spec: str = typer.Argument(..., help="Spec file, inline JSON, a shipped name or one of the project's."),
-    project: str | None = ProjectName,
     out: Path | None = typer.Option(None, "--out", help="The file to write; without it the text goes to stdout."),
     format: str = typer.Option("python", "--format", help="python: one file, standard library only; spec: the spec."),
     adapter: str = typer.Option(
@@ -42,11 +40,11 @@ def export(
         raise InputError("--json came without --out, expected the file to write")
     if adapter and format != "python":
         raise InputError(f"--adapter {adapter[:40]} came with --format {format}, expected it with python")
-    named, tuned_on, fields = project_named(project), (metric, score), None
-    if named is None:
+    project, tuned_on, fields = common.opened(), (metric, score), None
+    if project is None:
         pipeline = read_pipeline(spec)
     else:
-        session = Session(open_project(named, common.folder))
+        session = Session(project)
         pipeline = session.pipeline(spec)
         if format == "python":
             seen = session.scores_of(pipeline)

@@ -38,7 +38,7 @@ from rag_core.labelling.audit import (
     label_errors,
     labelled,
 )
-from rag_core.llm.run import RunLimits, answer_all, preview
+from rag_core.llm.run import answer_all, preview
 from rag_core.measure.experiment import kept_ids, run, shown, write_run
 from rag_core.project import deeds
 from rag_core.project.asking import nearest
@@ -395,9 +395,8 @@ def judge_labels(
         if spending.preview:
             of.say(facts, said)
             return
-        limits = RunLimits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
         with deeds.command(deeds.JUDGE_LABELS, bench.name, of.folder, judge.name) as performed:
-            ran = answer_all(calls, limits, on_progress=AskingBar())
+            ran = answer_all(calls, spending.limits(), on_progress=AskingBar())
             proposals = grading.proposals(pairs, prompts, judge, repeats)
             written = _stored(store, bench.name, judge.model, proposals, repeats, performed.signature)
             performed.result = f"{written} labels"

@@ -33,7 +33,7 @@ from rag_core.llm.answer import Price
 from rag_core.llm.client import check_connection
 from rag_core.llm.endpoint import endpoint_of, named_endpoint, price_of
 from rag_core.llm.judge import RecordedJudge
-from rag_core.llm.run import Progress, answer_all, preview
+from rag_core.llm.run import Progress, RunLimits, answer_all, preview
 from rag_core.project import deeds
 from rag_core.project.asking import bench_of, judged_places, nearest
 from rag_core.records import load_lists
@@ -103,6 +103,10 @@ class Spending:
     max_calls: int | None = typer.Option(None, "--max-calls", min=1, help="Stop after so many calls.")
     rate: float | None = typer.Option(None, "--rate", help="At most so many calls a second.")
     preview: bool = typer.Option(False, "--preview", help="Only say how many calls, tokens and what cost.")
+
+    def limits(self, **others: Any) -> RunLimits:
+        """What a run may use, with limits that are no option of everyone's."""
+        return RunLimits(per_second=self.rate, budget=self.budget, max_calls=self.max_calls, **others)
 
     def ask(self, bench: Bench, rivals: Sequence[Entrant], workspace: Path) -> Progress:
         """Every call that is not stored yet, within the limits, with a bar on stderr."""

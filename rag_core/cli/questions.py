@@ -9,17 +9,16 @@ import typer
 from rag_core.cli.llm_filter import Endpoint, Spending
 from rag_core.cli.options import Commands, Common, named_pairs
 from rag_core.cli.output import AskingBar
-from rag_core.cli.sessions import ProjectName, open_session, project_named
+from rag_core.cli.sessions import InProject, ProjectName, open_session
 from rag_core.errors import InputError
 from rag_core.eval_sets.facts import LOG
 from rag_core.eval_sets.queries import form_of, read_query_list
 from rag_core.files import read_text
+from rag_core.judged.entrants import endpoint_judge
 from rag_core.judged.questions import SECONDS
-from rag_core.llm.endpoint import NO_ENDPOINT, named_endpoint
-from rag_core.llm.judge import judge_of
-from rag_core.llm.run import RunLimits, preview
+from rag_core.llm.run import preview
 from rag_core.project import deeds, made
-from rag_core.project.project import add_questions, check_takes_questions, open_project
+from rag_core.project.project import add_questions, check_takes_questions
 
 app = Commands()
 questions = Commands("More questions: from a file, slots, a model or a log.")
@@ -28,9 +27,8 @@ app.add_typer(questions, name="questions")
 
 @questions.command("add")
 def add(
-    common: Common,
+    named: InProject,
     file: Path = typer.Argument(..., help="Questions: one a line, CSV, JSONL, or what `init --questions` takes."),
-    project: str | None = ProjectName,
 ) -> None:
     """Add the questions of a file to a project of one's own; those that are there with the same text are passed over.
 
@@ -38,14 +36,13 @@ def add(
     """
     text = read_text(file)
     asked = read_query_list(text, form_of(text, file.name), file.name)
-    named = project_named(project)
-    if named is None:
+    own = named.opened()
+    if own is None:
         raise InputError("no project is named, expected --project NAME")
-    own = open_project(named, common.folder)
-    with deeds.command(deeds.CHANGE_SET, own.name, common.folder) as performed:
+    with deeds.command(deeds.CHANGE_SET, own.name, named.folder) as performed:
         added = add_questions(own, asked)
         performed.result = f"{added} questions from a file"
-    common.say({"project": own.name, "read": len(asked), "added": added}, f"{len(asked)} read, {added} of them are new")
+    named.say({"project": own.name, "read": len(asked), "added": added}, f"{len(asked)} read, {added} of them are new")
 
 
 @questions.command("make")
@@ -78,18 +75,13 @@ def make(
     if not dry_run:
         check_takes_questions(session.project)
     if origin == made.MODEL:
-        settings = named_endpoint(folder, endpoint)
-        if settings is None:
-            raise InputError(NO_ENDPOINT)
-        judge = judge_of(settings, folder)
+        judge = endpoint_judge(folder, endpoint)
         prompts = made.model_prompts(session, count)
         ahead = preview([(judge, prompts)])
         if spending.preview:
             common.say({"model": judge.model, "preview": ahead.to_json()}, f"{judge.name}: {ahead.to_text()}")
             return
-        limits = RunLimits(
-            per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls, seconds_per_call=SECONDS
-        )
+        limits = spending.limits(seconds_per_call=SECONDS)
         with deeds.command(deeds.ASK_MODEL, judge.model, folder):
             found = made.by_model(session, prompts, judge, limits, AskingBar())
     elif log is not None:

@@ -10,7 +10,7 @@ from rag_core.cli.llm_filter import Spending, failure_lines, stop_if
 from rag_core.cli.options import Commands
 from rag_core.cli.output import AskingBar
 from rag_core.cli.sessions import WorksOn, stands_on
-from rag_core.llm.run import RunLimits, answer_all, preview
+from rag_core.llm.run import answer_all, preview
 from rag_core.project import deeds
 from rag_core.project.reranking import DEPTHS, calls_for, gains_of
 
@@ -43,9 +43,8 @@ def rerank(
         if spending.preview:
             works_on.say(facts, lines[0])
             return
-        limits = RunLimits(per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls)
         with deeds.command(deeds.ASK_MODEL, endpoint, session.workspace):
-            ran = answer_all(calls, limits, on_progress=AskingBar())
+            ran = answer_all(calls, spending.limits(), on_progress=AskingBar())
         facts["run"], stopped = ran.to_json(), ran.cancelled
         lines += failure_lines(ran)
     made = gains_of(session, chain, endpoint, recorded, depths)

@@ -19,9 +19,8 @@ from rag_core.errors import GateFailed, InputError
 from rag_core.index.collection import open_collection
 from rag_core.index.push import push_rules, undo_push
 from rag_core.index.rules import apply_rules, rule_batches, undo_rules
-from rag_core.llm.endpoint import NO_ENDPOINT, named_endpoint
-from rag_core.llm.judge import judge_of
-from rag_core.llm.run import RunLimits, preview
+from rag_core.judged.entrants import endpoint_judge
+from rag_core.llm.run import preview
 from rag_core.project import deeds
 from rag_core.project.project import COLLECTION
 from rag_core.project.rules import store_of
@@ -162,20 +161,15 @@ def generate(
     against: tuple[Any, ...] = (material.chunks, material.cases, material.min_grade, families)
     facts: dict[str, Any] = {"out": str(out or "")}
     if model:
-        settings = named_endpoint(about.folder, endpoint)
-        if settings is None:
-            raise InputError(NO_ENDPOINT)
-        judge = judge_of(settings, about.folder)
+        judge = endpoint_judge(about.folder, endpoint)
         prompts = rule_prompts(chunks, families)
         ahead = preview([(judge, prompts)])
         facts["preview"] = ahead.to_json()
         if spending.preview:
             about.say(facts, ahead.to_text())
             return
-        limits = RunLimits(
-            per_second=spending.rate, budget=spending.budget, max_calls=spending.max_calls, seconds_per_call=SECONDS
-        )
-        with deeds.command(deeds.ASK_MODEL, settings.model, about.folder):
+        limits = spending.limits(seconds_per_call=SECONDS)
+        with deeds.command(deeds.ASK_MODEL, judge.model, about.folder):
             made = generate_rules(prompts, judge, limits, AskingBar())
         checked = check_generated(made, *against)
         facts |= {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
