@@ -17,7 +17,7 @@ from typing import Any
 
 from rag_core.errors import InputError, SpecError
 from rag_core.files import parse_json, parse_yaml, read_text
-from rag_core.stage import ChosenOn, Pipeline, Stage
+from rag_core.stage import ChosenOn, Pipeline, Setting, Stage
 from rag_core.types import Step
 from rag_core.workspace import resolve_workspace
 
@@ -58,9 +58,10 @@ def stage_class(name: str) -> type[Stage]:
     return found
 
 
-def setting_fields(cls: type[Stage]) -> dict[str, Any]:
-    """The settings of a stage class: name → dataclass field."""
-    return {f.name: f for f in fields(cls) if f.metadata.get("setting")}
+def setting_fields(cls: type[Stage]) -> dict[str, Setting]:
+    """The settings of a stage class by name, in the order they are written."""
+    declared = {row.name: row for row in cls.declared()}
+    return {f.name: declared[f.name] for f in fields(cls) if f.name in declared}
 
 
 def make_stage(name: str, settings: Mapping[str, Any] | None = None) -> Stage:
@@ -75,15 +76,13 @@ def make_stage(name: str, settings: Mapping[str, Any] | None = None) -> Stage:
             raise SpecError(
                 f"unknown setting {str(key)[:80]!r} of {name}, expected one of {', '.join(known) or 'none'}"
             )
-    return cls(**{key: _nested(known[key], value) for key, value in settings.items()})
 
+    def made(key: str, value: Any) -> Any:
+        """A setting that is a stage itself comes as its mapping of settings."""
+        nested = known[key].nested
+        return make_stage(nested.__name__, value) if nested is not None and isinstance(value, Mapping) else value
 
-def _nested(field: Any, value: Any) -> Any:
-    """A setting that is a stage itself, from its mapping of settings."""
-    nested = field.metadata.get("nested")
-    if nested is None or not isinstance(value, Mapping):
-        return value
-    return make_stage(nested.__name__, value)
+    return cls(**{key: made(key, value) for key, value in settings.items()})
 
 
 def parse_pipeline(spec: Any, name: str = "") -> Pipeline:
@@ -192,19 +191,10 @@ def stage_table() -> Iterator[dict[str, Any]]:
         cls = stage_class(name)
         defaults = dump_stages(cls())[0][name]
         settings = {
-            key: {"default": defaults[key], "range": _range(field.metadata), "help": field.metadata.get("help", "")}
-            for key, field in setting_fields(cls).items()
+            key: {"default": defaults[key], "range": row.range, "help": row.help}
+            for key, row in setting_fields(cls).items()
         }
         yield {"name": name, "kind": cls.kind, "title": cls.title, "help": cls.meaning, "settings": settings}
-
-
-def _range(meta: Mapping[str, Any]) -> str:
-    if meta.get("choices"):
-        return ", ".join(meta["choices"])
-    low, high = meta.get("low"), meta.get("high")
-    if low is None and high is None:
-        return "any"
-    return f"at least {low}" if high is None else f"{low} to {high}"
 
 
 def dump_stages(pipeline: Stage) -> list[dict[str, Any]]:
@@ -256,11 +246,7 @@ def build(pipeline: Pipeline, resources: Mapping[str, Any]) -> Pipeline:
     """The pipeline with handles injected: each stage field made with `resource()` takes the resource of its name."""
 
     def injected(stage: Stage) -> Stage:
-        wanted = {
-            f.name: resources[f.name]
-            for f in fields(stage)
-            if f.metadata.get("setting") is False and f.name in resources
-        }
+        wanted = {f.name: resources[f.name] for f in fields(stage) if "needed" in f.metadata and f.name in resources}
         return replace(stage, **wanted) if wanted else stage
 
     return replace(pipeline, stages=tuple(injected(stage) for stage in pipeline.stages))

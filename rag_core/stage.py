@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -20,68 +21,47 @@ from rag_core.errors import SpecError
 from rag_core.types import EMPTY, Candidates, Counterfactual, Drop, Hit, Notice, Reason, Step
 
 
-def setting(
-    default: Any = MISSING,
-    help: str = "",
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    choices: Sequence[str] = (),
-    optional: bool = False,
-    factory: Any = MISSING,
-    priority: int = 0,
-    unit: str = "",
-    step: float | None = None,
-    usual: tuple[float, float] | None = None,
-    grid: tuple[float, float, int] | None = None,
-    cheap: bool | None = None,
-    nested: type[Stage] | None = None,
-) -> Any:
-    """A stage setting: a dataclass field that carries its meaning, its closed range or its choices (see Setting)."""
-    metadata = {
-        "help": help,
-        "low": low,
-        "high": high,
-        "choices": tuple(choices),
-        "optional": optional,
-        "priority": priority,
-        "unit": unit,
-        "step": step,
-        "usual": usual,
-        "grid": grid,
-        "cheap": cheap,
-        "nested": nested,
-        "setting": True,
-    }
-    if factory is not MISSING:
-        return field(default_factory=factory, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """What a stage says of one of its settings."""
 
-    name: str
-    kind: str  # as annotated, without "| None": bool, int, float, str, Mapping[str, Any], tuple[float, ...], a stage
-    default: Any
-    help: str
-    low: float | None
-    high: float | None
-    choices: tuple[str, ...]
-    optional: bool  # whether None is a value: "not set"
-    priority: int  # 1 is what a person turns first; 0: rarely touched, folded away
-    unit: str  # of a number: "distance", "chunks", "ms" …
-    step: float | None  # how far one click moves a number
-    usual: tuple[float, float] | None  # the range a person turns it through at first
-    grid: tuple[float, float, int] | None  # low, high and how many values a sweep tries unless it is told others
-    cheap: bool  # whether a change needs no search and no model: the captured list is enough
-    nested: type[Stage] | None  # the class of a setting that is a stage itself
+    name: str = ""
+    kind: str = ""  # as annotated, without "| None": bool, int, float, str, Mapping[str, Any], a stage …
+    default: Any = None
+    help: str = ""
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    optional: bool = False  # whether None is a value: "not set"
+    priority: int = 0  # 1 is what a person turns first; 0: rarely touched, folded away
+    unit: str = ""  # of a number: "distance", "chunks", "ms" …
+    step: float | None = None  # how far one click moves a number
+    usual: tuple[float, float] | None = None  # the range a person turns it through at first
+    grid: tuple[float, float, int] | None = None  # low, high and how many values a sweep tries unless it is told others
+    cheap: bool | None = None  # whether the captured list is enough after a change; None: as the stage's class says
+    nested: type[Stage] | None = None  # the class of a setting that is a stage itself
 
     @property
     def numeric(self) -> bool:
         """Whether it is a number, so that it can be dragged and swept."""
         return self.kind in ("int", "float")
+
+    @property
+    def range(self) -> str:
+        """The values that it takes, in words: its choices, or a closed range."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.low is None and self.high is None:
+            return "any"
+        return f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
+
+
+def setting(default: Any = MISSING, help: str = "", *, factory: Any = MISSING, **said: Any) -> Any:
+    """A stage setting: a dataclass field that carries its meaning, its closed range or its choices (see Setting)."""
+    metadata = {"setting": Setting(help=help, **said)}
+    if factory is not MISSING:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def resource(*, needed: bool = True) -> Any:
@@ -89,7 +69,7 @@ def resource(*, needed: bool = True) -> Any:
 
     `needed` is False for what a caller may hand in and nobody has to provide: verdicts of an earlier asking.
     """
-    return field(default=None, compare=False, repr=False, metadata={"setting": False, "needed": needed})
+    return field(default=None, compare=False, repr=False, metadata={"needed": needed})
 
 
 def _is_huge(value: Any) -> bool:
@@ -97,36 +77,32 @@ def _is_huge(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > 1000
 
 
-def _check(stage: str, name: str, value: Any, type_: str, meta: Mapping[str, Any]) -> Any:
+def _check(stage: str, row: Setting, value: Any) -> Any:
     """The value as the setting's type, or a SpecError that names stage, setting, value and range."""
 
     def refuse(expected: str) -> SpecError:
         shown = f"a number of {value.bit_length()} bits" if _is_huge(value) else repr(value)
-        return SpecError(f"{stage}.{name} is {shown[:200]}, expected {expected}")
+        return SpecError(f"{stage}.{row.name} is {shown[:200]}, expected {expected}")
 
-    if value is None and meta["optional"]:
+    if value is None and row.optional:
         return None
-    if meta["choices"]:
-        if value not in meta["choices"]:
-            raise refuse(f"one of {', '.join(meta['choices'])}")
+    if row.choices and value not in row.choices:
+        raise refuse(f"one of {row.range}")
+    if row.choices:
         return value
-    kind = type_.split(" |")[0]
-    if kind == "bool":
-        if not isinstance(value, bool):
-            raise refuse("true or false")
-        return value
-    if kind in ("int", "float"):
-        if isinstance(value, bool) or not isinstance(value, int | float) or _is_huge(value) or not math.isfinite(value):
-            raise refuse("a whole number" if kind == "int" else "a number")
-        if kind == "int" and value != int(value):
-            raise refuse("a whole number")
-        low, high = meta["low"], meta["high"]
-        if (low is not None and value < low) or (high is not None and value > high):
-            raise refuse(f"{'at least ' + str(low) if high is None else f'{low} to {high}'}")
-        return int(value) if kind == "int" else float(value)
-    if kind == "str" and not isinstance(value, str):
+    if row.kind == "bool" and not isinstance(value, bool):
+        raise refuse("true or false")
+    if row.kind == "str" and not isinstance(value, str):
         raise refuse("text")
-    return value
+    if not row.numeric:
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or _is_huge(value) or not math.isfinite(value):
+        raise refuse("a whole number" if row.kind == "int" else "a number")
+    if row.kind == "int" and value != int(value):
+        raise refuse("a whole number")
+    if (row.low is not None and value < row.low) or (row.high is not None and value > row.high):
+        raise refuse(row.range)
+    return int(value) if row.kind == "int" else float(value)
 
 
 _CUTS: set[str] = set()  # names of the cuts whose class exists: no other can have made a drop
@@ -159,10 +135,8 @@ class Stage(ABC):
             _CUTS.add(cls.__name__)
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            if f.metadata.get("setting"):
-                checked = _check(self.name, f.name, getattr(self, f.name), str(f.type), f.metadata)
-                object.__setattr__(self, f.name, checked)
+        for row in self.declared():
+            object.__setattr__(self, row.name, _check(self.name, row, getattr(self, row.name)))
 
     @property
     def name(self) -> str:
@@ -171,7 +145,7 @@ class Stage(ABC):
 
     def settings(self) -> dict[str, Any]:
         """All settings with their values, defaults filled in."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("setting")}
+        return {f.name: getattr(self, f.name) for f in fields(self) if "setting" in f.metadata}
 
     @property
     def weighs(self) -> Mapping[str, float]:
@@ -183,16 +157,16 @@ class Stage(ABC):
         return self.settings()
 
     @classmethod
+    @cache
     def declared(cls) -> tuple[Setting, ...]:
         """Its settings: those that matter first in front, then the rest, each in the order they are written."""
         rows = []
         for f in fields(cls):
-            meta = dict(f.metadata)
-            if not meta.pop("setting", False):
-                continue
-            default = f.default_factory() if callable(f.default_factory) else f.default
-            cheap = cls.cheap if meta.pop("cheap") is None else bool(f.metadata["cheap"])
-            rows.append(Setting(name=f.name, kind=str(f.type).split(" |")[0], default=default, cheap=cheap, **meta))
+            if said := f.metadata.get("setting"):
+                default = f.default_factory() if callable(f.default_factory) else f.default
+                cheap = cls.cheap if said.cheap is None else said.cheap
+                kind = str(f.type).partition(" |")[0]
+                rows.append(replace(said, name=f.name, kind=kind, default=default, cheap=cheap))
         return tuple(sorted(rows, key=lambda row: row.priority or math.inf))
 
     @classmethod

@@ -17,22 +17,23 @@ SPECIAL = {
 }
 
 
-def value_of(name, field):
+def value_of(name, row):
     """A value of one setting, from its type, range and choices."""
-    meta, kind = field.metadata, str(field.type).split(" |")[0]
     if name in SPECIAL:
         return SPECIAL[name]
-    if meta["choices"]:
-        drawn = st.sampled_from(meta["choices"])
-    elif kind == "bool":
+    if row.choices:
+        drawn = st.sampled_from(row.choices)
+    elif row.kind == "bool":
         drawn = st.booleans()
-    elif kind in ("int", "float"):
-        low = 0 if meta["low"] is None else meta["low"]
-        high = low + 100 if meta["high"] is None else meta["high"]
-        drawn = st.integers(int(low), int(high)) if kind == "int" else st.floats(low, high).map(lambda x: round(x, 6))
+    elif row.numeric:
+        low = 0 if row.low is None else row.low
+        high = low + 100 if row.high is None else row.high
+        drawn = (
+            st.integers(int(low), int(high)) if row.kind == "int" else st.floats(low, high).map(lambda x: round(x, 6))
+        )
     else:
-        return st.just(None) if meta["optional"] else st.nothing()
-    return st.none() | drawn if meta["optional"] else drawn
+        return st.just(None) if row.optional else st.nothing()
+    return st.none() | drawn if row.optional else drawn
 
 
 @st.composite
@@ -40,10 +41,10 @@ def stage(draw, names=tuple(STAGES)):
     """Any stage with any settings it takes."""
     name = draw(st.sampled_from(names))
     settings = {}
-    for key, field in setting_fields(stage_class(name)).items():
+    for key, row in setting_fields(stage_class(name)).items():
         if draw(st.booleans()):
             try:
-                settings[key] = draw(value_of(key, field))
+                settings[key] = draw(value_of(key, row))
             except Exception as error:
                 if "nothing" in str(error).lower():
                     continue

@@ -64,11 +64,12 @@ def _axis(part: str, stage: str) -> Axis:
     if setting == SWITCH:
         stage_class(owner)
         return Axis(name, owner, SWITCH, _switch(part, given))
-    field = setting_fields(stage_class(owner)).get(setting)
-    if field is None:
-        known = ", ".join(setting_fields(stage_class(owner))) or "none"
-        raise SpecError(f"the grid names unknown setting {setting[:80]!r} of {owner}, expected one of {known}")
-    return Axis(name, owner, setting, tuple(_typed(value, str(field.type), part) for value in _values(part, given)))
+    known = setting_fields(stage_class(owner))
+    if setting not in known:
+        names = ", ".join(known) or "none"
+        raise SpecError(f"the grid names unknown setting {setting[:80]!r} of {owner}, expected one of {names}")
+    kind = known[setting].kind
+    return Axis(name, owner, setting, tuple(_typed(value, kind, part) for value in _values(part, given)))
 
 
 def _switch(part: str, given: str) -> tuple[bool, ...]:
@@ -105,11 +106,11 @@ def _value(word: str) -> Any:
     return word
 
 
-def _typed(value: Any, type_: str, part: str) -> Any:
+def _typed(value: Any, kind: str, part: str) -> Any:
     """Whole numbers where the setting wants them, and two weights; a range that falls between is an error."""
-    if type_.startswith("tuple"):
+    if kind.startswith("tuple"):
         return _weights(value, part)
-    if not type_.startswith("int") or not isinstance(value, float):
+    if kind != "int" or not isinstance(value, float):
         return value
     if abs(value - round(value)) > 1e-9:
         raise InputError(f"the grid has {part[:80]!r}, which gives {value:.4g}, expected whole numbers")
