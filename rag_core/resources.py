@@ -28,38 +28,43 @@ STRUCTURE_FILES = ("structure.yaml", "structure.yml", "structure.json")
 """Names under which a workspace may keep a structure of its own; the first that is there counts."""
 
 
-def with_entities(pipeline: Pipeline, workspace: Path | None = None) -> Pipeline:
-    """The pipeline with the finder of entities handed to each stage that needs one; any other pipeline as it is.
-
-    An InputError names the place where the workspace's structure is malformed.
-    """
-    if "entities" not in needs_of(pipeline):
-        return pipeline
-    path = structure_path(workspace or resolve_workspace())
-    return build(pipeline, {"entities": _finder(path, path.stat().st_mtime_ns if path else 0)})
-
-
-def with_judge(
+def with_handles(
     pipeline: Pipeline,
     workspace: Path | None = None,
     chunks: Iterable[Chunk] = (),
     judge: Judge | None = None,
+    hop_judge: Judge | None = None,
 ) -> Pipeline:
-    """The pipeline with a judge for each stage that needs one, the stored scores of each reranker's endpoint, and a
-    look-up of `chunks` for what follows references.
+    """The pipeline with what its stages wait for besides an index: the finder of entities, the judges, stored scores
+    of each reranker's endpoint, and a look-up of `chunks` for what follows references.
 
-    Without `judge` it is that of the environment's endpoint; where none is named the filter falls back and says so.
+    Without `judge` and `hop_judge` it is that of the environment's endpoint; where none is named the stage falls back
+    and says so. An InputError names the place where the workspace's structure is malformed.
     """
     folder = workspace or resolve_workspace()
     pipeline = replace(pipeline, stages=tuple(_reranking(stage, folder) for stage in pipeline.stages))
-    needs = needs_of(pipeline)
+    needs, path, handles = needs_of(pipeline), structure_path(folder), dict[str, object]()
+    changed_at = path.stat().st_mtime_ns if path else 0
+    if "entities" in needs:
+        handles["entities"] = _finder(path, changed_at)
     if "chunks" in needs:
-        pipeline = build(pipeline, {"chunks": {chunk.id: chunk for chunk in chunks}})
-    if "judge" not in needs:
-        return pipeline
+        handles["chunks"] = {chunk.id: chunk for chunk in chunks}
+    if "judge" in needs:
+        handles["judge"] = judge or _environment_judge(folder)
+    if any(getattr(stage, "search", None) is not None for stage in pipeline.stages):  # else there is nowhere to hop to
+        handles |= {"hop_judge": hop_judge or _environment_judge(folder), "structure": None}
+        if path:  # told are the entities that the query names, or any; whole ones within the budget
+            finder = _finder(path, changed_at)
+            handles["structure"] = lambda query: finder.part(
+                finder.extract_relevant_teams(query.text), STRUCTURE_BUDGET
+            )
+    return build(pipeline, handles)
+
+
+def _environment_judge(workspace: Path) -> Judge | None:
     from rag_core.llm.judge import environment_judge
 
-    return build(pipeline, {"judge": judge or environment_judge(folder)})
+    return environment_judge(workspace)
 
 
 def _reranking(stage: Stage, workspace: Path) -> Stage:
@@ -74,24 +79,6 @@ def _reranking(stage: Stage, workspace: Path) -> Stage:
         raise InputError(f"there is no endpoint {name[:80]!r}")
     scores: Any = StoredReranker(endpoint_of(settings), ScoreStore(workspace))
     return replace(stage, **{"reranker": scores})
-
-
-def with_hop_judge(pipeline: Pipeline, workspace: Path | None = None, judge: Judge | None = None) -> Pipeline:
-    """The pipeline with a judge, and the part of the workspace's structure that a query needs, where hops are judged.
-
-    Without `judge` it is that of the environment's endpoint; where none is named the stage falls back and says so.
-    """
-    if "hop_judge" not in needs_of(pipeline):
-        return pipeline
-    from rag_core.llm.judge import environment_judge
-
-    folder = workspace or resolve_workspace()
-    path = structure_path(folder)
-    handles: dict[str, object] = {"hop_judge": judge or environment_judge(folder), "structure": None}
-    if path:  # told are the entities that the query names, or any; whole ones within the budget
-        finder = _finder(path, path.stat().st_mtime_ns)
-        handles["structure"] = lambda query: finder.part(finder.extract_relevant_teams(query.text), STRUCTURE_BUDGET)
-    return build(pipeline, handles)
 
 
 def structure_path(workspace: Path) -> Path | None:

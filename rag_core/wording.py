@@ -40,20 +40,18 @@ def word_resources(pipeline: Stage, index: Any, eval_set: str = "") -> dict[str,
     kinds = needs_of(pipeline).intersection(KINDS)
     if not kinds:
         return {}
-    workspace = workspace_of(index)
-    collection = index.snapshot.name if hasattr(index, "snapshot") else ""
+    folder, snapshot = getattr(index, "folder", None), getattr(index, "snapshot", None)
+    workspace = Path(folder).parents[1] if folder is not None else resolve_workspace()
+    collection = snapshot.name if snapshot is not None else ""
     found: dict[str, Any] = {}
     if "keywords" in kinds:
-        found["keywords"] = keywords_for(index, word_file(workspace, collection, "keywords", eval_set))
+        taken = keywords_of(workspace, collection) if folder is not None else None
+        if taken is None:
+            taken = header_keywords(snapshot.chunks) if snapshot is not None else ()
+        found["keywords"] = _keywords(*_as_of(word_file(workspace, collection, "keywords", eval_set)), taken)
     if "synonyms" in kinds:
         found["synonyms"] = synonyms_in(word_file(workspace, collection, "synonyms", eval_set))
     return found
-
-
-def workspace_of(index: Any) -> Path:
-    """The workspace an index's collection is in; the environment's where the index does not say."""
-    folder = getattr(index, "folder", None)
-    return Path(folder).parents[1] if folder is not None else resolve_workspace()
 
 
 def word_file(workspace: Path, collection: str, kind: str, eval_set: str = "") -> Path | None:
@@ -110,14 +108,8 @@ class WordList:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, without the text."""
-        file = str(self.file) if self.file else None
-        return {
-            "kind": self.kind,
-            "origin": self.origin,
-            "file": file,
-            "entries": self.entries,
-            "problem": self.problem,
-        }
+        facts = {name: getattr(self, name) for name in ("kind", "origin", "entries", "problem")}
+        return {**facts, "file": str(self.file) if self.file else None}
 
     def to_text(self) -> str:
         """One line."""
@@ -151,12 +143,11 @@ def header_words(workspace: Path, collection: str) -> tuple[str, ...]:
     return header_keywords(open_collection(workspace, collection).chunks) if taken is None else taken
 
 
-def words_of(workspace: Path, collection: str, eval_set: str = "") -> tuple[Keywords, Synonyms]:
+def words_of(workspace: Path, collection: str) -> tuple[Keywords, Synonyms]:
     """Both lists as a search of the collection gets them; an InputError names a file that cannot be read."""
     taken = header_words(workspace, collection)
-    path = word_file(workspace, collection, "keywords", eval_set)
-    keywords = _keywords(path, _changed(path), taken)
-    return keywords, synonyms_in(word_file(workspace, collection, "synonyms", eval_set))
+    keywords = _keywords(*_as_of(word_file(workspace, collection, "keywords")), taken)
+    return keywords, synonyms_in(word_file(workspace, collection, "synonyms"))
 
 
 def with_headers(own: Keywords, taken: Iterable[str]) -> Keywords:
@@ -164,32 +155,22 @@ def with_headers(own: Keywords, taken: Iterable[str]) -> Keywords:
     return Keywords(tuple(dict.fromkeys((*own.names, *taken))))
 
 
-def keywords_for(index: Any, path: Path | None) -> Keywords:
-    """The file's keywords, then those of the index's headers as the last ingest took them."""
-    taken: tuple[str, ...] | None = None
-    if getattr(index, "folder", None) is not None:
-        taken = keywords_of(workspace_of(index), index.snapshot.name)
-    if taken is None:
-        taken = header_keywords(index.snapshot.chunks) if hasattr(index, "snapshot") else ()
-    return _keywords(path, _changed(path), taken)
-
-
 def synonyms_in(path: Path | None) -> Synonyms:
     """The file's synonyms; none without a file."""
-    return _synonyms(path, _changed(path))
+    return _synonyms(*_as_of(path))
 
 
-def _changed(path: Path | None) -> int:
-    return path.stat().st_mtime_ns if path is not None else 0
+def _as_of(path: Path | None) -> tuple[Path | None, int]:
+    """A list's file and when it was last changed: a list is read once for each change."""
+    return path, path.stat().st_mtime_ns if path is not None else 0
 
 
 @lru_cache(maxsize=8)
 def _keywords(path: Path | None, changed_at: int, taken: Iterable[str]) -> Keywords:
-    """A list as of its last change."""
+    """The file's keywords, then those taken from the headers."""
     return with_headers(read_keywords(path) if path is not None else Keywords(), taken)
 
 
 @lru_cache(maxsize=8)
 def _synonyms(path: Path | None, changed_at: int) -> Synonyms:
-    """A list as of its last change."""
     return read_synonyms(path) if path is not None else Synonyms()

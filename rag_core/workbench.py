@@ -19,7 +19,7 @@ from rag_core.index.ingest import IngestReport, ingest
 from rag_core.index.search import CollectionIndex
 from rag_core.index.shipped import FILE as VECTORS
 from rag_core.index.shipped import ShippedVectors
-from rag_core.resources import with_entities, with_hop_judge, with_judge
+from rag_core.resources import with_handles
 from rag_core.retrieve.dense import Dense
 from rag_core.spec import build, fingerprint, make_stage
 from rag_core.stage import Pipeline, Stage, needs_of
@@ -97,8 +97,8 @@ def live(
     pipeline = build(pipeline, {"index": index, **word_resources(pipeline, index, eval_set)})
     if "search" in needs_of(pipeline):
         found = {"headers": getattr(index, "headers", None), "search": search_of(pipeline)}
-        pipeline = with_hop_judge(build(pipeline, found), workspace, hop_judge)
-    return with_judge(with_entities(pipeline, workspace), workspace, chunks, judge)
+        pipeline = build(pipeline, found)
+    return with_handles(pipeline, workspace, chunks, judge, hop_judge)
 
 
 def search_of(pipeline: Pipeline) -> Callable[[Query, int], tuple[Hit, ...]]:

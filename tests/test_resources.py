@@ -9,7 +9,7 @@ import pytest
 
 from rag_core.cli import main
 from rag_core.errors import InputError, SpecError
-from rag_core.resources import with_entities
+from rag_core.resources import with_handles
 from rag_core.spec import parse_pipeline
 from rag_core.types import Candidates, Chunk, Hit, Query
 from rag_core.workbench import live
@@ -49,27 +49,27 @@ def test_without_a_structure_an_entity_filter_cannot_run(workspace):
 
 
 def test_an_entity_filter_asks_the_demo_structure(workspace):
-    assert kept(with_entities(parse_pipeline(["EntityFilter"]))) == ["Kommandos"]
+    assert kept(with_handles(parse_pipeline(["EntityFilter"]))) == ["Kommandos"]
 
 
 def test_the_structure_of_the_workspace_comes_before_the_demo(workspace):
     (workspace / "structure.json").write_text(json.dumps(OWN))
-    assert kept(with_entities(parse_pipeline(["EntityFilter"]))) == ["Kommandos", "Kasrkin"]
+    assert kept(with_handles(parse_pipeline(["EntityFilter"]))) == ["Kommandos", "Kasrkin"]
 
 
 def test_a_changed_structure_is_read_again(workspace):
     path = workspace / "structure.json"
     path.write_text(json.dumps(OWN))
-    assert kept(with_entities(parse_pipeline(["EntityFilter"]))) == ["Kommandos", "Kasrkin"]
+    assert kept(with_handles(parse_pipeline(["EntityFilter"]))) == ["Kommandos", "Kasrkin"]
     path.write_text(json.dumps({"entities": {"Deathwatch": {"members": ["Kommando"]}}}))
     os.utime(path, ns=(1, 1))
-    assert kept(with_entities(parse_pipeline(["EntityFilter"]))) == ["Kommandos", "Deathwatch", "Kasrkin"]
+    assert kept(with_handles(parse_pipeline(["EntityFilter"]))) == ["Kommandos", "Deathwatch", "Kasrkin"]
 
 
 def test_a_malformed_structure_of_the_workspace_is_named(workspace):
     (workspace / "structure.json").write_text('{"entities": {"A": {}}}')
     with pytest.raises(InputError, match=r"structure.json: entities → A has no members"):
-        with_entities(parse_pipeline(["EntityFilter"]))
+        with_handles(parse_pipeline(["EntityFilter"]))
 
 
 def test_a_live_pipeline_gets_the_finder(workspace):
@@ -88,8 +88,8 @@ def test_replay_runs_an_entity_filter(workspace, tmp_path, capsysbinary):
 
 def test_other_pipelines_do_not_import_the_entity_filter(tmp_path):
     script = (
-        "import sys; from rag_core.resources import with_entities; from rag_core.spec import parse_pipeline; "
-        "with_entities(parse_pipeline(['QueryMust'])); "
+        "import sys; from rag_core.resources import with_handles; from rag_core.spec import parse_pipeline; "
+        "with_handles(parse_pipeline(['QueryMust'])); "
         "print([name for name in sys.modules if name.startswith(('rag_core.entities', 'rapidfuzz'))])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=".")

@@ -22,7 +22,7 @@ from rag_core.filters.cutoff import TopK
 from rag_core.measure.experiment import Outcome, ReportFile, stream, unique_names, with_labels
 from rag_core.measure.measures import DEFAULT_MEASURES, SET_MEASURES, parse_measure
 from rag_core.measure.significance import Comparison, compare_reports
-from rag_core.resources import with_entities, with_judge
+from rag_core.resources import with_handles
 from rag_core.retrieve.multihop import MultiHop
 from rag_core.retrieve.requery import Requery
 from rag_core.rules.templates import read_families, with_rules
@@ -203,7 +203,7 @@ def laid_over(source: str, short: Short | None = None, session: Any = None) -> P
     pipeline = read_pipeline(source) if session is None else session.pipeline(source)
     if short is not None:
         pipeline = short.over(pipeline)
-    return with_judge(with_entities(pipeline)) if session is None else pipeline
+    return with_handles(pipeline) if session is None else pipeline
 
 
 def lists_stand_on(cases: Sequence[Case], pipelines: Sequence[Pipeline]) -> dict[str, Any]:

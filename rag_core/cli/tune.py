@@ -32,7 +32,7 @@ from rag_core.project.ledger import Look, key_of, look, standing
 from rag_core.project.project import BY_WORDS
 from rag_core.project.session import front_of
 from rag_core.records import load_lists
-from rag_core.resources import with_entities, with_judge
+from rag_core.resources import with_handles
 from rag_core.spec import dump_pipeline, fingerprint, make_stage, parse_pipeline, read_pipeline, stage_class
 from rag_core.stage import ChosenOn, Pipeline
 from rag_core.store.studies import shared_storage
@@ -515,7 +515,7 @@ def search(options: TuneOptions) -> Answer:
         test = options.session.starts(options.session.whole(swept), test)
         found, swept, dev = sought.found, sought.ready, sought.cases
     else:
-        swept = with_judge(with_entities(swept, options.workspace), options.workspace)
+        swept = with_handles(swept, options.workspace)
         found = searching.search(dev, swept, axes, **plan, min_grade=options.min_grade)
     if found.best is None:
         raise InputError(f"none of {len(found.rows)} trials reaches {options.constraint}, expected one that does")

@@ -99,13 +99,13 @@ def evaluate_part(text: str) -> str:
 def runnable(spec: dict[str, Any], part: dict[str, Any]) -> Pipeline:
     """A pipeline with what its stages need, on the index of the part where it has one."""
     from rag_core import workbench
-    from rag_core.resources import with_entities, with_judge
+    from rag_core.resources import with_handles
 
     pipeline = pipeline_of(spec)
     index = index_of(part)
     if index is not None:
         return workbench.live(pipeline, index, part["set_name"])
-    return with_judge(with_entities(pipeline))
+    return with_handles(pipeline)
 
 
 def pipeline_of(spec: dict[str, Any]) -> Pipeline:

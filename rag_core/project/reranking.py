@@ -14,7 +14,7 @@ from rag_core.measure.experiment import start_of
 from rag_core.measure.measures import parse_measure
 from rag_core.measure.tally import measure_all
 from rag_core.project.session import Session, front_of
-from rag_core.resources import with_judge
+from rag_core.resources import with_handles
 from rag_core.settings import ModelSettings
 from rag_core.stage import Pipeline
 from rag_core.tune.plane import fixed_k
@@ -98,7 +98,7 @@ def gains_of(
     rows = [_row(cases, 0, Pipeline(), least)] if cases else []
     for depth in depths if cases else ():
         stage = Rerank(depth=depth, endpoint=endpoint, recorded=recorded)
-        rows.append(_row(cases, depth, with_judge(Pipeline((stage,)), session.workspace), least))
+        rows.append(_row(cases, depth, with_handles(Pipeline((stage,)), session.workspace), least))
     return RerankGains(endpoint or f"the score {recorded!r} of the lists", len(cases), tuple(rows))
 
 

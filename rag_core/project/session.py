@@ -41,7 +41,7 @@ from rag_core.project.ledger import key_of
 from rag_core.project.project import CALLABLE, COLLECTION, LISTS, NOTHING, Project
 from rag_core.project.rules import OVERLAY, overlay_of
 from rag_core.project.split import Sides, questions_that_chose, split_of
-from rag_core.resources import structure_path, with_entities, with_judge
+from rag_core.resources import structure_path, with_handles
 from rag_core.retrieve.dense import Dense
 from rag_core.retrieve.hybrid import Hybrid
 from rag_core.retrieve.lexical import Lexical
@@ -481,7 +481,7 @@ class Session:
     def ready(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with every handle its stages need; one without a source searches by vectors."""
         if not self.live:
-            return with_judge(with_entities(pipeline, self.workspace), self.workspace, self.source.chunks, self.judge)
+            return with_handles(pipeline, self.workspace, self.source.chunks, self.judge)
         return workbench.live(
             pipeline, self.source.index, self.project.labels, self.hop_judge, self.judge, self.workspace
         )

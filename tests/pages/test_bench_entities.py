@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pages import state
-from rag_core.resources import with_entities
+from rag_core.resources import with_handles
 from rag_core.spec import make_stage, parse_pipeline
 from tests.pages.walking import sane
 
@@ -154,7 +154,7 @@ def test_a_kept_structure_reaches_pipelines(entities, workspace):
     type_alias(entities, "boyz", "Wrecka Krew")
     button(entities, "Add").click().run()
     button(entities, "Use it in pipelines").click().run()
-    (stage,) = with_entities(parse_pipeline(["EntityFilter"]), workspace).stages
+    (stage,) = with_handles(parse_pipeline(["EntityFilter"]), workspace).stages
     assert stage.entities.extract_relevant_teams("boyz") == ["Wrecka Krew"]
 
 
