@@ -19,7 +19,8 @@ import numpy as np
 
 from rag_core.corpus.openapi import read_openapi
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import LLMFilter, reach
+from rag_core.filters.llm.reach import reach
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.index.embed import BundledEmbedder
 from rag_core.judged.entrants import Bench, answer_simulated, entrants_of, simulated_judge, stages_of
 from rag_core.judged.floor import propose_floor
@@ -39,7 +40,7 @@ STORY = "How do I authenticate with sponsored-display API?"
 
 def api_chunks(folder: Path, names: Sequence[str] = ()) -> list[Chunk]:
     paths = [folder / name for name in names] or sorted(folder.glob("*.json"))
-    return list(read_openapi({path.name: path.read_text(encoding="utf-8") for path in paths}).chunks)
+    return read_openapi({path.name: path.read_text(encoding="utf-8") for path in paths})[0]
 
 
 def ranked(chunks: Sequence[Chunk], queries: Sequence[str], depth: int) -> list[tuple[Hit, ...]]:
@@ -140,7 +141,7 @@ def amazon_table() -> None:
     print(f"\namazon-ads-openapi: {len(starts)} operations, {len(found) - len(starts)} schemas")
     print("per operation:   depth   chunks mean   median   max   tokens mean   at the cap of 50")
     for depth in (0, 1, 3, 5):
-        sets = [[start, *(one.chunk for one in reach(start, depth, 50, chunks)[0])] for start in starts]
+        sets = [[start, *(one.chunk for one in reach((start,), depth, 50, chunks)[0])] for start in starts]
         sizes = [len(one) for one in sets]
         tokens = fmean(sum(estimate_tokens(chunk.text) for chunk in one) for one in sets)
         capped = sum(size == 51 for size in sizes)
@@ -152,7 +153,7 @@ def amazon_table() -> None:
     for depth in (0, 1, 3, 5):
         together = {hit.chunk.id: hit.chunk for hit in hits}
         for hit in hits:
-            together |= {one.chunk.id: one.chunk for one in reach(hit.chunk, depth, 50, chunks)[0]}
+            together |= {one.chunk.id: one.chunk for one in reach((hit.chunk,), depth, 50, chunks)[0]}
         tokens = sum(estimate_tokens(chunk.text) for chunk in together.values())
         print(f"{depth:>70}   {len(together):6}   {tokens:6,}")
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.parts.pairs import verdict
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged.trials import figures
 from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.judge import EndpointJudge, RecordedJudge

@@ -37,7 +37,7 @@ STAGES: dict[str, str] = {
     "Rerank": "rag_core.filters.rerank",
     "AdaptiveGap": "rag_core.filters.adaptive",
     "EntityFilter": "rag_core.filters.entity",
-    "LLMFilter": "rag_core.filters.llm",
+    "LLMFilter": "rag_core.filters.llm.stage",
     "MinSimilarity": "rag_core.filters.cutoff",
     "TopK": "rag_core.filters.cutoff",
     "LearnedCut": "rag_core.filters.learned",

@@ -293,11 +293,15 @@ def needs_of(pipeline: Stage) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a filter decided: per hit, in order, a reason to drop it or None; and facts about the whole."""
+    """What a filter decided: per hit, in order, a reason to drop it or None; and facts about the whole.
+
+    `notes`, where there are any, are what each hit carries on under the filter's name (None: nothing).
+    """
 
     reasons: Sequence[Reason | None]
     facts: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
     notices: tuple[Notice, ...] = ()
+    notes: Sequence[Any] = ()
 
 
 class Filter(Stage):
@@ -318,7 +322,11 @@ class Filter(Stage):
         """Judge the hits and move those with a reason to the drops."""
         candidates = replace(candidates, hits=self.arrange(candidates.hits, candidates))
         judged = self.judge(candidates)
-        pairs, name = list(zip(candidates.hits, judged.reasons, strict=True)), self.name
+        name, hits = self.name, candidates.hits
+        if judged.notes:
+            noted = zip(hits, judged.notes, strict=True)
+            hits = tuple(hit if note is None else hit.noted(name, note) for hit, note in noted)
+        pairs = list(zip(hits, judged.reasons, strict=True))
         kept = tuple(hit for hit, reason in pairs if reason is None)
         drops = tuple(Drop(hit, name, reason) for hit, reason in pairs if reason is not None)
         after = replace(

@@ -193,6 +193,11 @@ class Candidates:
     searched: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: EMPTY, compare=False, repr=False)
     """What stages did when a kept list was searched: facts of their steps by stage name, where they are known."""
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What makes two lists the same to a stage that has seen one."""
+        return (self.query.id, self.query.text, tuple(hit.key for hit in self.hits))
+
 
 def falling(candidates: Candidates) -> Candidates:
     """The list with a distance on its hits, so that what cuts by distance cuts by any score: smaller is better.

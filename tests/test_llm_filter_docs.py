@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import read_decisions
+from rag_core.filters.llm.decisions import read_decisions
 from rag_core.judged import entrants
 from rag_core.judged.trials import compare
 from rag_core.measure.experiment import kept_ids, run

@@ -4,7 +4,7 @@ import pytest
 
 from rag_core import settings
 from rag_core.errors import InputError
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 
 
 def test_without_variables_the_defaults_hold_and_no_endpoint_is_named():

@@ -27,11 +27,11 @@ LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 def chunks() -> tuple[Chunk, ...]:
     """Every chunk: the guides' sections, then operations and schemas; SystemExit for references that lead nowhere."""
-    api = read_openapi({path.name: read_text(path) for path in sorted((FOLDER / "openapi").glob("*.yaml"))})
-    if api.warnings:
-        raise SystemExit("\n".join(api.warnings))
+    api, warnings = read_openapi({path.name: read_text(path) for path in sorted((FOLDER / "openapi").glob("*.yaml"))})
+    if warnings:
+        raise SystemExit("\n".join(warnings))
     sections = [section(chunk) for chunk in load([FOLDER / "guides"], header_level=3).chunks]
-    found = (*sections, *api.chunks)
+    found = (*sections, *api)
     known = {chunk.id for chunk in found}
     broken = sorted({one for chunk in found for one in chunk.ref_ids} - known)
     if broken:

@@ -20,7 +20,7 @@ from pages.bench.sight import SeenList
 from pages.bench.taking import begin
 from pages.components import jobs, say, who
 from rag_core.errors import InputError, WinnowError
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged.entrants import Bench, Entrant, calls_of, endpoint_judge, limits_of
 from rag_core.llm.client import check_connection
 from rag_core.llm.endpoint import NO_ENDPOINT, endpoint_of, endpoints

@@ -13,7 +13,7 @@ from pages.bench.sight import SeenList
 from pages.components import jobs
 from rag_core.errors import InputError
 from rag_core.filters.adaptive import AdaptiveGap
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.project.levers import CUT, JUDGE, LEAST, RULES, SEARCH, Levers, levers
 from rag_core.project.session import Session
 from rag_core.stage import Pipeline, Stage

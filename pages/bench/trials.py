@@ -19,8 +19,8 @@ from pages.bench.sight import SeenList
 from pages.components import say
 from pages.widgets.take_along import take_along
 from rag_core.errors import WinnowError
-from rag_core.filters.llm import LLMFilter
 from rag_core.filters.llm.deciding import CAUSES
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged import trials
 from rag_core.judged.entrants import Bench, answer_simulated, endpoint_judge, entrants_of, simulated_judge
 from rag_core.judged.trials import Simulation, Trial

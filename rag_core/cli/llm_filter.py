@@ -13,7 +13,7 @@ from rag_core.cli.options import Collection, Commands, Common, EvalSetName, List
 from rag_core.cli.output import AskingBar
 from rag_core.cli.sessions import WorksOn, narrowed, open_session
 from rag_core.errors import Cancelled, InputError, SurroundingsError
-from rag_core.filters.llm import NO_JUDGE, LLMFilter
+from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
 from rag_core.judged import trials
 from rag_core.judged.entrants import (
     Bench,

@@ -29,11 +29,11 @@ from rag_core.retrieve.capture import captured
 from rag_core.rules import siblings as crowding
 from rag_core.rules import slots
 from rag_core.rules.check import SEVERITIES, Checked, check_proposals, lint_rules, template_proposals
-from rag_core.rules.generate import SECONDS, check_generated, generate_rules, rule_prompts
+from rag_core.rules.generate import SECONDS, generate_rules, rule_prompts
 from rag_core.rules.rule import Rule, read_rules, save_rules, stored_rules, unreadable_lines
 from rag_core.rules.templates import TemplateFamily, propose, read_families
 from rag_core.text import counted
-from rag_core.types import Case, Chunk
+from rag_core.types import Case, Chunk, chunks_in
 from rag_core.wording import synonyms_in, word_file
 
 app = Commands()
@@ -94,7 +94,7 @@ class RulesAbout(InProject):
                 "no chunks were named, expected --collection NAME, an --eval-set with chunks or --lists FILE"
             )
         if recorded and not (self.collection or self.eval_set):
-            return Material(crowding.chunks_of(recorded), recorded, self.min_grade or 1, None)
+            return Material(tuple(chunks_in(recorded).values()), recorded, self.min_grade or 1, None)
         project = None if recorded or (self.collection and not self.project) else self.project
         session = open_session(self.folder, project, self.eval_set, self.collection, min_grade=self.min_grade)
         source, opened = session.project.source, session.source
@@ -158,7 +158,7 @@ def generate(
     """
     material, families = about.read(), _families(templates)
     chunks = _of_family(material.chunks, family, families)
-    against: tuple[Any, ...] = (material.chunks, material.cases, material.min_grade, families)
+    against = (material.chunks, material.cases, material.min_grade, families)
     facts: dict[str, Any] = {"out": str(out or "")}
     if model:
         judge = endpoint_judge(about.folder, endpoint)
@@ -171,7 +171,7 @@ def generate(
         limits = spending.limits(seconds_per_call=SECONDS)
         with deeds.command(deeds.ASK_MODEL, judge.model, about.folder):
             made = generate_rules(prompts, judge, limits, AskingBar())
-        checked = check_generated(made, *against)
+        checked = check_proposals(made.proposals, *against, made.refused)
         facts |= {"asked": made.asked, "kept_answers": made.kept, "unanswered": dict(made.unanswered)}
     else:
         checked = check_proposals(template_proposals(chunks, families), *against)

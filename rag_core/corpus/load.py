@@ -157,11 +157,6 @@ class Corpus:
     others: tuple[Path, ...] = ()
 
     @property
-    def passed_over(self) -> int:
-        """How many files are no documents."""
-        return len(self.others)
-
-    @property
     def chunks(self) -> tuple[Chunk, ...]:
         """All chunks in order."""
         return tuple(chunk for document in self.documents for chunk in document.chunks)
@@ -325,13 +320,13 @@ def _read(
 
 def _apis(together: Sequence[FoundFiles]) -> dict[Path, Document]:
     """OpenAPI documents of one root, which may refer to each other."""
-    read = read_openapi({file.name: _text(file) for file in together})
+    chunks, warnings = read_openapi({file.name: _text(file) for file in together})
     return {
         file.path: Document(
             file.path,
             file.name,
-            tuple(chunk for chunk in read.chunks if chunk.metadata["source"] == file.name),
-            tuple(one for one in read.warnings if one.startswith(f"{file.name} has the reference ")),
+            tuple(chunk for chunk in chunks if chunk.metadata["source"] == file.name),
+            tuple(one for one in warnings if one.startswith(f"{file.name} has the reference ")),
             "openapi",
         )
         for file in together

@@ -301,45 +301,22 @@ Place = tuple[str, tuple[str, ...]]
 """Document and JSON pointer of a chunk."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiChunks:
-    """What API documents gave: chunks in order, and a sentence per reference that leads nowhere.
+def read_openapi(texts: Mapping[str, str]) -> tuple[list[Chunk], list[str]]:
+    """The chunks of one or more API documents and a sentence per reference that leads nowhere.
 
-    `references` counts what was found in all documents, `operations` and `schemas` the chunks of each kind.
-    """
-
-    chunks: tuple[Chunk, ...]
-    warnings: tuple[str, ...]
-    operations: int
-    schemas: int
-    references: int
-
-
-def read_openapi(texts: Mapping[str, str]) -> ApiChunks:
-    """The chunks of one or more API documents, or an InputError naming the one that is none.
-
-    `texts` maps a document's path inside its folder (it becomes part of ids) to its YAML or JSON. Ids are
-    `document#operation/name` (the operationId, else method and path) and `document#schema/name`. `ref_ids` of a chunk
-    are the chunks it refers to directly, or through a shared parameter, response, header or body; a chunk that refers
-    to itself names itself.
+    `texts` maps a document's path inside its folder (it becomes part of ids) to its YAML or JSON; an InputError names
+    the one that is no API document. Ids are `document#operation/name` (the operationId, else method and path) and
+    `document#schema/name`. `ref_ids` of a chunk are the chunks it refers to directly, or through a shared parameter,
+    response, header or body; a chunk that refers to itself names itself.
     """
     documents = {name: parse_document(text, name) for name, text in texts.items()}
-    places = _places(documents)
-    chunks = tuple(_chunks(documents, places))
-    found = [(name, reference) for name, content in documents.items() for reference in references(content)]
-    targets = [(name, reference, resolve(reference, name, documents)) for name, reference in found]
-    warnings = [
-        f"{name} has the reference {reference[:120]!r}, which {why}"
-        for name, reference, why in targets
-        if isinstance(why, str)
-    ]
-    return ApiChunks(
-        chunks=chunks,
-        warnings=tuple(dict.fromkeys(warnings)),
-        operations=sum(chunk.type == "operation" for chunk in chunks),
-        schemas=sum(chunk.type == "schema" for chunk in chunks),
-        references=len(found),
-    )
+    warnings = []
+    for name, content in documents.items():
+        for reference in references(content):
+            why = resolve(reference, name, documents)
+            if isinstance(why, str):
+                warnings.append(f"{name} has the reference {reference[:120]!r}, which {why}")
+    return list(_chunks(documents, _places(documents))), list(dict.fromkeys(warnings))
 
 
 def parse_document(text: str, name: str) -> Mapping[str, Any]:

@@ -19,7 +19,6 @@ from rag_core.filters.cut import (
     CutRule,
     Ranked,
     cut,
-    units,
 )
 from rag_core.filters.query_form import query_form, threshold_factor
 from rag_core.stage import Filter, Judgement, setting
@@ -29,18 +28,7 @@ MOST_RESULTS = 1000
 ANY_SCALE: dict[str, Any] = {"gap_policy": "relative", "relative_offset": 0.5}
 ANY_SCALE_GRID = "gap_threshold=0.02:0.6:30,relative_offset=0.05:1:20"
 """A cut by fractions of each list's span, which any score has, and the fractions that are tried."""
-_MOVED = (
-    "gap_threshold",
-    "distance_offset",
-    "min_results",
-    "max_results",
-    "gap_policy",
-    "jumps",
-    "worst_score",
-    "weak_top",
-)
-
-__all__ = ["AdaptiveGap", "Cut", "cut", "units"]
+_MOVED = tuple(name for name in CutRule._fields if name != "relative_offset")
 
 
 @dataclass(frozen=True)

@@ -64,23 +64,16 @@ class EntityFilter(Filter):
         marked = step.facts.get("would_drop", 0) if step.left == step.entered else 0
         return f"the query means {meant}: {super().said(step)}" + (f", {marked} marked" if marked else "")
 
-    def arrange(self, hits: tuple[Hit, ...], candidates: Candidates) -> tuple[Hit, ...]:
-        """The order they came in; under action `mark` each hit that would go carries its reason as a note."""
-        if self.action != "mark":
-            return hits
-        reasons = self._reasons(hits, self._meant(candidates))
-        return tuple(
-            hit if reason is None else hit.noted(self.name, reason.text)
-            for hit, reason in zip(hits, reasons, strict=True)
-        )
-
     def judge(self, candidates: Candidates) -> Judgement:
-        """A reason for every hit that belongs only to entities the query does not mean."""
-        meant = self._meant(candidates)
-        reasons = self._reasons(candidates.hits, meant)
+        """A reason for every hit that belongs only to entities the query does not mean; under `mark` it is a note."""
+        meant, spelt = self._meant(candidates), self._spelt()
+        reasons = [self._reason(self._owners(hit, spelt), meant) for hit in candidates.hits]
         facts = {"teams": meant, "would_drop": sum(reason is not None for reason in reasons)}
         notices = tuple(self._unknown(candidates.hits))
-        return Judgement([None] * len(reasons) if self.action == "mark" else reasons, facts, notices)
+        if self.action == "mark":
+            notes = [None if reason is None else reason.text for reason in reasons]
+            return Judgement([None] * len(reasons), facts, notices, notes)
+        return Judgement(reasons, facts, notices)
 
     def would_keep(self, before: Candidates, drop: Drop) -> tuple[Counterfactual, ...]:
         """Marking, keeping where no entity is named, or the threshold at which the query names the chunk's entity."""
@@ -104,10 +97,6 @@ class EntityFilter(Filter):
     def _owners(self, hit: Hit, spelt: Mapping[str, str]) -> frozenset[str]:
         """The known entities a chunk names."""
         return frozenset(spelt[value] for value in entities_named(hit.chunk.metadata, self.field) if value in spelt)
-
-    def _reasons(self, hits: Sequence[Hit], meant: Sequence[str]) -> list[Reason | None]:
-        spelt = self._spelt()
-        return [self._reason(self._owners(hit, spelt), meant) for hit in hits]
 
     def _reason(self, owners: frozenset[str], meant: Sequence[str]) -> Reason | None:
         if not owners or owners & set(meant) or (not meant and self.on_none == "keep"):

@@ -6,9 +6,8 @@ cannot be read never drops its chunk: it passes with a notice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rag_core.rules.match import MODES, RuleVerdict, decide, reason_text, would_stay_text
 from rag_core.rules.rule import Rule, read_rule
@@ -37,44 +36,23 @@ class QueryMust(Filter):
         return f"{step.facts.get('with_rule', 0)} of {step.entered} have a rule{lost}, {step.left} left"
 
     def judge(self, candidates: Candidates) -> Judgement:
-        """Decide every rule against `query.text`; chunks without a rule and with an unreadable one pass."""
-        return self._judgement(candidates.hits, self._decided(candidates))
+        """Decide every rule against `query.text`, each read once; without a readable one a chunk passes.
 
-    def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
-        """Judge, and note on every hit with a readable rule the verdict that decided it; each rule is read once."""
-        decided = self._decided(candidates)
-        judged = self._judgement(candidates.hits, decided)
-        kept: list[Hit] = []
-        drops: list[Drop] = []
-        for hit, answer, reason in zip(candidates.hits, decided, judged.reasons, strict=True):
-            noted = hit.noted(self.name, answer) if isinstance(answer, RuleVerdict) else hit
-            if reason is None:
-                kept.append(noted)
-            else:
-                drops.append(Drop(noted, self.name, reason))
-        after = replace(
-            candidates,
-            hits=tuple(kept),
-            drops=(*candidates.drops, *drops),
-            notices=(*candidates.notices, *judged.notices),
-        )
-        return after, judged.facts
-
-    def _decided(self, candidates: Candidates) -> list[RuleVerdict | str | None]:
-        """Per hit the verdict of its rule, what is wrong with the rule, or None where it has none."""
-        query = candidates.query.text
-        rules = (read_rule(hit.chunk.query_must) for hit in candidates.hits)
-        return [decide(rule, query, self.mode, self.plurals) if isinstance(rule, Rule) else rule for rule in rules]
-
-    def _judgement(self, hits: Sequence[Hit], decided: Sequence[RuleVerdict | str | None]) -> Judgement:
+        A hit with a readable rule carries the verdict that decided it.
+        """
+        query, hits = candidates.query.text, candidates.hits
+        rules = [read_rule(hit.chunk.query_must) for hit in hits]
+        verdicts = [decide(one, query, self.mode, self.plurals) if isinstance(one, Rule) else None for one in rules]
         notices = tuple(
-            Notice(self.name, f"rule not read, chunk kept: {answer}", hit.chunk.id)
-            for hit, answer in zip(hits, decided, strict=True)
-            if isinstance(answer, str)
+            Notice(self.name, f"rule not read, chunk kept: {problem}", hit.chunk.id)
+            for hit, problem in zip(hits, rules, strict=True)
+            if isinstance(problem, str)
         )
-        reasons = [_reason(answer) for answer in decided]
-        ruled = sum(isinstance(answer, RuleVerdict) for answer in decided)
-        return Judgement(reasons, {"with_rule": ruled, "unreadable": len(notices)}, notices)
+        reasons = [
+            Reason(reason_text(answer)) if answer is not None and not answer.satisfied else None for answer in verdicts
+        ]
+        ruled = sum(verdict is not None for verdict in verdicts)
+        return Judgement(reasons, {"with_rule": ruled, "unreadable": len(notices)}, notices, verdicts)
 
     def verdict(self, hit: Hit, query: str) -> RuleVerdict | None:
         """The verdict of the hit's rule on a query, or None where it has no readable rule."""
@@ -91,17 +69,8 @@ class QueryMust(Filter):
         for mode in MODES:
             if mode == self.mode:
                 continue
-            kept = _kept_by(replace(self, mode=mode), drop.hit, before.query.text)
+            other = replace(self, mode=mode).verdict(drop.hit, before.query.text)
+            kept = other is None or other.satisfied
             text = f"mode {mode} would have kept it" if kept else f"mode {mode} would not have kept it either"
             found.append(Counterfactual("mode", mode if kept else None, text))
         return tuple(found)
-
-
-def _reason(answer: RuleVerdict | str | None) -> Reason | None:
-    """Why a decided hit is dropped, or None where it stays."""
-    return Reason(reason_text(answer)) if isinstance(answer, RuleVerdict) and not answer.satisfied else None
-
-
-def _kept_by(stage: QueryMust, hit: Hit, query: str) -> bool:
-    verdict = stage.verdict(hit, query)
-    return verdict is None or verdict.satisfied

@@ -12,7 +12,8 @@ from typing import Any
 
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.files import parse_json
-from rag_core.filters.llm import LLMFilter, variant_names
+from rag_core.filters.llm.prompts import variant_names
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.llm.answer import Price
 from rag_core.llm.endpoint import NO_ENDPOINT, named_endpoint
 from rag_core.llm.judge import RecordedJudge, judge_of

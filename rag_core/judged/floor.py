@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_core.errors import InputError
 from rag_core.filters.cutoff import cosine_similarity
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged.entrants import Bench
 
 KEEP = 0.98

@@ -17,8 +17,9 @@ from statistics import fmean
 from typing import Any
 
 from rag_core.filters.cutoff import TopK
-from rag_core.filters.llm import DISCARD, LLMFilter
 from rag_core.filters.llm.deciding import CAUSES, FLOOR, MODEL
+from rag_core.filters.llm.decisions import DISCARD
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged.entrants import Bench, Entrant
 from rag_core.labelling.agreement import interval_of, kappa_of, kappas, tables_by_cluster
 from rag_core.llm.answer import Price

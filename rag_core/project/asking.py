@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rag_core.errors import InputError
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged.entrants import Bench, Entrant, calls_of
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.run import preview

@@ -18,7 +18,7 @@ from rag_core.errors import InputError, SurroundingsError
 from rag_core.filters.adaptive import AdaptiveGap
 from rag_core.filters.cutoff import MinSimilarity
 from rag_core.filters.learned_filter import LearnedFilter
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.index.store import embedded_text
 from rag_core.judged.floor import propose_floor

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rag_core.errors import Cancelled
 from rag_core.records import dump_case
 from rag_core.stage import Stage
 from rag_core.types import Candidates, Case
@@ -41,14 +40,13 @@ def capture_to_file(
     out: Path,
     fingerprint: str,
     progress: Progress | None = None,
-    cancel: Callable[[], bool] = lambda: False,
     ask: Asker | None = None,
 ) -> int:
     """Write the captures to a JSONL file, whole; returns how many queries were asked now.
 
     Lists are collected in `<out>.part`, a line per query, headed by `fingerprint` (index, source settings, queries): a
-    part with another fingerprint is started anew. Cancelling keeps the part. `ask` stands in for the source where the
-    queries are asked somewhere else.
+    part with another fingerprint is started anew. `ask` stands in for the source where the queries are asked somewhere
+    else.
     """
     part = out.with_name(out.name + ".part")
     done = _finished(part, fingerprint)
@@ -62,8 +60,6 @@ def capture_to_file(
         here = ([json.dumps(dump_case(captured(case, source)), ensure_ascii=False)] for case in missing)
         answers = here if ask is None else ask(missing)
         while before + asked < len(cases):
-            if cancel():
-                raise Cancelled(f"stopped after {before + asked} of {len(cases)} queries; capture again, it resumes")
             lines = next(answers)
             file.write("".join(f"{line}\n" for line in lines))
             file.flush()

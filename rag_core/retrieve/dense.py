@@ -8,7 +8,7 @@ in the candidates for stages that read on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -28,8 +28,15 @@ class DenseReader(Reader, Protocol):
         """The length of the full ranking."""
 
 
-class DenseIndex(Protocol):
-    """What the stage needs of an index."""
+class WordReader(DenseReader, Protocol):
+    """A reader of one BM25 ranking; it ends where chunks share no word with the query."""
+
+    def scores_of(self, ids: Iterable[str]) -> Mapping[str, float]:
+        """The BM25 score of chunks by id, 0 where no word is shared."""
+
+
+class SearchedIndex(Protocol):
+    """What sources need of an index."""
 
     metric: Metric
     exact: bool
@@ -40,6 +47,14 @@ class DenseIndex(Protocol):
 
     def reader(self, text: str, where: Mapping[str, Any] | None = None, file_filter: str | None = None) -> DenseReader:
         """The ranking for a query text under the conditions."""
+
+    def lexical_reader(
+        self, text: str, where: Mapping[str, Any] | None, file_filter: str | None, analyzer: str, k1: float, b: float
+    ) -> WordReader:
+        """The BM25 ranking for a query text under the conditions; an index without words has no such method."""
+
+    def distances_of(self, text: str, ids: Iterable[str]) -> Mapping[str, float]:
+        """Distances of chunks to a query text, from their stored vectors."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +70,7 @@ class CollectionSource(Source):
     file_filter: str | None = setting(
         None, "part of the source's file name, a glob (* ?), or re: and a pattern", optional=True
     )
-    index: Any = resource()
+    index: SearchedIndex | None = resource()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +79,7 @@ class CollectionSource(Source):
                 f"{self.name}.where is {self.where!r:.80}, expected a mapping of field to value or list of values"
             )
 
-    def collection(self) -> Any:
+    def collection(self) -> SearchedIndex:
         """The index, or a SurroundingsError where none was handed in."""
         if self.index is None:
             raise SurroundingsError(f"{self.name} has no collection to search, expected one to be named (--collection)")
@@ -72,8 +87,7 @@ class CollectionSource(Source):
 
     def dense_reader(self, query: Query) -> DenseReader:
         """The ranking of a query by distance."""
-        index: DenseIndex = self.collection()
-        return index.reader(query.dense_text or query.text, self.where, self.file_filter)
+        return self.collection().reader(query.dense_text or query.text, self.where, self.file_filter)
 
     def nothing_met(self, matching: int) -> tuple[Notice, ...]:
         """A word where the conditions admit nothing: the empty list is then no property of the query."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from rag_core.filters.llm.reach import ChunkLookup, Layered, Reached, reach_all
+from rag_core.filters.llm.reach import ChunkLookup, Layered, Reached, reach
 from rag_core.stage import Stage, resource, setting
 from rag_core.text import counted
 from rag_core.types import Candidates, Hit, Notice, Step
@@ -45,9 +45,8 @@ class ExpandReferences(Stage):
     def apply(self, candidates: Candidates) -> tuple[Candidates, Mapping[str, Any]]:
         """The hits and what they refer to; chunks of the list itself are found without a look-up."""
         listed = {hit.chunk.id: hit for hit in reversed((*(d.hit for d in candidates.drops), *candidates.hits))}
-        near = {name: hit.chunk for name, hit in listed.items()}
-        lookup = Layered(near, self.chunks) if self.chunks is not None else Layered(near)
-        found, missing = reach_all([hit.chunk for hit in candidates.hits], self.depth, self.max_added, lookup)
+        lookup = Layered({name: hit.chunk for name, hit in listed.items()}, self.chunks)
+        found, missing = reach([hit.chunk for hit in candidates.hits], self.depth, self.max_added, lookup)
         added = tuple(self._hit(one, listed, len(candidates.hits) + at) for at, one in enumerate(found, 1))
         told = (Notice(self.name, f"{missing} referenced chunks were not found"),) if missing else ()
         after = replace(candidates, hits=candidates.hits + added, notices=candidates.notices + told)

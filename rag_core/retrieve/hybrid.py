@@ -11,20 +11,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from rag_core.errors import InputError, SpecError
-from rag_core.retrieve.dense import DenseIndex, DenseReader
+from rag_core.retrieve.dense import DenseReader, SearchedIndex, WordReader
 from rag_core.retrieve.fuse import RRF_K, Fused, check_weights, fuse, fused_anew
-from rag_core.retrieve.lexical import LexicalSearch, WordReader, WordSource
+from rag_core.retrieve.lexical import WordSource
 from rag_core.stage import setting
 from rag_core.types import RANKS, Candidates, Hit, Order, Query, Step
 
 SIDES = ("dense", "lexical")
-
-
-class HybridIndex(DenseIndex, LexicalSearch, Protocol):
-    """An index that searches both ways."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ class HybridReader:
     """
 
     def __init__(
-        self, dense: DenseReader, lexical: WordReader, index: HybridIndex, text: str, settings: Hybrid
+        self, dense: DenseReader, lexical: WordReader, index: SearchedIndex, text: str, settings: Hybrid
     ) -> None:
         marks = f"{settings.depth}-{settings.rrf_k}-{settings.weights}"
         self.fingerprint = f"{dense.fingerprint}-{lexical.fingerprint}-{marks}"

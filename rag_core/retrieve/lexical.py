@@ -9,47 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from rag_core.errors import EndpointError, SurroundingsError
-from rag_core.retrieve.dense import CollectionSource
+from rag_core.retrieve.dense import CollectionSource, SearchedIndex, WordReader
 from rag_core.stage import setting
 from rag_core.text import ANALYZERS
-from rag_core.types import Candidates, Fallback, Hit, Metric, Notice, Order, Query, Reader, Step
-
-
-class WordReader(Reader, Protocol):
-    """A reader of one BM25 ranking; it ends where chunks share no word with the query."""
-
-    store_queries: int
-    matching: int
-
-    def scores_of(self, ids: Iterable[str]) -> Mapping[str, float]:
-        """The BM25 score of chunks by id, 0 where no word is shared."""
-
-
-class LexicalSearch(Protocol):
-    """What the stage needs of an index."""
-
-    metric: Metric
-
-    @property
-    def fingerprint(self) -> str:
-        """What a ranking depends on besides the query."""
-
-    def lexical_reader(
-        self,
-        text: str,
-        where: Mapping[str, Any] | None = None,
-        file_filter: str | None = None,
-        analyzer: str = "plain",
-        k1: float = 1.2,
-        b: float = 0.75,
-    ) -> WordReader:
-        """The BM25 ranking for a query text under the conditions."""
-
-    def distances_of(self, text: str, ids: Iterable[str]) -> Mapping[str, float]:
-        """Distances of chunks to a query text, from their stored vectors."""
+from rag_core.types import Candidates, Fallback, Hit, Notice, Order, Query, Step
 
 
 @dataclass(frozen=True)
@@ -74,8 +40,7 @@ class WordSource(CollectionSource):
                 f"{self.name} searches words, this source has none; expected a collection of chunks"
             )
         text = query.lexical_text or query.text
-        reader: WordReader = index.lexical_reader(text, self.where, self.file_filter, self.analyzer, self.k1, self.b)
-        return reader
+        return index.lexical_reader(text, self.where, self.file_filter, self.analyzer, self.k1, self.b)
 
 
 @dataclass(frozen=True)
@@ -95,7 +60,7 @@ class Lexical(WordSource):
         """The first `depth` hits of the query's ranking, and the reader of the rest."""
         query = candidates.query
         words = self.words_reader(query)
-        index: LexicalSearch = self.collection()
+        index = self.collection()
         reader = MeasuredWords(words, index, query.dense_text or query.text)
         hits = reader.read(0, self.depth)
         measured = bool(hits) and hits[0].distance is not None
@@ -125,7 +90,7 @@ class MeasuredWords:
     embedded: word search needs no model, so the list stands without.
     """
 
-    def __init__(self, reader: WordReader, index: LexicalSearch, text: str) -> None:
+    def __init__(self, reader: WordReader, index: SearchedIndex, text: str) -> None:
         self.fingerprint = reader.fingerprint
         self.failed = ""
         self._reader, self._index, self._text = reader, index, text

@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Protocol
 
 from rag_core.errors import WinnowError
+from rag_core.llm.endpoint import NO_ENDPOINT
 from rag_core.llm.judge import Judge
 from rag_core.llm.prompt import Prompt, clean, json_values, mark_of, object_schema, one_line, quoted
 from rag_core.stage import Stage, resource, setting
@@ -91,7 +92,6 @@ def read_answer(text: str) -> tuple[bool, str, str]:
     return can, one_line(reasoning, LONGEST_ANSWER), "" if can else clean(wanted)[:LONGEST_ANSWER].strip()
 
 
-NO_JUDGE = "no model endpoint is set: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and OPENAI_MODEL"
 _REMEMBERED = 500  # questions whose hops one stage object remembers
 
 Search = Callable[[Query, int], Sequence[Hit]]
@@ -200,12 +200,12 @@ class MultiHop(Stage):
         walk = self._walk(candidates)
         while len(self.memory) >= _REMEMBERED:
             self.memory.pop(next(iter(self.memory)))
-        self.memory[_identity(candidates)] = walk
+        self.memory[candidates.identity] = walk
         return self._after(candidates, walk)
 
     def again(self, candidates: Candidates) -> Candidates:
         """The stage on a list it has seen, without asking again."""
-        walk = self.memory.get(_identity(candidates))
+        walk = self.memory.get(candidates.identity)
         return self(candidates) if walk is None else self._after(candidates, walk)[0]
 
     def _after(self, candidates: Candidates, walk: _Walk) -> tuple[Candidates, dict[str, Any]]:
@@ -246,7 +246,7 @@ class MultiHop(Stage):
         The structure it is told is what the question and the last thing missing name.
         """
         if self.hop_judge is None:
-            walk.failed = f"{NO_JUDGE}; the chunks of the first retrieval stand"
+            walk.failed = f"{NO_ENDPOINT}; the chunks of the first retrieval stand"
             return None
         chunks = [hit.chunk for hit in (*candidates.hits[: self.shown], *walk.hits)]
         named, told = "", ""
@@ -310,8 +310,3 @@ class MultiHop(Stage):
         except WinnowError as error:
             walk.failed = f"hop {said.hop}: {error}; the chunks found so far stand"
         return by_header, (one for row in zip_longest(*lists) for one in row if one is not None)
-
-
-def _identity(candidates: Candidates) -> Any:
-    """What makes two lists the same to a stage that has seen one."""
-    return (candidates.query.id, candidates.query.text, tuple(hit.key for hit in candidates.hits))

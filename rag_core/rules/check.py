@@ -84,15 +84,17 @@ def check_proposals(
     cases: Sequence[Case] = (),
     min_grade: int = 1,
     families: Sequence[TemplateFamily] | None = None,
+    unread: Iterable[Refusal] = (),
 ) -> Checked:
     """Check proposed rules (chunk id → rule as in a file) against the corpus they are for and the labels there are.
 
     A rule passes if it parses, does not ask for alternatives together, is not the rule of a sibling under another
-    title, and admits its chunk for every query the chunk is labelled relevant for.
+    title, and admits its chunk for every query the chunk is labelled relevant for. `unread` are the refusals there
+    were before: a model's answers that could not be read.
     """
     titles = {chunk.id: chunk.title for chunk in chunks}
     parsed: dict[str, Rule] = {}
-    refused: list[Refusal] = []
+    refused = list(unread)
     for identity, raw in proposals.items():
         if identity not in titles:
             refused.append(Refusal(identity, "unknown-chunk", "there is no chunk of that id"))

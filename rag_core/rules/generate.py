@@ -17,9 +17,9 @@ from rag_core.files import parse_json
 from rag_core.llm.judge import RecordedJudge
 from rag_core.llm.prompt import Prompt, object_schema
 from rag_core.llm.run import Progress, RunLimits, answer_all
-from rag_core.rules.check import Checked, Refusal, check_proposals
+from rag_core.rules.check import Refusal
 from rag_core.rules.templates import TemplateFamily, propose
-from rag_core.types import Case, Chunk, Query
+from rag_core.types import Chunk, Query
 
 
 def rule_schema() -> dict[str, Any]:
@@ -143,18 +143,6 @@ def generate_rules(
         proposals |= good
         refused += bad
     return Generated(proposals, tuple(refused), unanswered, ran.asked, ran.cached)
-
-
-def check_generated(
-    generated: Generated,
-    chunks: Sequence[Chunk],
-    cases: Sequence[Case] = (),
-    min_grade: int = 1,
-    families: Sequence[TemplateFamily] | None = None,
-) -> Checked:
-    """The check of every proposal, with the answers that could not be read among the refusals."""
-    checked = check_proposals(generated.proposals, chunks, cases, min_grade, families)
-    return Checked(checked.accepted, (*generated.refused, *checked.refused), checked.warnings)
 
 
 def _messages(chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | None) -> tuple[Mapping[str, str], ...]:

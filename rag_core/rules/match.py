@@ -370,13 +370,6 @@ class RulePart:
         """Whether the query holds it, or need not."""
         return self.term is not None or (bool(self.among) and self.named is None)
 
-    @property
-    def span(self) -> tuple[int, int] | None:
-        """From the first to the last matched character of the query, or None."""
-        if not self.spans:
-            return None
-        return min(start for start, _ in self.spans), max(end for _, end in self.spans)
-
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:

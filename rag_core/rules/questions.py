@@ -1,7 +1,7 @@
 """Questions made from slots: a family of near-duplicate chunks asks for one member each, and the labels come along.
 
 The member that is asked for is relevant, its siblings are not; a sibling that the question may mean as well gets no
-label. Such questions satisfy the rules of their own slots by construction, so they never judge those: `evidence` of
+label. Such questions satisfy the rules of their own slots by construction, so they never judge those: `check` of
 slots.py leaves them out. Adding the questions to a project is the project's.
 """
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from rag_core.rules.rule import Rule, read_rule
 from rag_core.rules.templates import TemplateFamily, propose
 from rag_core.text import tokenize
-from rag_core.types import Case, Chunk, chunks_in
+from rag_core.types import Case, Chunk
 
 Shape = tuple[str, ...]
 Named = Mapping[str, tuple[str, ...]]
@@ -132,14 +132,9 @@ class Crowd:
         )
 
 
-def families_of(chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | None = None, least: int = LEAST) -> Named:
-    """Name → chunk ids of each family of at least `least` chunks with near-duplicate titles, largest first."""
-    return sibling_families({chunk.id: _line(chunk) for chunk in chunks}, families, least)
-
-
-def chunks_of(cases: Iterable[Case]) -> tuple[Chunk, ...]:
-    """The different chunks of recorded lists: the corpus as far as captures know it."""
-    return tuple(chunks_in(cases).values())
+def families_of(chunks: Sequence[Chunk], families: Sequence[TemplateFamily] | None = None) -> Named:
+    """Name → chunk ids of each family of near-duplicate titles that is worth a rule, largest first."""
+    return sibling_families({chunk.id: _line(chunk) for chunk in chunks}, families, LEAST)
 
 
 def suggest(

@@ -248,15 +248,6 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotEvidence:
-    """Why this is a family: how alike its texts are beside any texts of the corpus (medians, 0 … 100), rules it has."""
-
-    likeness: float
-    any_texts: float
-    with_rule: int
-
-
-@dataclass(frozen=True, slots=True)
 class Condition:
     """What one slot asks of a question, by policy. Where `named` is None, nothing is asked under that policy.
 
@@ -289,18 +280,18 @@ def _rule_of(conditions: Iterable[Condition], policies: Sequence[str]) -> Rule |
 class SlotFamily:
     """Near-duplicate chunks, the slots that tell them apart, and a proposed rule for each; nothing is stored.
 
-    `without` says of the members that get no rule why. `parents` have the family's constant title without a slot,
-    `repeated` are members whose title another one has too: their rules are equal.
+    Why it is a family: `likeness` is how alike its texts are, `any_texts` any two of the corpus (medians, 0 … 100);
+    `with_rule` counts the members that carry a rule now. `without` says of those that get none why.
     """
 
     name: str
     slots: tuple[Slot, ...]
     members: tuple[Member, ...]
-    evidence: SlotEvidence
+    likeness: float
+    any_texts: float
+    with_rule: int
     conditions: Mapping[str, tuple[Condition, ...]] = field(repr=False)
     without: Mapping[str, str] = field(default_factory=dict)
-    parents: tuple[str, ...] = ()
-    repeated: tuple[str, ...] = ()
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
@@ -322,7 +313,7 @@ class SlotFamily:
     def to_json(self) -> dict[str, Any]:
         """The family as plain data."""
         members = [{"chunk": one.chunk_id, "title": one.title, "values": list(one.values)} for one in self.members]
-        likeness, any_texts = round(self.evidence.likeness, 1), round(self.evidence.any_texts, 1)
+        likeness, any_texts = round(self.likeness, 1), round(self.any_texts, 1)
         return {
             "name": self.name,
             "policy": self.policy,
@@ -330,16 +321,14 @@ class SlotFamily:
             "members": members,
             "rules": {identity: rule.as_mapping() for identity, rule in self.rules.items()},
             "without": dict(self.without),
-            "parents": list(self.parents),
-            "repeated": list(self.repeated),
-            "evidence": {"likeness": likeness, "any_texts": any_texts, "with_rule": self.evidence.with_rule},
+            "evidence": {"likeness": likeness, "any_texts": any_texts, "with_rule": self.with_rule},
         }
 
     def to_text(self) -> str:
         """The family in a few lines: pattern, slots with their policies, one rule as an example."""
         lines = [
             f"{self.name}: {len(self.rules)} rules for {len(self.members)} chunks (texts alike "
-            f"{self.evidence.likeness:.0f}, any two {self.evidence.any_texts:.0f})"
+            f"{self.likeness:.0f}, any two {self.any_texts:.0f})"
         ]
         for slot in self.slots:
             when = "always asked for" if slot.policy == "strict" else "asked for where a question names one of them"
@@ -368,7 +357,7 @@ def propose(chunks: Sequence[Chunk], synonyms: Synonyms | None = None) -> list[S
             continue
         # Where words alone make the family, chance does too: its texts must be as alike as any two.
         numbered = any(slot.kind in ("number", "code") for slot in family.slots)
-        if numbered or family.evidence.likeness >= min(family.evidence.any_texts, HOMOGENEOUS):
+        if numbered or family.likeness >= min(family.any_texts, HOMOGENEOUS):
             taken |= {shape.number for shape in rest}
             families.append(family)
     for shape in shapes:
@@ -461,11 +450,6 @@ class SlotCheck:
         return "\n".join(lines)
 
 
-def evidence(cases: Iterable[Case]) -> list[Case]:
-    """The cases that may speak for or against rules from slots: all but the questions made from slots."""
-    return [case for case in cases if case.query.made_from != MADE_FROM]
-
-
 def check(family: SlotFamily, cases: Sequence[Case], k: int = 15, min_grade: int = 1) -> SlotCheck:
     """What the family's rules would do on labelled questions, and in the first k places of those with a list.
 
@@ -473,7 +457,9 @@ def check(family: SlotFamily, cases: Sequence[Case], k: int = 15, min_grade: int
     """
     relevant = irrelevant = right = listed = listed_dropped = 0
     wrong: list[WrongDrop] = []
-    for case in evidence(cases):
+    for case in cases:
+        if case.query.made_from == MADE_FROM:
+            continue
         for identity, grade in case.grades.items():
             if identity not in family.rules:
                 continue
@@ -1015,21 +1001,15 @@ def _built(
             else:
                 conditions[chunk.id] = tuple(made)
     chunks = [corpus.chunks[at] for line in lines for at in line.row.chunks]
-    ruled = sum(isinstance(read_rule(chunk.query_must), Rule) for chunk in chunks)
-    likeness = corpus.likeness([line.row.chunks[0] for line in lines], 10)
-    repeated = [corpus.chunks[at].id for line in lines if len(line.row.chunks) > 1 for at in line.row.chunks]
-    # parents: the titles that are the family's without its slots ("Dragon" beside "Dragon, Black")
-    shared = [unit.text for at, unit in enumerate(lines[0].units) if at not in lines[0].inside]
-    same = [row for row in corpus.rows if [unit.text for unit in row.title.units] == shared]
     family = SlotFamily(
         name=_pattern(lines, slots),
         slots=tuple(slots),
         members=tuple(members),
-        evidence=SlotEvidence(likeness, corpus.any_texts, ruled),
+        likeness=corpus.likeness([line.row.chunks[0] for line in lines], 10),
+        any_texts=corpus.any_texts,
+        with_rule=sum(isinstance(read_rule(chunk.query_must), Rule) for chunk in chunks),
         conditions=conditions,
         without=without,
-        parents=tuple(corpus.chunks[at].id for row in same for at in row.chunks),
-        repeated=tuple(repeated),
     )
     return family if family.rules else None
 

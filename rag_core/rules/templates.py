@@ -37,16 +37,14 @@ class TemplateFamily:
     details: tuple[Any, ...]
     terms: Mapping[str, Mapping[str, Sequence[str]]]
     rule: Mapping[str, Any]
-    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleProposal:
-    """A rule that a family's template proposes for a title, and what the pattern captured."""
+    """A rule that a family's template proposes for a title."""
 
     family: str
     rule: Rule
-    captures: Mapping[str, str]
 
 
 def propose(title: str, families: Sequence[TemplateFamily] | None = None) -> RuleProposal | None:
@@ -57,7 +55,7 @@ def propose(title: str, families: Sequence[TemplateFamily] | None = None) -> Rul
             continue
         filled = _filled(family.rule, captures, family.terms)
         if filled:
-            return RuleProposal(family.name, parse_rule(filled, f"family {family.name}"), captures)
+            return RuleProposal(family.name, parse_rule(filled, f"family {family.name}"))
     return None
 
 
@@ -104,7 +102,6 @@ def _family(entry: Any, where: str) -> TemplateFamily:
         details=_patterns(entry.get("details", []), f"{place}, details"),
         terms=_terms(entry.get("terms", {}), place),
         rule=rule,
-        about=str(entry.get("about", "")),
     )
     if not family.title:
         raise RuleError(f"{place} has no title pattern, expected at least one")

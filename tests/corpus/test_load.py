@@ -29,7 +29,7 @@ def test_a_folder_is_read_in_the_order_of_its_paths_with_names_inside_it(tmp_pat
     corpus = load([tmp_path])
     assert [document.name for document in corpus.documents] == ["b.md", "c.jsonl", "sub/a.md"]
     assert [chunk.id for chunk in corpus.chunks] == ["b.md#b", "c", "sub/a.md#a"]
-    assert corpus.passed_over == 1
+    assert len(corpus.others) == 1
     assert corpus.roots == (tmp_path.resolve(),)
 
 

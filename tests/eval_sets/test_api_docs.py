@@ -9,7 +9,7 @@ import pytest
 
 from rag_core.eval_sets.reading import load_set
 from rag_core.files import read_text
-from rag_core.filters.llm import reach, reach_all
+from rag_core.filters.llm.reach import reach
 from rag_core.types import Chunk
 
 FOLDER = Path(__file__).parents[2] / "eval_sets" / "api-docs"
@@ -69,7 +69,7 @@ def test_some_schemas_refer_to_themselves_and_some_in_circles():
 
 def test_some_operation_reaches_a_schema_five_references_away_and_no_nearer():
     start = "sponsored-display.yaml#operation/createDisplayGroup"
-    assert max(one.steps for one in reach(LOOKUP[start], 10, 1000, LOOKUP)[0]) >= 5
+    assert max(one.steps for one in reach([LOOKUP[start]], 10, 1000, LOOKUP)[0]) >= 5
 
 
 def test_guides_refer_to_operations_and_schemas():
@@ -97,7 +97,7 @@ def test_everything_pooled_is_judged():
 def test_what_the_storys_answers_refer_to_is_nearly_all_relevant():
     grades = next(case.grades for case in SET.cases if case.query.id == "auth-display")
     kept = [one for one, grade in grades.items() if grade == 3]
-    found = [*kept, *(one.chunk.id for one in reach_all([LOOKUP[name] for name in kept], 1, 50, LOOKUP)[0])]
+    found = [*kept, *(one.chunk.id for one in reach([LOOKUP[name] for name in kept], 1, 50, LOOKUP)[0])]
     assert sum(grades.get(one, 0) > 0 for one in found) / len(found) >= 0.9
 
 

@@ -16,8 +16,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from rag_core.answers.answering import JUDGED
-from rag_core.filters.llm import LLMFilter
 from rag_core.filters.llm.prompts import answer_schema
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.judged.grading import SCHEMA as GRADE
 from rag_core.judged.questions import SCHEMA as QUESTION
 from rag_core.llm import accepted

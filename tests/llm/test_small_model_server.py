@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from rag_core.errors import EndpointError
-from rag_core.filters.llm import ACTIONS, LLMFilter
+from rag_core.filters.llm.decisions import ACTIONS
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.llm import accepted
 from rag_core.llm.client import Client, check_connection
 from rag_core.llm.endpoint import Endpoint

@@ -17,7 +17,8 @@ from rag_core.llm.endpoint import Endpoint
 from rag_core.llm.judge import EndpointJudge, RecordedJudge
 from rag_core.llm.run import RunLimits
 from rag_core.llm.store import AnswerStore
-from rag_core.rules.generate import check_generated, generate_rules, rule_prompts
+from rag_core.rules.check import check_proposals
+from rag_core.rules.generate import generate_rules, rule_prompts
 from rag_core.types import Case, Chunk, Query
 
 CHAT = "/v1/chat/completions"
@@ -77,9 +78,13 @@ def test_the_request_holds_instruction_example_schema_and_the_chunks(httpserver,
     assert schema["properties"]["rules"]["items"]["properties"]["number"]["enum"] == [1, 2]
 
 
+def checked_with(found, cases=()):
+    return check_proposals(found.proposals, CHUNKS, cases, unread=found.refused)
+
+
 def test_good_rules_pass_the_check(httpserver, tmp_path):
     found = generated(httpserver, tmp_path, rules_text(*map(rule, range(6))), chunks=CHUNKS, batch=8)
-    checked = check_generated(found, CHUNKS, [Case(Query("q", "a cleric, ac 3"), {"ac3": 3})])
+    checked = checked_with(found, [Case(Query("q", "a cleric, ac 3"), {"ac3": 3})])
     assert {identity: one.as_mapping() for identity, one in checked.accepted.items()} == {
         f"ac{n}": rule(n) for n in range(6)
     }
@@ -113,7 +118,7 @@ FAULTS = {
 def test_a_faulty_answer_is_refused_with_its_reason_and_nothing_is_stored(httpserver, tmp_path, name):
     answer, kind, says = FAULTS[name]
     found = generated(httpserver, tmp_path, answer)
-    checked = check_generated(found, CHUNKS, [Case(Query("q", "a cleric, ac 0"), {"ac0": 3})])
+    checked = checked_with(found, [Case(Query("q", "a cleric, ac 0"), {"ac0": 3})])
     assert checked.accepted == {}
     assert [(one.chunk_id, one.kind) for one in checked.refused] == [("ac0", kind)]
     assert says in checked.refused[0].reason
@@ -123,7 +128,7 @@ def test_of_a_mixed_answer_only_the_good_is_kept(httpserver, tmp_path):
     alike = rule(9)
     answer = rules_text(rule(0), alike, alike, TORN, {"contain_one_of": []}, rule(5))
     found = generated(httpserver, tmp_path, answer, chunks=CHUNKS, batch=6)
-    checked = check_generated(found, CHUNKS)
+    checked = checked_with(found)
     assert set(checked.accepted) == {"ac0", "ac5"}
     assert {one.chunk_id: one.kind for one in checked.refused} == {
         "ac1": "siblings-alike",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rag_core.rules.siblings import chunks_of, coverage, families_of, suggest
-from rag_core.types import Candidates, Case, Chunk, Hit, Query
+from rag_core.rules.siblings import coverage, families_of, suggest
+from rag_core.types import Candidates, Case, Chunk, Hit, Query, chunks_in
 
 TABLES = [Chunk(f"t{n}", f"Attack matrix for thieves - armor class {n}") for n in range(5)]
 SPELLS = [Chunk(f"s{n}", f"Spell list of tier {n}", query_must={"contain": f"tier {n}"}) for n in range(3)]
@@ -43,7 +43,7 @@ def test_a_chunk_without_a_title_goes_by_its_first_line():
 
 def test_the_corpus_of_captures_is_their_different_chunks():
     cases = [case("one", TABLES[:2]), case("two", TABLES[1:3]), Case(Query("live", "live"))]
-    assert [chunk.id for chunk in chunks_of(cases)] == ["t0", "t1", "t2"]
+    assert [chunk.id for chunk in chunks_in(cases).values()] == ["t0", "t1", "t2"]
 
 
 def test_coverage_counts_rules_by_family():

@@ -15,7 +15,7 @@ from rag_core.filters.coverage import Coverage
 from rag_core.filters.cut import POLICIES
 from rag_core.filters.cutoff import MinSimilarity, TopK
 from rag_core.filters.learned import FEATURES, LearnedCut
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.filters.query_must import QueryMust
 from rag_core.filters.variety import Deduplicate, Diversity
 from rag_core.llm.answer import Answer

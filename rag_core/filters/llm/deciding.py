@@ -91,8 +91,7 @@ def decide(
             made.drop(key, FAILURE, reason)
     made.kept = [hits[at] for at in sorted(chosen)]
     made.flipped = [(hit, verdict) for hit, verdict in zip(hits, verdicts, strict=True) if verdict.flipped]
-    known = {hit.chunk.id: hit.chunk for hit in listed}
-    lookup = Layered(known, chunks) if chunks is not None else Layered(known)
+    lookup = Layered({hit.chunk.id: hit.chunk for hit in listed}, chunks)
     for at in (at for at in order if at in chosen):
         decision = verdicts[at].decision
         if decision is not None and decision.depth:
@@ -126,7 +125,7 @@ def _expand(
     listed: Sequence[Hit],
 ) -> None:
     """Add what the start's references reach, each chunk once; a listed chunk keeps its rank and scores."""
-    found, missing = reach(start.chunk, depth, cap, lookup)
+    found, missing = reach((start.chunk,), depth, cap, lookup)
     made.missing += missing
     present = {hit.chunk.id for hit in made.kept}
     by_id: Mapping[str, Hit] = {hit.chunk.id: hit for hit in reversed(listed)}

@@ -6,7 +6,7 @@ Where referenced chunks come from is a look-up that is handed in; nothing is fet
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,24 +22,19 @@ class ChunkLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A chunk that references lead to: how many steps from which start, and through which chunk the last step went."""
+    """A chunk that references lead to, and how many steps from which start."""
 
     chunk: Chunk
     steps: int
-    via: str
     start: str
 
 
-def reach(start: Chunk, depth: int, cap: int, chunks: ChunkLookup) -> tuple[list[Reached], int]:
+def reach(starts: Sequence[Chunk], depth: int, cap: int, chunks: ChunkLookup) -> tuple[list[Reached], int]:
     """Up to `cap` chunks at most `depth` references away, nearest first, and how many referenced ids are not there.
 
-    Within a distance the order is that of `ref_ids`. The start itself is never among them.
+    Within a distance the order is that of `ref_ids`. A start is never among them; a chunk that two of them reach comes
+    from the nearer one, of equals the first.
     """
-    return reach_all((start,), depth, cap, chunks)
-
-
-def reach_all(starts: Sequence[Chunk], depth: int, cap: int, chunks: ChunkLookup) -> tuple[list[Reached], int]:
-    """`reach` from several starts at once: a chunk that two reach comes from the nearer one, of equals the first."""
     found: list[Reached] = []
     missing: set[str] = set()
     seen = {start.id for start in starts}
@@ -48,28 +43,24 @@ def reach_all(starts: Sequence[Chunk], depth: int, cap: int, chunks: ChunkLookup
         chunk, steps, origin = open_.popleft()
         if steps == depth:
             break
-        for name in _unseen(chunk, seen):
+        for name in chunk.ref_ids:
+            if name in seen:
+                continue
+            seen.add(name)
             referred = chunks.get(name)
             if referred is None:
                 missing.add(name)
             elif len(found) < cap:
-                found.append(Reached(referred, steps + 1, chunk.id, origin))
+                found.append(Reached(referred, steps + 1, origin))
                 open_.append((referred, steps + 1, origin))
     return found, len(missing)
 
 
-def _unseen(chunk: Chunk, seen: set[str]) -> Iterator[str]:
-    for name in chunk.ref_ids:
-        if name not in seen:
-            seen.add(name)
-            yield name
-
-
 class Layered:
-    """A look-up over several: the first that has a chunk gives it."""
+    """A look-up over several, of which some may be missing: the first that has a chunk gives it."""
 
-    def __init__(self, *lookups: ChunkLookup) -> None:
-        self._lookups = lookups
+    def __init__(self, *lookups: ChunkLookup | None) -> None:
+        self._lookups = [lookup for lookup in lookups if lookup is not None]
 
     def get(self, key: str, /) -> Chunk | None:
         """The chunk of that id from the first look-up that has it."""

@@ -220,7 +220,7 @@ class LLMFilter(Stage):
 
     def again(self, candidates: Candidates) -> Candidates:
         """The stage on a list it has seen, without asking again."""
-        asked = self.asked or self.memory.get(_identity(candidates))
+        asked = self.asked or self.memory.get(candidates.identity)
         if asked is None or not self.enabled:
             return self(candidates)
         return self.decide(candidates, asked)[0]
@@ -229,7 +229,7 @@ class LLMFilter(Stage):
         """The stage with its verdicts on this list, asked for now where it has not seen the list."""
         if not self.enabled:
             return self
-        return replace(self, asked=self.asked or self.memory.get(_identity(candidates)) or self.ask(candidates))
+        return replace(self, asked=self.asked or self.memory.get(candidates.identity) or self.ask(candidates))
 
     def judged(self, candidates: Candidates) -> tuple[Hit, ...]:
         """The hits that are asked about: the first of the list, without those under the floor."""
@@ -274,7 +274,7 @@ class LLMFilter(Stage):
         asked = replace(asked, facts=facts, keys=tuple(hit.key for hit in hits))
         while len(self.memory) >= _REMEMBERED:
             self.memory.pop(next(iter(self.memory)))
-        self.memory[_identity(candidates)] = asked
+        self.memory[candidates.identity] = asked
         return asked
 
     def decide(self, candidates: Candidates, asked: Asking) -> tuple[Candidates, dict[str, Any]]:
@@ -344,8 +344,3 @@ class LLMFilter(Stage):
             value = int(drop.reason.value or 0)
             return (Counterfactual("max_chunks", value, f"max_chunks {value} would have kept it"),)
         return (Counterfactual("max_chunks", None, "no setting would have kept it: the model decided"),)
-
-
-def _identity(candidates: Candidates) -> Any:
-    """What makes two lists the same to a stage that has seen one."""
-    return (candidates.query.id, candidates.query.text, tuple(hit.key for hit in candidates.hits))

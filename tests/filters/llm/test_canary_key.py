@@ -16,7 +16,7 @@ from werkzeug import Response
 
 from rag_core.answers.answering import Answering
 from rag_core.errors import EndpointError
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.llm import accepted
 from rag_core.llm import client as client_module
 from rag_core.llm.client import Client, RetryBudget

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from scripted import a_list
 from werkzeug import Response
 
-from rag_core.filters.llm import LLMFilter
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.llm import accepted
 from rag_core.llm import client as client_module
 from rag_core.llm.client import Client, RetryBudget

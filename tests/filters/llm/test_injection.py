@@ -10,7 +10,8 @@ import re
 import pytest
 from scripted import ObedientModel, ScriptedJudge, a_list
 
-from rag_core.filters.llm import ACTIONS, LLMFilter
+from rag_core.filters.llm.decisions import ACTIONS
+from rag_core.filters.llm.stage import LLMFilter
 from rag_core.types import Chunk
 
 SIZE = 15

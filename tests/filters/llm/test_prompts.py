@@ -5,8 +5,15 @@ import json
 import pytest
 
 from rag_core.errors import SpecError
-from rag_core.filters.llm import parse_variant, read_variant, variant_names
-from rag_core.filters.llm.prompts import PromptSettings, answer_schema, make_prompts, reordered
+from rag_core.filters.llm.prompts import (
+    PromptSettings,
+    answer_schema,
+    make_prompts,
+    parse_variant,
+    read_variant,
+    reordered,
+    variant_names,
+)
 from rag_core.llm.prompt import estimate_tokens
 from rag_core.types import Chunk, Hit, Query
 

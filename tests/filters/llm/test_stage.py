@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scripted import Said, ScriptedJudge, a_list, by_id, ids, reason_of
 
 from rag_core.errors import EndpointError, SpecError
-from rag_core.filters.llm import ACTIONS, NO_JUDGE, LLMFilter
+from rag_core.filters.llm.decisions import ACTIONS
+from rag_core.filters.llm.stage import NO_JUDGE, LLMFilter
 from rag_core.spec import make_stage
 from rag_core.types import Chunk, Metric, Order
 
