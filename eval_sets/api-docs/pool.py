@@ -22,7 +22,7 @@ import numpy as np
 
 from rag_core.eval_sets.reading import read_qrels_tsv
 from rag_core.files import write_whole
-from rag_core.filters.llm import reach_all
+from rag_core.filters.llm.reach import reach
 from rag_core.index.embed import BundledEmbedder
 from rag_core.types import Chunk
 
@@ -81,7 +81,7 @@ def expanded(hits: Sequence[str], depth: int) -> list[str]:
     """Ids of what the hits refer to, up to so many steps away."""
     lines = read_lines("corpus.jsonl")
     chunks = {line["id"]: Chunk(line["id"], ref_ids=tuple(line.get("ref_ids", ()))) for line in lines}
-    return [one.chunk.id for one in reach_all([chunks[name] for name in hits], depth, len(chunks), chunks)[0]]
+    return [one.chunk.id for one in reach([chunks[name] for name in hits], depth, len(chunks), chunks)[0]]
 
 
 def story() -> str:
