@@ -25,7 +25,9 @@ import numpy as np
 from cachetools import LRUCache
 
 from rag_core import workbench
-from rag_core.errors import Cancelled, InputError, StoreError
+from rag_core.compare.snapshot import ListsDigest
+from rag_core.errors import InputError, StoreError
+from rag_core.eval_sets.reading import LISTS as LISTS_FILE
 from rag_core.eval_sets.reading import EvalSet, files_state, labels_fingerprint
 from rag_core.files import read_text, write_whole
 from rag_core.filters.cutoff import TopK
@@ -70,6 +72,26 @@ COMMITTED_EVERY = 50  # questions between two writes of captured lists: what a k
 LINKS = "links"
 STORE_FILE = "winnow.db"
 Progress = Callable[[int, int], None]
+
+
+class _Stands(local):
+    """How this thread saw things stand on the disk; None outside of `Session.steady`."""
+
+    seen: dict[str, str] | None = None
+
+
+def _looked_at_once(look: Callable[[Session], str]) -> Callable[[Session], str]:
+    """A look at the disk that a thread makes once within `Session.steady`."""
+
+    def state(session: Session) -> str:
+        seen = session._stands.seen
+        if seen is None:
+            return look(session)
+        if look.__name__ not in seen:
+            seen[look.__name__] = look(session)
+        return seen[look.__name__]
+
+    return state
 
 
 @dataclass(frozen=True)
@@ -179,12 +201,11 @@ class Session:
         self.cache = ListCache(project.workspace)
         self._judge_state = ""
         self._lock = RLock()
-        self._stands = local()
+        self._stands = _Stands()
         self._held = _Held()
         self._lists: LRUCache[tuple[str, ...], dict[str, CapturedList]] = LRUCache(6)
         self._joined: LRUCache[tuple[Any, ...], dict[str, Candidates]] = LRUCache(6)
         self._tallies: LRUCache[tuple[Any, ...], PipelineTally] = LRUCache(64)
-        self._baselines: LRUCache[tuple[Any, ...], Pipeline] = LRUCache(32)
         self._captures: LRUCache[tuple[Any, ...], Captures] = LRUCache(8)
         self._made: LRUCache[tuple[Any, ...], Any] = LRUCache(64)
 
@@ -221,7 +242,7 @@ class Session:
             return False
         with self._lock:
             changed = workbench.bring_up_to_date(eval_set, self.workspace, progress) is not None
-        if changed and getattr(self._stands, "seen", None):
+        if changed and self._stands.seen is not None:
             self._stands.seen.clear()
         return changed
 
@@ -231,10 +252,16 @@ class Session:
         with self._lock:
             state = self._source_state()
             if self._held.opened is None or self._held.opened[0] != state:
-                if self._held.opened is not None:
-                    getattr(self._held.opened[1].index, "close", lambda: None)()
+                self.close()
                 self._held.opened = (state, self._open(state))
             return self._held.opened[1]
+
+    def close(self) -> None:
+        """Let go of the source; the next use opens it again."""
+        with self._lock:
+            if self._held.opened is not None:
+                getattr(self._held.opened[1].index, "close", lambda: None)()
+                self._held.opened = None
 
     @contextmanager
     def steady(self) -> Iterator[None]:
@@ -243,29 +270,18 @@ class Session:
         One change on the Bench asks some thirty times how they stand, and each time is a look at the disk: 95 ms of CPU
         with them, 50 without (40 questions × 200). What somebody else changes meanwhile is seen by the next one.
         """
-        outer = getattr(self._stands, "seen", None)
+        outer = self._stands.seen
         self._stands.seen = {} if outer is None else outer
         try:
             yield
         finally:
             self._stands.seen = outer
 
-    def _as_it_stands(self, what: str, look: Callable[[], str]) -> str:
-        seen: dict[str, str] | None = getattr(self._stands, "seen", None)
-        if seen is None:
-            return look()
-        if what not in seen:
-            seen[what] = look()
-        return seen[what]
-
+    @_looked_at_once
     def _source_state(self) -> str:
         """What changes when the source does; cheap, since every page asks it."""
-        return self._as_it_stands("source", self._look_at_source)
-
-    def _look_at_source(self) -> str:
         source = self.project.source
-        overlay = self.project.state / OVERLAY
-        marks = [str(overlay.stat().st_mtime_ns) if overlay.is_file() else ""]
+        marks = [_look_at(self.project.state / OVERLAY)]
         if source.kind == COLLECTION:
             if not (self.workspace / "collections" / source.name).is_dir():
                 self.refresh()
@@ -274,8 +290,7 @@ class Session:
             except StoreError:  # not there, being made, or damaged: whoever opens it hears which
                 marks.append("")
         elif source.kind == LISTS:
-            lists = self.project.folder / "lists.jsonl"
-            marks.append(str(lists.stat().st_mtime_ns) if lists.is_file() else "")
+            marks.append(_look_at(self.project.folder / LISTS_FILE))
         return " ".join(marks)
 
     def _open(self, state: str) -> Opened:
@@ -382,11 +397,9 @@ class Session:
 
         return GivenLabels(self._named(own), self.workspace, self.source.at_hand if self.live else None)
 
+    @_looked_at_once
     def _labels_state(self) -> str:
         """What changes when a question or a label does."""
-        return self._as_it_stands("labels", self._look_at_labels)
-
-    def _look_at_labels(self) -> str:
         return f"{files_state(self.project.folder)} {_newest_label(self.workspace, self.project.labels)}"
 
     @property
@@ -491,10 +504,10 @@ class Session:
 
         Without a label that could choose it, k is the median length of what the pipeline keeps.
         """
-        key = (fingerprint(pipeline), *self.state)
-        with self._lock:
-            if key in self._baselines:
-                return self._baselines[key]
+        found: Pipeline = self.remembered("baseline", pipeline, lambda: self._best_fixed(pipeline))
+        return found
+
+    def _best_fixed(self, pipeline: Pipeline) -> Pipeline:
         places = [at for at, stage in enumerate(pipeline.stages) if stage.is_cut]
         if places:
             front, back = pipeline.stages[: places[-1]], pipeline.stages[places[-1] + 1 :]
@@ -507,10 +520,7 @@ class Session:
         except InputError:
             lengths = [len(self.run(pipeline, case).result.hits) for case in captured[:200]]
             k = max(1, round(median(lengths))) if lengths else 15
-        found = Pipeline((*front, TopK(k=k), *back), f"best fixed k = {k}", self.chosen_on("fixed k", dev))
-        with self._lock:
-            self._baselines[key] = found
-        return found
+        return Pipeline((*front, TopK(k=k), *back), f"best fixed k = {k}", self.chosen_on("fixed k", dev))
 
     def fingerprints(self, pipeline: Pipeline | None = None) -> dict[str, str]:
         """What a figure stands on: source, rules, labels, pipeline and model."""
@@ -529,52 +539,36 @@ class Session:
             held = self._held.lists
         if held is not None and held[0] is cases:
             return held[1]
-        write = json.JSONEncoder(ensure_ascii=False).encode
-        texts: dict[int, tuple[str, str]] = {}  # id and text of a chunk, which stands in the lists of many questions
-        digest = hashlib.sha256(b"[")  # of all lists as one JSON list, which 10,000 of them would fill 300 MB with
-        for number, case in enumerate(cases):
-            hits = []
-            for hit in start_of(case).hits:
-                chunk = hit.chunk
-                id_, text = texts.get(id(chunk)) or texts.setdefault(id(chunk), (write(chunk.id), write(chunk.text)))
-                hits.append(f"[{id_}, {write(dict(hit.scores))}, {text}]")
-            said = f"{', ' if number else ''}[{write(case.query.id)}, [{', '.join(hits)}]]"
-            digest.update(said.encode("utf-8", "surrogatepass"))
-        digest.update(b"]")
-        found = digest.hexdigest()[:16]
+        digest = ListsDigest()
+        for case in cases:
+            digest.add(case)
         with self._lock:
-            self._held.lists = (cases, found)
-        return found
+            self._held.lists = (cases, digest.source)
+        return digest.source
 
     @property
     def state(self) -> tuple[str, ...]:
         """What changes when the source, a label, a question, the split or whatever else a figure stands on does."""
-        structure = self._as_it_stands("structure", self._look_at_structure)
-        reranked = self._as_it_stands("reranked", lambda: _look_at(self.workspace / RERANKED))
         return (
             self._labels_state(),
             self._source_state(),
             self.split.fingerprint,
-            structure,
-            reranked,
+            self._workspace_state(),
             self._words_state(),
             self._judge_state,
         )
 
+    @_looked_at_once
     def _words_state(self) -> str:
         """What changes when a keyword or synonym list does, which rewrites of the question read."""
-        return self._as_it_stands("words", self._look_at_words)
-
-    def _look_at_words(self) -> str:
         source = self.project.source
         collection = source.name if source.kind == COLLECTION else ""
-        files = [word_file(self.workspace, collection, kind, self.project.labels) for kind in KINDS]
-        return " ".join(f"{path} {path.stat().st_mtime_ns}" for path in files if path is not None)
+        return " ".join(_look_at(word_file(self.workspace, collection, kind, self.project.labels)) for kind in KINDS)
 
-    def _look_at_structure(self) -> str:
-        """What changes when the workspace's structure of entities does."""
-        path = structure_path(self.workspace)
-        return _look_at(path) if path else ""
+    @_looked_at_once
+    def _workspace_state(self) -> str:
+        """What changes when the workspace's structure of entities or a reranker's score does."""
+        return f"{_look_at(structure_path(self.workspace))} {_look_at(self.workspace / RERANKED)}"
 
     # Lists
 
@@ -583,11 +577,10 @@ class Session:
         pipeline: Pipeline,
         cases: Iterable[Case] | None = None,
         progress: Progress | None = None,
-        cancel: Callable[[], bool] = lambda: False,
     ) -> list[Case]:
         """The questions with the list that the pipeline's search brings, joined with today's chunks and rules.
 
-        Searched are only those that no kept list answers; cancelling keeps what is done.
+        Searched are only those that no kept list answers; a `progress` that raises ends it, and what is done is kept.
         """
         wanted = list(self.cases if cases is None else cases)
         if not self.live:
@@ -595,7 +588,7 @@ class Session:
         front = front_of(pipeline)
         deep = _deepened(front, pipeline)
         source = self.source
-        lists = self._captured(deep, wanted, source, progress, cancel)
+        lists = self._captured(deep, wanted, source, progress)
         source = self.source  # a function's chunks became known by asking
         depth = _depth(front, pipeline)
         key = (fingerprint(deep), source.revision, self._words_state(), depth)
@@ -622,7 +615,6 @@ class Session:
         cases: Sequence[Case],
         source: Opened,
         progress: Progress | None,
-        cancel: Callable[[], bool],
     ) -> dict[str, CapturedList]:
         """The list of every case by its query key, from memory, from the disk, else from a search."""
         words = repr(word_resources(front, source.index, self.project.labels))
@@ -640,10 +632,6 @@ class Session:
             ready, fresh = self.ready(front), {}
             try:
                 for done, (key, case) in enumerate(missing.items(), 1):
-                    if cancel():
-                        raise Cancelled(
-                            f"stopped after {done - 1} of {len(missing)} questions; run it again, it resumes"
-                        )
                     self._held.asked += 1
                     searched = ready(Candidates(case.query))
                     if not kept:
@@ -673,34 +661,20 @@ class Session:
     def ask_again(self) -> None:
         """Forget what a function answered: the state of what it searches is not known, only a person can tell."""
         with self._lock:
-            self._lists.clear()
-            self._joined.clear()
-            self._tallies.clear()
-            self._baselines.clear()
+            for answered in (self._lists, self._joined, self._tallies, self._captures, self._made):
+                answered.clear()
 
     # Running
 
     def run(self, pipeline: Pipeline, case: Case) -> Outcome:
         """One question through a pipeline, with its whole trace."""
-        ready = self.ready(pipeline)
-        if not self.live:
-            return run_case(case, ready, self.min_grade)
-        if must_search(pipeline):
-            return run_case(replace(case, candidates=None), ready, self.min_grade)
-        return run_case(self.capture(pipeline, [case])[0], ready, self.min_grade)
+        return run_case(self.starts(pipeline, [case])[0], self.ready(pipeline), self.min_grade)
 
     def starts(self, pipeline: Pipeline, cases: Sequence[Case], progress: Progress | None = None) -> list[Case]:
         """The questions as the pipeline begins on them: with their captured list, or bare where it must search."""
         if self.live and must_search(pipeline):
             return [replace(case, candidates=None) for case in cases]
         return self.capture(pipeline, cases, progress)
-
-    def close(self) -> None:
-        """Let go of the source; the next use opens it again."""
-        with self._lock:
-            if self._held.opened is not None:
-                getattr(self._held.opened[1].index, "close", lambda: None)()
-                self._held.opened = None
 
     def stream(
         self,
@@ -865,9 +839,9 @@ def _has_labels(workspace: Path) -> bool:
     return database_settings() is not None or (workspace / STORE_FILE).is_file()
 
 
-def _look_at(path: Path) -> str:
+def _look_at(path: Path | None) -> str:
     """What changes when a file does."""
-    return f"{path} {path.stat().st_mtime_ns}" if path.is_file() else ""
+    return f"{path} {path.stat().st_mtime_ns}" if path is not None and path.is_file() else ""
 
 
 def _newest_label(workspace: Path, eval_set: str) -> str:
