@@ -7,6 +7,7 @@ sentence that says where. What the parsed values mean is for the callers.
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import tempfile
@@ -114,6 +115,18 @@ def parse_yaml(text: str, where: str) -> Any:
         raise InputError(f"{where} holds {len(text):,} characters, expected at most {MAX_YAML_BYTES:,}")
     # a page reads its project's files anew at every change, and they rarely are others
     return deepcopy(_parsed(text, where)) if len(text) <= MOST_REMEMBERED else _parsed.__wrapped__(text, where)
+
+
+def yaml_text(document: Any) -> str:
+    """A document as block YAML, its keys in their order; `parse_yaml` gives it back."""
+    from ruamel.yaml import YAML  # a tenth of a second that who only reads JSON never pays
+
+    text = io.StringIO()
+    writer: Any = YAML(typ="safe", pure=True)
+    writer.default_flow_style, writer.allow_unicode = False, True
+    writer.sort_base_mapping_type_on_output = False
+    writer.dump(document, text)
+    return text.getvalue()
 
 
 MOST_REMEMBERED = 20_000  # characters of a file whose value is kept

@@ -6,7 +6,6 @@ Query ids never change. What people labelled stays in the label store under the 
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -19,7 +18,7 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.eval_sets.queries import clean_tags
 from rag_core.eval_sets.reading import LISTS, SHIPPED, folders, read_set
-from rag_core.files import lines, parse_yaml, read_text, write_whole
+from rag_core.files import lines, parse_yaml, read_text, write_whole, yaml_text
 from rag_core.records import parse_json_line
 
 META, QUERIES, QRELS, GUIDELINES = "meta.yaml", "queries.jsonl", "qrels.tsv", "guidelines.md"
@@ -64,7 +63,7 @@ def copy_set(workspace: Path, source: str, name: str) -> Path:
         for one in DATA:
             if (old / one).is_file():
                 shutil.copyfile(old / one, folder / one)
-        _write_meta(folder, meta)
+        write_whole(folder / META, yaml_text(meta))
         read_set(folder)
     return own_folder(workspace, name)
 
@@ -170,14 +169,3 @@ def _known_ids(folder: Path, wanted: Iterable[str]) -> None:
 
 def _jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _write_meta(folder: Path, meta: Mapping[str, Any]) -> None:
-    from ruamel.yaml import YAML
-
-    text = io.StringIO()
-    writer: Any = YAML(typ="safe", pure=True)
-    writer.default_flow_style, writer.allow_unicode = False, True
-    writer.sort_base_mapping_type_on_output = False
-    writer.dump(dict(meta), text)
-    write_whole(folder / META, text.getvalue())

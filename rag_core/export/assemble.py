@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ from pprint import pformat
 from typing import Any
 
 from rag_core.errors import InputError, SpecError
-from rag_core.files import lines, read_text
+from rag_core.files import lines, read_text, yaml_text
 from rag_core.records import read_case
 from rag_core.spec import STAGES, dump_pipeline, dump_stages, fingerprint, plain, stage_class
 from rag_core.stage import Pipeline, Stage, needs_of
@@ -224,14 +223,7 @@ def export_spec(pipeline: Pipeline, form: str = "json") -> str:
     document = json.loads(json.dumps(dump_pipeline(pipeline)))  # tuples as lists
     if form == "json":
         return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    from ruamel.yaml import YAML  # a tenth of a second that JSON never pays
-
-    text = io.StringIO()
-    writer: Any = YAML(typ="safe", pure=True)
-    writer.default_flow_style, writer.allow_unicode = False, True
-    writer.sort_base_mapping_type_on_output = False
-    writer.dump(document, text)
-    return text.getvalue()
+    return yaml_text(document)
 
 
 def self_test_of(pipeline: Pipeline) -> list[dict[str, Any]]:

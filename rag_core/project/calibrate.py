@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
@@ -144,11 +145,13 @@ def calibrate(session: Session, pipeline: Pipeline, progress: Progress | None = 
     now = pipeline
     for done, (name, find) in enumerate(finders.items(), 1):
         try:
-            proposal = _measured(session, now, cases, name, *find(session, now, cases))
+            place, after, why = find(session, now, cases)
+            both = (figures_of(session, now, cases), figures_of(session, _with(now, place, after), cases))
+            proposal = Calibrated(name, place, now.stages[place], after, both, why)
             if name == ANALYZER and proposal.gain < -SAME:
                 raise InputError(f"{proposal.why}, but mean SetF on dev falls by {-proposal.gain:.3f}")
             proposals.append(proposal)
-            now = Pipeline((*now.stages[: proposal.place], proposal.after, *now.stages[proposal.place + 1 :]))
+            now = _with(now, place, after)
         except InputError as error:
             left[name] = str(error)
         if progress is not None:
@@ -190,14 +193,33 @@ def figures_of(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> d
     return {measure.name: tally.summary.means.get(measure.name) for measure in SET_MEASURES}
 
 
-def _measured(
-    session: Session, pipeline: Pipeline, cases: Sequence[Case], name: str, place: int, after: Stage, why: str
-) -> Calibrated:
-    """The proposal with its figures, each pipeline over the same questions."""
-    stages = pipeline.stages
-    changed = Pipeline((*stages[:place], after, *stages[place + 1 :]))
-    both = (figures_of(session, pipeline, cases), figures_of(session, changed, cases))
-    return Calibrated(name, place, stages[place], after, both, why)
+def _with(pipeline: Pipeline, place: int, stage: Stage) -> Pipeline:
+    """The pipeline with another stage at a place."""
+    return Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :]))
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A search that was tried in place of the pipeline's: how its lists rank, and how much they reach."""
+
+    stage: Stage
+    values: list[float | None]  # nDCG@10 by question
+    ranks: float
+    reaches: float
+
+
+def _searched(session: Session, pipeline: Pipeline, place: int, stage: Stage, cases: Sequence[Case]) -> _Searched:
+    (tally,) = session.measure([front_of(_with(pipeline, place, stage))], cases, measures=RANKS)
+    means = tally.summary.means
+    return _Searched(stage, tally.values(NDCG.name), means.get(NDCG.name) or 0.0, means.get(R100.name) or 0.0)
+
+
+def _best_of(tried: Mapping[str, _Searched], now: str) -> tuple[str, str]:
+    """The search that ranks best of those that find as much as the present one, and what to say of all."""
+    # a chunk that shares only stop words with its question is found by plain words alone: no filter brings it back
+    deep = [name for name, one in tried.items() if one.reaches >= tried[now].reaches - SAME]
+    said = ", ".join(f"{name} {one.ranks:.3f}, R@100 {one.reaches:.3f}" for name, one in tried.items())
+    return max(deep, key=lambda name: tried[name].ranks), f"nDCG@10: {said}"
 
 
 def _search(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
@@ -206,29 +228,19 @@ def _search(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Foun
     if place is None or source is None or session.project.source.kind != COLLECTION:
         raise InputError("the pipeline searches no collection here")
     settings = source.settings()
-    ranked: dict[str, list[float | None]] = {}
-    reached: dict[str, float] = {}
-    tried: dict[str, CollectionSource] = {}
+    tried: dict[str, _Searched] = {}
     for kind in (type(source), *(one for one in (Dense, Lexical, Hybrid) if one is not type(source))):
         known = {name: value for name, value in settings.items() if name in {row.name for row in kind.declared()}}
         stage = source if kind is type(source) else kind(**known)
-        front = front_of(Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :])))
-        try:
-            (tally,) = session.measure([front], cases, measures=RANKS)
-        except SurroundingsError:  # a collection without vectors, or without words
-            continue
-        tried[stage.title] = stage
-        ranked[stage.title] = tally.values(NDCG.name)
-        reached[stage.title] = tally.summary.means.get(R100.name) or 0.0
+        with suppress(SurroundingsError):  # a collection without vectors, or without words
+            tried[stage.title] = _searched(session, pipeline, place, stage, cases)
     now = source.title
-    means = {name: fmean(one or 0.0 for one in values) for name, values in ranked.items()}
-    said = ", ".join(f"{name} {value:.3f}, R@100 {reached[name]:.3f}" for name, value in means.items())
-    deep = [name for name in means if reached[name] >= reached[now] - SAME]
-    best = max(deep, key=lambda name: means[name])
-    gains = [(one or 0.0) - (other or 0.0) for one, other in zip(ranked[best], ranked[now], strict=True)]
+    best, said = _best_of(tried, now)
+    both = zip(tried[best].values, tried[now].values, strict=True)
+    gains = [(one or 0.0) - (other or 0.0) for one, other in both]
     if best == now or fmean(gains) <= stdev(gains) / len(gains) ** 0.5:
-        raise InputError(f"none ranks better by more than a standard error and finds as much (nDCG@10: {said})")
-    return place, tried[best], f"nDCG@10: {said}"
+        raise InputError(f"none ranks better by more than a standard error and finds as much ({said})")
+    return place, tried[best].stage, said
 
 
 def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
@@ -240,23 +252,15 @@ def _analyzer(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Fo
         raise InputError("recorded lists are not searched again")
     language = language_of([embedded_text(chunk) for chunk in session.source.chunks])
     language = language or language_of([case.query.text for case in cases])  # of source code: that of who asks
-    tried = dict.fromkeys(("plain", source.analyzer, *([language] if language else [])))
-    ranked: dict[str, float] = {}
-    reached: dict[str, float] = {}
-    for analyzer in tried:
-        stage = replace(source, analyzer=analyzer)
-        front = front_of(Pipeline((*pipeline.stages[:place], stage, *pipeline.stages[place + 1 :])))
-        (tally,) = session.measure([front], cases, measures=RANKS)
-        ranked[analyzer] = tally.summary.means.get(NDCG.name) or 0.0
-        reached[analyzer] = tally.summary.means.get(R100.name) or 0.0
-    # a chunk that shares only stop words with its question is found by plain words alone: no filter brings it back
-    deep = [name for name in ranked if reached[name] >= reached[source.analyzer] - SAME]
-    best = max(deep, key=lambda analyzer: ranked[analyzer])
-    if ranked[best] <= ranked[source.analyzer] + SAME:
-        others = ", ".join(f"{name} {value:.3f}, R@100 {reached[name]:.3f}" for name, value in ranked.items())
-        raise InputError(f"none ranks better and finds as much (nDCG@10: {others})")
-    why = f"nDCG@10 of the search {ranked[source.analyzer]:.3f} → {ranked[best]:.3f}"
-    return place, replace(source, analyzer=best), why
+    tried = {
+        analyzer: _searched(session, pipeline, place, replace(source, analyzer=analyzer), cases)
+        for analyzer in dict.fromkeys(("plain", source.analyzer, *([language] if language else [])))
+    }
+    name, said = _best_of(tried, source.analyzer)
+    now, best = tried[source.analyzer], tried[name]
+    if best.ranks <= now.ranks + SAME:
+        raise InputError(f"none ranks better and finds as much ({said})")
+    return place, best.stage, f"nDCG@10 of the search {now.ranks:.3f} → {best.ranks:.3f}"
 
 
 def _floor(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
@@ -304,8 +308,7 @@ def _cut(session: Session, pipeline: Pipeline, cases: Sequence[Case]) -> Found:
         raise InputError("a stage before the cut asks a model; choose it in the cut's drawer")
     best, said = best_on_dev(session, pipeline, place), "the family"
     if not isinstance(pipeline.stages[place], LearnedFilter):
-        stages = (*pipeline.stages[:place], LearnedFilter(), *pipeline.stages[place + 1 :])
-        learned = best_on_dev(session, Pipeline(stages), place)
+        learned = best_on_dev(session, _with(pipeline, place, LearnedFilter()), place)
         if _surely_gained(learned) > _surely_gained(best):
             best, said = learned, "the learned filter"
     after = best.pipeline.stages[place]

@@ -161,7 +161,12 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
         save(project, source=ProjectSource(COLLECTION, name))
     try:
         with _said_of_dropped(project.workspace):
-            return _taken(project, name, intake, progress)
+            if isinstance(intake, Chroma):
+                named = None if intake.fields is None else dict(intake.fields)
+                place, model = intake.place, intake.model
+                return connect(place, intake.collection, name, project.workspace, model, progress, fields=named)
+            embedder = ingest_embedder(project.workspace, name, intake.model, intake.dimension)
+            return ingest(intake.paths, name, project.workspace, embedder, progress=progress, **intake.reading)
     except InputError:
         save(project, source=project.source)
         if before is None:
@@ -169,20 +174,6 @@ def take_in(project: Project, intake: Intake, progress: Progress | None = None) 
         else:
             write_whole(wanted, before)
         raise
-
-
-def _taken(project: Project, name: str, intake: Intake, progress: Progress | None) -> IngestReport | Connected:
-    if isinstance(intake, Chroma):
-        fields = None if intake.fields is None else dict(intake.fields)
-        return connect(intake.place, intake.collection, name, project.workspace, intake.model, progress, fields=fields)
-    return ingest(
-        intake.paths,
-        name,
-        project.workspace,
-        ingest_embedder(project.workspace, name, intake.model, intake.dimension),
-        progress=progress,
-        **intake.reading,
-    )
 
 
 def take_in_beside(project: Project, order: Intake, progress: Progress | None = None) -> IngestReport | Connected:
@@ -306,8 +297,8 @@ def proposed_name(path: str, workspace: Path) -> str:
     return name
 
 
-def begin_project(workspace: Path, name: str, title: str = "") -> Project:
+def begin_project(workspace: Path, name: str) -> Project:
     """A project of one's own without a source yet; an InputError where the name is none or taken."""
     if NAME.fullmatch(name) and name in project_names(workspace):
         raise InputError(f"there is a project {name} already, expected another name")
-    return init_project(workspace, name, title=title)
+    return init_project(workspace, name)

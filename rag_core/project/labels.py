@@ -23,7 +23,7 @@ from rag_core.labelling.estimate import Estimates, estimates, pool_bounds, quest
 from rag_core.labelling.pooling import pool
 from rag_core.measure.experiment import PipelineReport, run_case, start_of, unique_names, with_labels
 from rag_core.project.project import COLLECTION, LISTS, Project
-from rag_core.project.session import Progress, Session, front_of, must_search
+from rag_core.project.session import Progress, Session, front_of
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
 from rag_core.store.database import has_store, open_store
@@ -97,11 +97,6 @@ def chunks_of(index: Any) -> AtHand:
     """The chunks that labels meet in what the queries ask."""
     snapshot = getattr(index, "snapshot", None)
     return AtHand.of(snapshot.chunks) if snapshot else Anything()
-
-
-def with_given(eval_set: EvalSet, workspace: Path, index: Any = None) -> EvalSet:
-    """The eval set with the labels given in this workspace laid over its own; `index` is what its queries ask."""
-    return GivenLabels(eval_set, workspace, None if index is None else chunks_of(index)).now()
 
 
 def counted(eval_set: EvalSet, workspace: Path) -> EvalSet:
@@ -196,10 +191,7 @@ def without_judges(pipeline: Pipeline) -> Pipeline:
 
 def kept_of(session: Session, pipeline: Pipeline, tell: Progress) -> PipelineReport:
     """What a pipeline keeps for every question, without its traces: those of 5,000 questions fill a gigabyte."""
-    if session.live and must_search(pipeline):
-        started = [replace(case, candidates=None) for case in session.cases]
-    else:
-        started = session.capture(pipeline, progress=tell)
+    started = session.starts(pipeline, session.cases, tell)
     ready, outcomes = session.ready(pipeline), []
     for done, case in enumerate(started, 1):
         outcome = run_case(case, ready, session.project.min_grade, ())

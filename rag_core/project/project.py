@@ -10,9 +10,7 @@ away; a project of one's own keeps everything in its folder. What runs on a proj
 
 from __future__ import annotations
 
-import io
 import json
-import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,8 +21,8 @@ from typing import Any
 from rag_core.errors import InputError
 from rag_core.eval_sets.reading import LISTS as LISTS_FILE
 from rag_core.eval_sets.reading import SHIPPED, VERSION, EvalSet, folders, read_meta, read_set, title_of
-from rag_core.eval_sets.writing import META, QRELS, QUERIES, copy_set
-from rag_core.files import parse_yaml, read_text, write_whole
+from rag_core.eval_sets.writing import META, NAME, QRELS, QUERIES, copy_set
+from rag_core.files import parse_yaml, read_text, write_whole, yaml_text
 from rag_core.index.collection import list_collections
 from rag_core.index.embed import WordsOnly
 from rag_core.sources.callable_source import CallOptions
@@ -41,7 +39,6 @@ ALIASES = {"demo": "rulebook"}
 COLLECTION, LISTS, CALLABLE, NOTHING = "collection", "lists", "callable", "none"
 KINDS = (COLLECTION, LISTS, CALLABLE, NOTHING)
 SIDES = ("A", "B", "C")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,63}")
 DECLARED, BY_HASH = "declared", "hash"
 DEFAULT_PIPELINES = {"A": "asked-for", "B": "auto", "C": None}
 BY_WORDS = "bm25"
@@ -243,7 +240,7 @@ def save(project: Project, **changes: Any) -> Project:
         if not (changed.folder / META).is_file():
             _write_meta(changed)
     document = {**said, "version": FORMAT, "name": changed.name, "labels": changed.labels, **kept}
-    write_whole(changed.state / FILE, _yaml(document))
+    write_whole(changed.state / FILE, yaml_text(document))
     return changed
 
 
@@ -257,20 +254,9 @@ def _plain_call(call: CallOptions) -> dict[str, Any]:
     }
 
 
-def _write_meta(project: Project) -> None:
-    meta = {"version": VERSION, "name": project.labels, "title": project.title, "min_grade": 1}
-    write_whole(project.folder / META, _yaml(meta))
-
-
-def _yaml(document: Mapping[str, Any]) -> str:
-    from ruamel.yaml import YAML  # a tenth of a second that a project only read never pays
-
-    text = io.StringIO()
-    writer: Any = YAML(typ="safe", pure=True)
-    writer.default_flow_style, writer.allow_unicode = False, True
-    writer.sort_base_mapping_type_on_output = False
-    writer.dump(dict(document), text)
-    return text.getvalue()
+def _write_meta(project: Project, min_grade: int = 1) -> None:
+    meta = {"version": VERSION, "name": project.labels, "title": project.title, "min_grade": min_grade}
+    write_whole(project.folder / META, yaml_text(meta))
 
 
 def check_new(workspace: Path, name: str) -> None:
@@ -294,8 +280,7 @@ def init_project(
     folder = workspace / "eval_sets" / name
     said = " ".join((title or name).split())[:120]
     project = Project(name, said, folder, folder, workspace, source, labels=name, split=SplitRule(salt=name))
-    meta = {"version": VERSION, "name": name, "title": said, "min_grade": min_grade}
-    write_whole(folder / META, _yaml(meta))
+    _write_meta(project, min_grade)
     if questions:
         add_questions(project, questions)
     return save(project, source=source, split=project.split)

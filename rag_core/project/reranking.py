@@ -15,7 +15,6 @@ from rag_core.measure.measures import parse_measure
 from rag_core.measure.tally import measure_all
 from rag_core.project.session import Session, front_of
 from rag_core.resources import with_handles
-from rag_core.settings import ModelSettings
 from rag_core.stage import Pipeline
 from rag_core.tune.plane import fixed_k
 from rag_core.tune.tune import mean_of
@@ -70,16 +69,11 @@ class RerankGains:
         return "\n".join([*lines, f"best depth {self.best.depth}: SetF {self.gain:+.3f}, seen on these very questions"])
 
 
-def reranker_of(session: Session, name: str) -> tuple[StoredReranker, ModelSettings]:
-    """The stored scores of an endpoint of that name, and its settings; an InputError where there is none."""
-    settings = named_endpoint(session.workspace, name)
-    assert settings is not None  # a name was given
-    return StoredReranker(endpoint_of(settings), ScoreStore(session.workspace)), settings
-
-
 def calls_for(session: Session, pipeline: Pipeline, endpoint: str, depth: int, cases: Sequence[Case]) -> Calls:
     """What a run asks to have every score of the first `depth` of these questions' lists."""
-    stored, settings = reranker_of(session, endpoint)
+    settings = named_endpoint(session.workspace, endpoint)
+    assert settings is not None  # a name was given
+    stored = StoredReranker(endpoint_of(settings), ScoreStore(session.workspace))
     judge = RerankJudge(stored, price_of(settings))
     asked = [
         prompt

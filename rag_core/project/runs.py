@@ -19,13 +19,13 @@ from rag_core.stage import Pipeline
 from rag_core.types import Case
 
 
-def about(session: Session, name: str = "", seed: int = 0) -> About:
+def about(session: Session, name: str = "") -> About:
     """What a run says of itself; of recorded lists the run makes its own fingerprints."""
     if not session.live:
-        return About(name, session.project.labels, seed)
+        return About(name, session.project.labels)
     prints = session.fingerprints()
     models = {"embedding": prints["model"]} if prints["model"] else {}
-    return About(name, session.project.labels, seed, prints["source"], prints["rules"], models)
+    return About(name, session.project.labels, corpus=prints["source"], rules=prints["rules"], models=models)
 
 
 def make_run(
@@ -34,12 +34,11 @@ def make_run(
     name: str = "",
     cases: Sequence[Case] | None = None,
     measures: Sequence[Measure] = DEFAULT_MEASURES,
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Run:
     """The run of these pipelines over the questions, on text, rules and labels of now; no trace is held."""
     ready = [session.ready(pipeline) for pipeline in pipelines]
-    recorder = Recorder(ready, session.min_grade, about(session, name, seed))
+    recorder = Recorder(ready, session.min_grade, about(session, name))
     for outcomes in session.stream(ready, cases, measures, progress):
         recorder.add(outcomes)
     return recorder.run()

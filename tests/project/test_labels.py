@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rag_core.cli import main
 from rag_core.eval_sets.reading import EvalSet, load_set
-from rag_core.project.labels import GivenLabels, with_given
+from rag_core.project.labels import GivenLabels, chunks_of
 from rag_core.store.database import open_store
 from rag_core.store.events import undo_of
 from rag_core.store.labels import LabelStore
@@ -53,7 +53,7 @@ def scored(document):
 
 def test_a_set_without_a_label_given_stays_as_it_is(workspace):
     found = load_set("recorded-combat")
-    assert with_given(found, workspace) is found
+    assert GivenLabels(found, workspace).now() is found
 
 
 SAID = st.lists(
@@ -91,10 +91,10 @@ def test_reading_only_what_changed_gives_what_reading_everything_gives(said, mos
                 labels.undo_batch(batches.pop())
             elif deed == "look":
                 assert held.now() is held.now()
-            whole = with_given(own, Path(place), None if listed else object())
+            whole = GivenLabels(own, Path(place), None if listed else chunks_of(object())).now()
             if seq % 3 == 0:
                 assert [case.grades for case in held.now().cases] == [case.grades for case in whole.cases]
-        whole = with_given(own, Path(place), None if listed else object())
+        whole = GivenLabels(own, Path(place), None if listed else chunks_of(object())).now()
         assert [case.grades for case in held.now().cases] == [case.grades for case in whole.cases]
 
 
