@@ -19,6 +19,7 @@ from typing import Any
 from rag_core.child import Say, ask
 from rag_core.errors import InputError, SurroundingsError
 from rag_core.eval_sets.reading import LISTS
+from rag_core.eval_sets.writing import NAME
 from rag_core.files import decode, read_text, write_whole
 from rag_core.index.collection import folder_of
 from rag_core.index.foreign import Connected, connect
@@ -28,7 +29,6 @@ from rag_core.index.ingest import IngestLook, IngestReport, ingest, look
 from rag_core.project.project import (
     ALIASES,
     COLLECTION,
-    NAME,
     Project,
     ProjectSource,
     init_project,
