@@ -12,7 +12,7 @@ import pytest
 
 from pages import state
 from rag_core.compare.run_file import FORMAT, VERSION, read_run
-from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
+from rag_core.corpus.jsonl import chunks_of, cleaned, list_records, read_jsonl
 from rag_core.corpus.tables import read_csv
 from rag_core.errors import WinnowError
 from rag_core.files import parse_json, parse_yaml
@@ -35,6 +35,10 @@ def lists(text):
 
 def documents(text):
     read_jsonl(cleaned(text), "a.jsonl")
+
+
+def record_list(text):
+    chunks_of(list_records(cleaned(text), "a.json"), "a.json")
 
 
 def table(text):
@@ -94,6 +98,7 @@ PARSERS = {
         documents,
         '{"id": "a", "title": "T", "text": "x", "ref_ids": ["b"]}\n{"text": "y", "page": 7}\n',
     ),
+    "documents in a JSON list": (record_list, '[{"id": "a", "title": "T", "text": "x", "ref_ids": ["b"]}, "y"]'),
     "documents in CSV": (table, 'id,title,text,page\na,"T, u",first,7\nb,,"second\nline",8\n'),
     "pipelines in YAML": (yaml_spec, PIPELINE),
     "pipelines in JSON": (json_spec, '{"name": "p", "stages": [{"TopK": {"k": 15}}, "QueryMust"]}'),

@@ -43,7 +43,7 @@ from rag_core.types import SCORES
 DOCUMENTS, CHROMA, LISTS = "Documents", "Chroma collection", "Recorded lists"
 KINDS = (DOCUMENTS, CHROMA, LISTS)
 LOGS = ("json", "csv", "tsv", "parquet")
-SUFFIXES = ("md", "markdown", "jsonl", "ndjson", "csv", "tsv", "parquet", "json", "yaml", "yml")
+SUFFIXES = ("md", "markdown", "txt", "jsonl", "ndjson", "csv", "tsv", "parquet", "json", "yaml", "yml")
 SHOWN = 20  # chunks of a look
 NONE = ""
 PROBLEM, LOOKED, FOUND, STAGED = "data.problem", "data.looked", "data.chroma_found", "data.staged"
@@ -113,7 +113,7 @@ def _name(project: Project | None, proposed: str) -> str:
 
 def _documents(project: Project | None) -> None:
     """A path or dropped files, what their columns mean, a look, and the button that ingests."""
-    st.caption("Markdown, JSONL, CSV, TSV, Parquet, BEIR folders, OpenAPI documents (YAML, JSON).")
+    st.caption("Markdown, text, JSONL, JSON lists, CSV, TSV, Parquet, BEIR folders, OpenAPI documents (YAML, JSON).")
     files = st.file_uploader(
         "Drop files",
         type=list(SUFFIXES),

@@ -76,9 +76,11 @@ FieldOption = typer.Option(
 def ingest(
     common: Common,
     options: ReadingOptions,
-    paths: list[Path] = typer.Argument(..., help="Files or folders: Markdown, JSONL, CSV, Parquet, BEIR, OpenAPI."),
+    paths: list[Path] = typer.Argument(
+        ..., help="Files or folders: Markdown, text, JSONL, JSON, CSV, Parquet, BEIR, OpenAPI."
+    ),
     collection: str = Collection,
-    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl, csv, parquet, beir or openapi."),
+    format: str = typer.Option("auto", "--format", help="auto, markdown, jsonl, json, csv, parquet, beir or openapi."),
     model: str = typer.Option(
         "",
         "--model",

@@ -1,4 +1,4 @@
-"""JSONL → chunks: one object a line with text, and optionally id, title, type, ref_ids, query_must and any metadata.
+"""JSONL or a JSON list → chunks: objects with text, and optionally id, title, type, ref_ids, query_must, any metadata.
 
 Strict, because what is stored here is searched later: a line that cannot be stored as it is refuses the whole file,
 naming the line. BEIR's `_id` and `metadata` are understood.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rag_core.corpus.columns import Columns, mapped
@@ -39,6 +39,18 @@ def read_jsonl(
     """
     rows = ((f"{source} line {number}", line) for number, line in lines(text))
     return chunks_of(rows, source, columns, skipped, absent)
+
+
+def list_records(text: str, source: str) -> Iterator[tuple[str, Any]]:
+    """(where it stands, the record) of each in a JSON list; a text alone is a record with that text.
+
+    InputError where the file holds anything but a list.
+    """
+    records = parse_json(text, source)
+    if not isinstance(records, list):
+        raise InputError(f"{source} is {_kind(records)}, expected a list of records")
+    for number, record in enumerate(records, 1):
+        yield f"{source} record {number}", {"text": record} if isinstance(record, str) else record
 
 
 def chunks_of(
@@ -110,7 +122,10 @@ def _chunk(value: Any, where: str, source: str, names: Names, position: int) -> 
 def _remedy(value: Mapping[str, Any]) -> str:
     """What to do about a record without a text: name the column that holds it, or import what are lists."""
     if any(isinstance(one, list) and one and isinstance(one[0], Mapping) for one in value.values()):
-        return "its records hold lists: result lists and logs come in with `winnow import` (Data: Recorded lists)"
+        return (
+            "its records hold lists: result lists and logs come in with `winnow import` (Data: Recorded lists), chunks "
+            "inside of documents as a record each"
+        )
     there = ", ".join(" ".join(str(key).split())[:40] for key in list(value)[:20]) or "nothing"
     return f"it has {there}: say which holds it with --column text=NAME"
 

@@ -18,7 +18,7 @@ from typing import Any
 from rag_core.corpus.apart import read_apart
 from rag_core.corpus.columns import Columns, check_columns
 from rag_core.corpus.html_tables import plain_tables
-from rag_core.corpus.jsonl import chunks_of, cleaned, read_jsonl
+from rag_core.corpus.jsonl import chunks_of, cleaned, list_records, read_jsonl
 from rag_core.corpus.markdown import split_markdown
 from rag_core.corpus.openapi import read_openapi
 from rag_core.corpus.tables import csv_columns, json_columns, parquet_columns, read_csv, read_parquet
@@ -26,10 +26,11 @@ from rag_core.errors import InputError
 from rag_core.files import read_text
 from rag_core.types import Chunk
 
-FORMATS = ("auto", "markdown", "jsonl", "beir", "csv", "parquet", "openapi")
+FORMATS = ("auto", "markdown", "jsonl", "json", "beir", "csv", "parquet", "openapi")
 SUFFIXES = {
     ".md": "markdown",
     ".markdown": "markdown",
+    ".txt": "markdown",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".csv": "csv",
@@ -37,12 +38,12 @@ SUFFIXES = {
     ".parquet": "parquet",
 }
 API_SUFFIXES = (".yaml", ".yml", ".json")
-"""Read as an OpenAPI document where the content says it is one."""
+"""Read as an OpenAPI document where the content says it is one; else a .json may be a list of records."""
 
 API_LIMIT = 50_000_000  # bytes
-DOCUMENTS = ".md, .markdown, .jsonl, .ndjson, .csv, .tsv or .parquet"
-EXPECTED = f"{DOCUMENTS} files or OpenAPI documents (.yaml, .yml, .json)"
-_ANY_TEXT = (".txt", ".json")  # read as Markdown or JSONL only where that is asked for
+DOCUMENTS = ".md, .markdown, .txt, .jsonl, .ndjson, .csv, .tsv or .parquet"
+EXPECTED = f"{DOCUMENTS} files, .json lists of records or OpenAPI documents (.yaml, .yml, .json)"
+_ANY_TEXT = (".txt", ".json")  # read as Markdown or JSONL where that is asked for
 _SAYS_API = re.compile(r"""^\s*["']?(?:openapi|swagger)["']?\s*:|"(?:openapi|swagger)"\s*:\s*"[23]\.""", re.MULTILINE)
 
 
@@ -53,7 +54,7 @@ class FoundFiles:
     path: Path
     name: str
     root: Path
-    kind: str  # markdown | jsonl | csv | parquet | openapi
+    kind: str  # markdown | jsonl | json | csv | parquet | openapi
 
 
 def find(roots: Sequence[Path], format: str) -> tuple[list[FoundFiles], list[Path]]:
@@ -62,6 +63,9 @@ def find(roots: Sequence[Path], format: str) -> tuple[list[FoundFiles], list[Pat
     others: list[Path] = []
     for root in roots:
         inside = [(path, name, kind_of(path, format)) for path, name in _inside(root, format)]
+        if format == "auto" and any(kind not in (None, "json") for _, _, kind in inside):
+            # beside documents a list is as likely something else: settings, an index, a log
+            inside = [(path, name, None if kind == "json" else kind) for path, name, kind in inside]
         if not any(kind for _, _, kind in inside):
             raise InputError(f"{root} holds no documents, expected {EXPECTED}")
         others += [path for path, _, kind in inside if not kind]
@@ -78,14 +82,24 @@ def kind_of(path: Path, format: str = "auto") -> str | None:
     if format == "openapi":
         return "openapi" if suffix in API_SUFFIXES else None
     if format == "auto":
+        if suffix == ".json" and _holds_list(path):
+            return "json"
         try:
             says = suffix in API_SUFFIXES and _SAYS_API.search(read_text(path, limit=API_LIMIT))
         except InputError:
             return by_suffix  # not text or too large: no document, as any other file
         return "openapi" if says else by_suffix
+    if format == "json":
+        return "json" if suffix == ".json" else None
     wanted = "jsonl" if format == "beir" else format
     as_asked = by_suffix is None and suffix in _ANY_TEXT and wanted in ("markdown", "jsonl")
     return wanted if by_suffix == wanted or as_asked else None
+
+
+def _holds_list(path: Path) -> bool:
+    """Whether a JSON file begins as a list does."""
+    with path.open("rb") as file:
+        return file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
@@ -93,7 +107,9 @@ def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
     if root.is_file():
         if not kind_of(root, format):
             if root.suffix.lower() in API_SUFFIXES:
-                raise InputError(f"{root} is no OpenAPI document, expected one, or {DOCUMENTS} files")
+                raise InputError(
+                    f"{root} is no OpenAPI document and no JSON list of records, expected one, or {DOCUMENTS} files"
+                )
             raise InputError(f"{root} ends in {root.suffix or 'nothing'}, expected {EXPECTED}")
         yield root, root.name
     elif not root.is_dir():
@@ -115,13 +131,14 @@ def _inside(root: Path, format: str) -> Iterator[tuple[Path, str]]:
 LIMITS = {
     "markdown": 20_000_000,
     "jsonl": 1_000_000_000,
+    "json": 200_000_000,
     "csv": 500_000_000,
     "parquet": 1_000_000_000,
     "openapi": API_LIMIT,
 }
 """Most bytes of a file, by how it is read."""
 
-MAPPED = ("jsonl", "csv", "parquet")
+MAPPED = ("jsonl", "json", "csv", "parquet")
 """What a mapping of columns is for."""
 
 
@@ -133,7 +150,7 @@ class Document:
     name: str
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = ()
-    kind: str = ""  # how it was read: markdown, jsonl, csv, parquet or openapi
+    kind: str = ""  # how it was read: markdown, jsonl, json, csv, parquet or openapi
     skipped: tuple[str, ...] = ()  # what is wrong with each record that was left out
     absent: tuple[str, ...] = ()  # mapped columns that no record has
 
@@ -200,10 +217,11 @@ def load(
 ) -> Corpus:
     """Read all documents under the paths, or raise an InputError about the first thing that is wrong.
 
-    `format` auto goes by the file's ending; a .yaml, .yml or .json that says it is OpenAPI is read as that; a folder
-    with corpus.jsonl and queries.jsonl is read as BEIR, its corpus only. `columns` maps chunk fields to the columns of
-    tables and JSON lines. Ids are unique over all documents. `skip_bad` leaves out records that hold no text, too long
-    a one or no record at all, and says of each why; without it the first refuses its file.
+    `format` auto goes by the file's ending; a .yaml, .yml or .json that says it is OpenAPI is read as that; a .json
+    that is a list as records, in a folder where nothing else is a document; a folder with corpus.jsonl and
+    queries.jsonl as BEIR, its corpus only. `columns` maps chunk fields to the columns of tables and JSON. Ids are
+    unique over all documents. `skip_bad` leaves out records that hold no text, too long a one or no record at all, and
+    says of each why; without it the first refuses its file.
     """
     if format not in FORMATS:
         raise InputError(f"the format is {format[:40]!r}, expected one of {', '.join(FORMATS)}")
@@ -247,6 +265,9 @@ def columns_of(paths: Sequence[str | Path], format: str = "auto") -> list[str]:
 def _columns(file: FoundFiles) -> list[str]:
     if file.kind == "parquet":
         return parquet_columns(file.path, file.name)
+    if file.kind == "json":
+        records = (record for _, record in list_records(_text(file), file.name))
+        return list(dict.fromkeys(key for record in islice(records, 50) if isinstance(record, dict) for key in record))
     return (csv_columns if file.kind == "csv" else json_columns)(_text(file), file.name)
 
 
@@ -355,6 +376,9 @@ def _document(file: FoundFiles, header_level: int, columns: Columns | None, skip
             chunks = [replace(chunk, text=plain_tables(chunk.text)) for chunk in sections]
         else:
             absent = set((columns or {}).values())
-            chunks = read_jsonl(text, file.name, columns, skipped, absent)
+            if file.kind == "json":
+                chunks = chunks_of(list_records(text, file.name), file.name, columns, skipped, absent)
+            else:
+                chunks = read_jsonl(text, file.name, columns, skipped, absent)
     left_out, missing = tuple(skipped or ()), tuple(sorted(absent))
     return Document(file.path, file.name, tuple(chunks), kind=file.kind, skipped=left_out, absent=missing)
