@@ -43,18 +43,17 @@ def with_handles(
     """
     folder = workspace or resolve_workspace()
     pipeline = replace(pipeline, stages=tuple(_reranking(stage, folder) for stage in pipeline.stages))
-    needs, path, handles = needs_of(pipeline), structure_path(folder), dict[str, object]()
-    changed_at = path.stat().st_mtime_ns if path else 0
+    needs, handles = needs_of(pipeline), dict[str, object]()
     if "entities" in needs:
-        handles["entities"] = _finder(path, changed_at)
+        handles["entities"] = finder_of(folder)
     if "chunks" in needs:
         handles["chunks"] = {chunk.id: chunk for chunk in chunks}
     if "judge" in needs:
         handles["judge"] = judge or _environment_judge(folder)
     if any(getattr(stage, "search", None) is not None for stage in pipeline.stages):  # else there is nowhere to hop to
         handles |= {"hop_judge": hop_judge or _environment_judge(folder), "structure": None}
-        if path:  # told are the entities that the query names, or any; whole ones within the budget
-            finder = _finder(path, changed_at)
+        if structure_path(folder):  # told are the entities that the query names, or any; whole ones within the budget
+            finder = finder_of(folder)
             handles["structure"] = lambda query: finder.part(
                 finder.extract_relevant_teams(query.text), STRUCTURE_BUDGET
             )
@@ -84,6 +83,12 @@ def _reranking(stage: Stage, workspace: Path) -> Stage:
 def structure_path(workspace: Path) -> Path | None:
     """The workspace's own structure, or None where it has none."""
     return next((path for name in STRUCTURE_FILES if (path := workspace / name).is_file()), None)
+
+
+def finder_of(workspace: Path) -> TeamFilter:
+    """The finder of the structure that pipelines use; an InputError names what is wrong with the file."""
+    path = structure_path(workspace)
+    return _finder(path, path.stat().st_mtime_ns if path else 0)
 
 
 @lru_cache(maxsize=4)

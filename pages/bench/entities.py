@@ -18,7 +18,7 @@ from pages.components import inert_text, say
 from pages.components.act import act, refuse, tell
 from pages.components.inert_text import Block, TextRun, marked
 from pages.widgets.take_along import take_along
-from rag_core.entities import Explanation, Structure, TeamFilter, load_structure
+from rag_core.entities import Explanation, Structure, TeamFilter
 from rag_core.entities.agreement import LabelledQuery, changes
 from rag_core.entities.filter import CHARACTERS_PER_TOKEN
 from rag_core.entities.lint import lint_structure
@@ -29,7 +29,7 @@ from rag_core.files import decode, write_whole
 from rag_core.filters.entity import entities_named
 from rag_core.project.deeds import CHANGE_STRUCTURE, Performed
 from rag_core.project.session import Session
-from rag_core.resources import STRUCTURE_FILES, structure_path
+from rag_core.resources import STRUCTURE_FILES, finder_of, structure_path
 from rag_core.text import counted, tokenize
 
 TRIED, PROBLEM = "entities.tried", "entities.problem"
@@ -53,7 +53,7 @@ def drawer(entry: SeenList, session: Session) -> None:
     own = structure_path(session.workspace)
     st.markdown("**The workspace’s structure**" if own else "**The demo structure**: 48 invented teams")
     try:
-        finder = _stored(session).at(_threshold(entry))
+        finder = finder_of(session.workspace).at(_threshold(entry))
     except InputError as error:
         say.problem("The structure cannot be read, so this stage cannot run.", str(error))
         return
@@ -74,17 +74,6 @@ def drawer(entry: SeenList, session: Session) -> None:
 
 def _threshold(entry: SeenList) -> float:
     return float(entry.stage.settings().get("threshold", TEAM_MATCH_THRESHOLD))
-
-
-def _stored(session: Session) -> TeamFilter:
-    """The structure that pipelines use, read once; an InputError names what is wrong with the file."""
-    path = structure_path(session.workspace)
-    return _read(path, path.stat().st_mtime_ns if path else 0)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _read(path: Path | None, changed_at: int) -> TeamFilter:
-    return TeamFilter(load_structure(path))
 
 
 # The section under the Bench
@@ -108,7 +97,7 @@ def section(entry: SeenList, session: Session) -> None:
         tell(PROBLEM, "This cannot be taken; nothing was changed.")
         tried: TeamFilter | None = st.session_state.get(TRIED)
         try:
-            finder = (tried or _stored(session)).at(_threshold(entry))
+            finder = (tried or finder_of(session.workspace)).at(_threshold(entry))
         except InputError as error:
             say.problem("This structure cannot be read.", str(error))
             return
