@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 
 from rag_core.entities import TeamFilter, load_structure
@@ -7,7 +9,10 @@ from rag_core.spec import build, dump_stages, parse_pipeline
 from rag_core.stage import counterfactuals
 from rag_core.types import Candidates, Chunk, Hit, Query
 
-DEMO = TeamFilter(load_structure())
+
+@cache
+def demo():
+    return TeamFilter(load_structure())
 
 
 def listed(query, *teams):
@@ -20,7 +25,7 @@ def listed(query, *teams):
 
 
 def stage(**settings):
-    return EntityFilter(**settings, entities=DEMO)
+    return EntityFilter(**settings, entities=demo())
 
 
 def kept(after):
@@ -105,11 +110,11 @@ def test_on_none_is_a_counterfactual_where_the_query_names_no_entity():
 )
 def test_every_counterfactual_value_really_keeps_the_chunk(query):
     strict = stage(threshold=99, on_none="drop")
-    before = listed(query, *DEMO.teams)
+    before = listed(query, *demo().teams)
     for (chunk, _), found in counterfactuals(strict, before).items():
         for one in found:
             if one.value is not None:
-                changed = EntityFilter(**{**strict.settings(), one.parameter: one.value}, entities=DEMO)
+                changed = EntityFilter(**{**strict.settings(), one.parameter: one.value}, entities=demo())
                 assert chunk in kept(changed(before)), one
 
 
@@ -121,13 +126,13 @@ def test_the_nearest_threshold_is_the_highest_that_works():
 
 
 def test_every_hit_is_kept_or_dropped_once():
-    before = listed("orks", *DEMO.teams, None, "Nobody")
+    before = listed("orks", *demo().teams, None, "Nobody")
     after = stage()(before)
     assert sorted([*kept(after), *(drop.hit.chunk.id for drop in after.drops)]) == sorted(kept(before))
 
 
 def test_the_structure_is_injected_by_name_and_is_no_part_of_the_spec():
-    pipeline = build(parse_pipeline([{"EntityFilter": {"field": "team", "on_none": "keep"}}]), {"entities": DEMO})
+    pipeline = build(parse_pipeline([{"EntityFilter": {"field": "team", "on_none": "keep"}}]), {"entities": demo()})
     assert kept(pipeline(listed("deathwatch", "Kasrkin"))) == []
     assert dump_stages(pipeline) == [
         {"EntityFilter": {"field": "team", "on_none": "keep", "action": "drop", "threshold": 80.0}}

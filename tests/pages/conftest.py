@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
+
+from tests.ready_made import shipped_collections  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,6 +21,16 @@ def components_found_once():
     """Streamlit reads the metadata of every installed package for each new session; the packages stay the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scripts_compiled_once():
+    """AppTest compiles a page's script at each run; a file that stays the same compiles to the same."""
+    compile_script = ScriptCache.get_bytecode
+    compiled = cache(lambda path, changed_at: compile_script(ScriptCache(), path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScriptCache, "get_bytecode", lambda _, path: compiled(path, Path(path).stat().st_mtime_ns))
         yield
 
 

@@ -1,0 +1,1 @@
+from tests.ready_made import shipped_collections  # noqa: F401
