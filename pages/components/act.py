@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
@@ -30,6 +31,16 @@ def act(
     return True
 
 
+@contextmanager
+def refusing(key: str) -> Iterator[None]:
+    """What goes wrong in the block stands in the session under `key`, in its one sentence; '' where nothing does."""
+    st.session_state[key] = ""
+    try:
+        yield
+    except (WinnowError, OSError) as error:
+        st.session_state[key] = str(error)
+
+
 def refuse(place: str, problem: str) -> None:
     """Why a press did nothing, said where deeds of that place are."""
     st.session_state[place] = ("", problem)
@@ -44,17 +55,16 @@ def tell(place: str, refused: str = "Nothing was changed.") -> None:
         st.text(f"✓ {done}")
 
 
-def meant(
-    question: str,
-    box: str,
-    label: str,
-    key: str,
-    icon: str,
-    on_click: Callable[..., None],
-    *args: Any,
-    can: bool = True,
-) -> None:
-    """A button that takes something away for good: it can be pressed once its box says that it is meant."""
+def meant(question: str, label: str, icon: str, key: str, do: Callable[[], bool], can: bool = True) -> None:
+    """A button that takes something away for good: it can be pressed once its box says that it is meant.
+
+    `do` says whether it was done; then the box is empty again.
+    """
+
+    def press() -> None:
+        if do():
+            st.session_state[f"{key}.meant"] = False
+
     with st.container(horizontal=True, vertical_alignment="center"):
-        sure = st.checkbox(question, key=box, disabled=not can)
-        st.button(label, icon=icon, key=key, disabled=not sure, on_click=on_click, args=args)
+        sure = st.checkbox(question, key=f"{key}.meant", disabled=not can)
+        st.button(label, icon=icon, key=key, disabled=not sure, on_click=press)

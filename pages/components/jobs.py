@@ -17,6 +17,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import say, who
+from pages.components.act import refusing
 from rag_core.errors import Cancelled, WinnowError
 from rag_core.journal import running as logged
 from rag_core.project.deeds import Deed, allow, cancel_kind, perform
@@ -27,29 +28,26 @@ Work = Callable[["Job"], Any]
 """The work; it calls the job with how far it is and returns its report. Being stopped is a Cancelled from there."""
 
 AT_ONCE = 4  # jobs of the server: each takes a processor
-DONE, UNIT = "embedded", "texts"
-FIRST = "reading the documents …"
 PROBLEM = "jobs.problem"
 
 
 @dataclass
 class Job:
-    """A piece of work and how far it is. `kind` says whose work it is: only that page shows what came of it."""
+    """A piece of work and how far it is; `verb`, `unit` and `first` are the words of its bar."""
 
     title: str
     deed: Deed
     workspace: Path
-    kind: str = "corpus"
-    verb: str = DONE
-    unit: str = UNIT
-    first: str = FIRST
+    verb: str = "embedded"
+    unit: str = "texts"
+    first: str = "reading the documents …"
     done: int = 0
     total: int = 0
     note: str = ""  # what else is known of how far it is: spend, failures
     report: Any = None
     problem: str = ""
     stopped: str = ""
-    started: float = field(default_factory=perf_counter)
+
     counting_since: float = 0.0
     over: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -110,16 +108,8 @@ def running(kind: str = "") -> bool:
     return (job is not None and not job.over.is_set()) or len(under_way()) >= AT_ONCE
 
 
-def start(
-    title: str,
-    work: Work,
-    deed: Deed,
-    kind: str = "corpus",
-    verb: str = DONE,
-    unit: str = UNIT,
-    first: str = FIRST,
-) -> None:
-    """Start the work, unless no job of its kind can be begun; `verb`, `unit` and `first` are the words of its bar.
+def start(title: str, work: Work, deed: Deed, kind: str, **words: Any) -> None:
+    """Start the work, unless no job of its kind can be begun; `kind` says whose page shows what came of it.
 
     An InputError where the deed is not allowed: it is asked here, where the page can still say so.
     """
@@ -127,7 +117,7 @@ def start(
     with _beginning:
         if running(kind):
             return
-        job = _kept()[_key(kind)] = Job(title, deed, resolve_workspace(), kind, verb, unit, first)
+        job = _kept()[_key(kind)] = Job(title, deed, resolve_workspace(), **words)
     threading.Thread(target=job.run, args=(work,), name="job", daemon=True).start()
 
 
@@ -174,11 +164,20 @@ def show(kind: str = "") -> None:
 def _bar(job: Job, key: str) -> None:
     if job.over.is_set():
         st.rerun()
+    if job.stop.is_set():
+        how_far = "stopping after this batch …"
+    elif not job.total:
+        how_far = job.first
+    else:
+        rate = job.done / max(perf_counter() - job.counting_since, 0.5)
+        left = (job.total - job.done) / rate if rate else 0
+        how_far = f"{job.verb} {job.done:,} of {job.total:,} {job.unit} · {rate:,.0f} a second · {left:,.0f} s left"
+        how_far += f" · {job.note}" if job.note else ""
     with st.container(border=True, key=key):
         st.markdown(f"**{job.title}**")
         if job.deed.person.name != who.person().name:
             st.text(f"begun by {job.deed.person.name}")
-        st.progress(job.done / job.total if job.total else 0.0, text=_how_far(job))
+        st.progress(job.done / job.total if job.total else 0.0, text=how_far)
         st.button("Cancel", key=f"{key}.cancel", on_click=_cancel, args=(job,), disabled=job.stop.is_set())
         if problem := st.session_state.pop(PROBLEM, ""):
             say.problem("The work goes on.", problem)
@@ -187,19 +186,5 @@ def _bar(job: Job, key: str) -> None:
 def _cancel(job: Job) -> None:
     """Ask a job to stop; another's is stopped by admins."""
     starter = job.deed.person.name
-    try:
-        with who.doing(cancel_kind(who.person(), starter), job.deed.kind.name, whose=starter):
-            job.stop.set()
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
-
-
-def _how_far(job: Job) -> str:
-    if job.stop.is_set():
-        return "stopping after this batch …"
-    if not job.total:
-        return job.first
-    rate = job.done / max(perf_counter() - job.counting_since, 0.5)
-    left = (job.total - job.done) / rate if rate else 0
-    note = f" · {job.note}" if job.note else ""
-    return f"{job.verb} {job.done:,} of {job.total:,} {job.unit} · {rate:,.0f} a second · {left:,.0f} s left{note}"
+    with refusing(PROBLEM), who.doing(cancel_kind(who.person(), starter), job.deed.kind.name, whose=starter):
+        job.stop.set()

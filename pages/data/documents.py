@@ -5,7 +5,6 @@ Names of documents and ids of chunks are foreign text and stand in cells and lis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -13,9 +12,9 @@ import streamlit as st
 
 from pages import state
 from pages.components import jobs, say, who
+from pages.components.act import refusing
 from pages.data import source
 from pages.widgets.take_along import table
-from rag_core.errors import WinnowError
 from rag_core.index.browse import Overview
 from rag_core.index.collection import CollectionSummary, delete_collection
 from rag_core.project.deeds import DELETE_COLLECTION, INGEST
@@ -33,8 +32,18 @@ def show(session: Session, summary: CollectionSummary, numbers: Overview) -> Non
     if st.session_state.get(PROBLEM):
         say.problem("This was not begun.", st.session_state[PROBLEM])
     left, right = st.columns([2, 3], gap="large")
+    rows = numbers.documents
     with left:
-        _table(numbers.documents)
+        if not rows or set(rows) == {""}:
+            st.markdown("No chunk names the document it came from.")
+        else:
+            table(
+                {"document": [PurePath(path).name or path for path in rows], "chunks": list(rows.values())},
+                "data.documents",
+                f"{len(rows)} documents with their chunks",
+                tall=460,
+                config={"document": st.column_config.TextColumn("document", width="large")},
+            )
     with right:
         if summary.origin:
             _mirror(project, summary)
@@ -43,26 +52,13 @@ def show(session: Session, summary: CollectionSummary, numbers: Overview) -> Non
             if not project.shipped:
                 with st.expander("Add documents", icon=":material/add:"):
                     source.ask(project, (source.DOCUMENTS,))
-            if any(path.endswith((".md", ".markdown")) for path in numbers.documents):
+            if any(path.endswith((".md", ".markdown")) for path in rows):
                 st.caption(
                     "To cut at another header level, ingest the documents as a collection beside it (`winnow ingest … "
                     "--collection trial --header-level 2`): `winnow labels remap --eval-set "
                     f"{say.plain(project.labels)} --collection trial` says where each label goes."
                 )
         _delete(project)
-
-
-def _table(rows: Mapping[str, int]) -> None:
-    if not rows or set(rows) == {""}:
-        st.markdown("No chunk names the document it came from.")
-        return
-    table(
-        {"document": [PurePath(path).name or path for path in rows], "chunks": list(rows.values())},
-        "data.documents",
-        f"{len(rows)} documents with their chunks",
-        tall=460,
-        config={"document": st.column_config.TextColumn("document", width="large")},
-    )
 
 
 def _up_to_date(session: Session) -> None:
@@ -87,13 +83,10 @@ def _up_to_date(session: Session) -> None:
 
 def again(project: Project) -> None:
     """Do what was last wanted of the source once more: what is done already is not repeated."""
-    st.session_state[PROBLEM] = ""
     order = intake_of(project)
-    try:
+    with refusing(PROBLEM):
         if order is not None:
             source.start(project, order)
-    except (WinnowError, OSError) as error:
-        st.session_state[PROBLEM] = str(error)
 
 
 def _mirror(project: Project, summary: CollectionSummary) -> None:
@@ -111,21 +104,27 @@ def _mirror(project: Project, summary: CollectionSummary) -> None:
         "Read it again", icon=":material/sync:", key="data.again", disabled=jobs.running(source.job_of(project)),
         help="Brings the mirror up to date, with the metadata meaning what is chosen here.",
     ):  # fmt: skip
-        st.session_state[PROBLEM] = ""
-        try:
+        with refusing(PROBLEM):
             source.start(project, replace(order, fields=fields))
-        except (WinnowError, OSError) as error:
-            st.session_state[PROBLEM] = str(error)
         st.rerun()
-
-
-# Deleting
 
 
 def _delete(project: Project) -> None:
     """Delete the collection, once its name was typed."""
     if who.refusal(DELETE_COLLECTION):
         return
+
+    def delete() -> None:
+        if st.session_state["data.confirm"] != project.source.name:  # pressed before the page knew what was typed
+            return
+        with refusing(PROBLEM):
+            with who.doing(DELETE_COLLECTION, project.source.name):
+                delete_collection(project.workspace, project.source.name)
+            if project.shipped or not (project.folder / "meta.yaml").is_file():
+                state.change(project=state.DEFAULT_PROJECT)
+            else:
+                save(project, source=ProjectSource())
+
     with st.popover("Delete these chunks", icon=":material/delete:"):
         st.markdown("Chunks, rules and vectors go for good. Documents, questions, labels and recorded lists stay.")
         typed = st.text_input(f"Type {say.plain(project.source.name)} to confirm", key="data.confirm")
@@ -134,21 +133,5 @@ def _delete(project: Project) -> None:
             key="data.delete",
             type="primary",
             disabled=typed != project.source.name or jobs.running(source.job_of(project)),
-            on_click=_deleted,
-            args=(project,),
+            on_click=delete,
         )
-
-
-def _deleted(project: Project) -> None:
-    if st.session_state["data.confirm"] != project.source.name:  # pressed before the page knew what was typed
-        return
-    st.session_state[PROBLEM] = ""
-    try:
-        with who.doing(DELETE_COLLECTION, project.source.name):
-            delete_collection(project.workspace, project.source.name)
-        if project.shipped or not (project.folder / "meta.yaml").is_file():
-            state.change(project=state.DEFAULT_PROJECT)
-        else:
-            save(project, source=ProjectSource())
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)

@@ -14,6 +14,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import inert_text, say, who
+from pages.components.act import refusing
 from pages.components.inert_text import Block, TextRun
 from pages.widgets.take_along import table
 from rag_core.errors import InputError, WinnowError
@@ -67,33 +68,21 @@ def show(session: Session) -> None:
 
 def store(project: Project, rules: Mapping[str, Rule | None], about: str) -> None:
     """Store rules as one batch and keep the sentence about it for the page."""
-
-    def work() -> tuple[str, int]:
+    st.session_state.pop(DONE, None)
+    with refusing(FAILED), who.doing(CHANGE_RULES, project.name):
         batch = stored_rules.apply(project, rules, about)
-        return f"Batch {batch.number} is stored: {batch.chunks:,} chunks, nothing was embedded.", batch.number
-
-    _tried(CHANGE_RULES, project, work)
+        said = f"Batch {batch.number} is stored: {batch.chunks:,} chunks, nothing was embedded."
+        st.session_state[DONE] = (project.name, said, batch.number)
 
 
 def undo(project: Project, number: int) -> None:
     """Take one batch back."""
-
-    def work() -> tuple[str, int]:
+    st.session_state.pop(DONE, None)
+    with refusing(FAILED), who.doing(UNDO_RULES, project.name):
         undone = stored_rules.undo(project, number)
         kept = f"; {len(undone.changed_since):,} were changed since and stay" if undone.changed_since else ""
-        return f"Batch {undone.number} is undone: {len(undone.restored):,} chunks are as before{kept}.", 0
-
-    _tried(UNDO_RULES, project, work)
-
-
-def _tried(kind: Kind, project: Project, work: Callable[[], tuple[str, int]]) -> None:
-    st.session_state[FAILED] = ""
-    st.session_state.pop(DONE, None)
-    try:
-        with who.doing(kind, project.name):
-            st.session_state[DONE] = (project.name, *work())
-    except (WinnowError, OSError) as error:
-        st.session_state[FAILED] = str(error)
+        said = f"Batch {undone.number} is undone: {len(undone.restored):,} chunks are as before{kept}."
+        st.session_state[DONE] = (project.name, said, 0)
 
 
 def show_outcome(project: Project) -> None:
@@ -205,13 +194,9 @@ def _value(stored: Any) -> str:
 
 def _push(project: Project, kind: Kind | None, work: Callable[[], RulePush]) -> None:
     """Ask the store, or write there as a deed of that kind, and keep what is told of it for the page."""
-    st.session_state[FAILED] = ""
-    try:
-        with nullcontext() if kind is None else who.doing(kind, project.name):
-            st.session_state[PUSHED] = (project.name, work())
-    except (WinnowError, OSError) as error:
-        st.session_state.pop(PUSHED, None)
-        st.session_state[FAILED] = str(error)
+    st.session_state.pop(PUSHED, None)
+    with refusing(FAILED), nullcontext() if kind is None else who.doing(kind, project.name):
+        st.session_state[PUSHED] = (project.name, work())
 
 
 # Lint
@@ -241,13 +226,18 @@ def _lint(session: Session) -> None:
     st.markdown(f"**{counts}.** {about}")
     if not findings:
         return
+    by_id = session.source.by_id
+
+    def titled(identity: str) -> str:
+        return by_id[identity].title or identity if identity in by_id else identity
+
     chosen = table(
         {
             "severity": [SIGNS[one.severity] for one in findings],
             "kind": [one.kind.replace("-", " ") for one in findings],
             "what": [one.text for one in findings],
             "chunks": [len(one.chunks) for one in findings],
-            "first chunk": [_titled(session, next(iter(one.chunks), "")) for one in findings],
+            "first chunk": [titled(next(iter(one.chunks), "")) for one in findings],
             "question": [one.query for one in findings],
         },
         "data.findings",
@@ -261,16 +251,11 @@ def _lint(session: Session) -> None:
         st.markdown(":gray[Select a finding to edit its rule.]")
         return
     finding = findings[rows[0]]
-    st.text("\n".join([finding.text, *(_titled(session, identity) for identity in finding.chunks[:MOST_CHUNKS])]))
+    st.text("\n".join([finding.text, *map(titled, finding.chunks[:MOST_CHUNKS])]))
     if finding.chunks:
         st.button(
             "Edit its rule", icon=":material/edit:", key="data.edit_rule", on_click=edit, args=(finding.chunks[0],)
         )
-
-
-def _titled(session: Session, identity: str) -> str:
-    chunk = session.source.by_id.get(identity)
-    return chunk.title or identity if chunk is not None else identity
 
 
 # Editing one
@@ -315,7 +300,10 @@ def _edit(session: Session) -> None:
                 "Save this rule", type="primary", icon=":material/save:", key="data.rule_save",
                 on_click=_save, args=(session, chunk, key),
             )  # fmt: skip
-            st.button("Reset", icon=":material/undo:", key="data.rule_reset", on_click=_reset, args=(chunk, key))
+            st.button(
+                "Reset", icon=":material/undo:", key="data.rule_reset",
+                on_click=st.session_state.update, args=({key: stored},),
+            )  # fmt: skip
     with right:
         question = st.text_input("Try a question", key="data.rule_question", placeholder="What does a cleric need?")
         blocks = [Block("text", (TextRun(chunk.title or chunk.id),))]
@@ -360,14 +348,10 @@ def stored_text(chunk: Chunk) -> str:
     return raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str, indent=1)
 
 
-def _reset(chunk: Chunk, key: str) -> None:
-    st.session_state[key] = stored_text(chunk)
-
-
 def _save(session: Session, chunk: Chunk, key: str) -> None:
     """Check the rule that stands in the text area and store it as a batch of one."""
     st.session_state.pop(DONE, None)
-    try:
+    with refusing(FAILED):
         rule = read_draft(st.session_state.get(key) or "", chunk.id)
         if rule == read_rule(chunk.query_must):
             raise InputError("the rule is the stored one already")
@@ -376,10 +360,8 @@ def _save(session: Session, chunk: Chunk, key: str) -> None:
             checked = check_proposals({chunk.id: rule}, session.source.chunks, cases, session.min_grade)
             if checked.refused:
                 raise InputError(f"the rule {checked.refused[0].reason}")
-    except InputError as error:
-        st.session_state[FAILED] = str(error)
-        return
-    store(session.project, {chunk.id: rule}, "edited by hand" if rule else "rule taken away")
+    if not st.session_state[FAILED]:
+        store(session.project, {chunk.id: rule}, "edited by hand" if rule else "rule taken away")
 
 
 # A rule as a person reads it
@@ -387,14 +369,13 @@ def _save(session: Session, chunk: Chunk, key: str) -> None:
 
 def chips(verdict: RuleVerdict, plain: bool = False) -> tuple[TextRun, ...]:
     """A chip per condition: held or missing with the words that matched, or neither where no question is asked."""
-    return tuple(
-        TextRun(_chip(part), "plain" if plain else "held" if part.satisfied else "missing") for part in verdict.parts
-    )
 
+    def chip(part: RulePart) -> TextRun:
+        matched = f" → {part.term}" if part.term and len(part.terms) > 1 else ""
+        said = f"{KEYS.get(part.key, part.key)}: {chip_text(part)}{matched}"
+        return TextRun(said, "plain" if plain else "held" if part.satisfied else "missing")
 
-def _chip(part: RulePart) -> str:
-    matched = f" → {part.term}" if part.term and len(part.terms) > 1 else ""
-    return f"{KEYS.get(part.key, part.key)}: {chip_text(part)}{matched}"
+    return tuple(map(chip, verdict.parts))
 
 
 def rule_text(rule: Rule) -> str:

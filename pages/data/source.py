@@ -13,6 +13,7 @@ import streamlit as st
 
 from pages import state
 from pages.components import jobs, resources, say, who
+from pages.components.act import refusing
 from pages.widgets.take_along import table
 from rag_core.corpus.columns import FIELDS, guess_columns
 from rag_core.corpus.load import columns_of
@@ -125,7 +126,8 @@ def _documents(project: Project | None) -> None:
     paths: tuple[str, ...] = (typed.strip(),) if typed.strip() else ()
     proposed = intake.proposed_name(paths[0], resources.workspace()) if paths else ""
     if files:
-        folder = project.name if project is not None else _staged()
+        # of a project that has no name yet the files lie in a folder of their own
+        folder = project.name if project else st.session_state.setdefault(STAGED, f"staged-{secrets.token_hex(8)}")
         try:
             who.check(INGEST, folder)
             kept = intake.keep_dropped(resources.workspace(), folder, [(file.name, file.getvalue()) for file in files])
@@ -160,12 +162,6 @@ def _documents(project: Project | None) -> None:
     looked_at, seen = st.session_state.get(LOOKED, (None, None))
     if looked_at == order and seen is not None:
         _show_look(seen)
-
-
-def _staged() -> str:
-    """The folder that holds dropped files of a project that has no name yet."""
-    token: str = st.session_state.setdefault(STAGED, f"staged-{secrets.token_hex(8)}")
-    return token
 
 
 def _columns(paths: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -213,14 +209,10 @@ def _model() -> tuple[str, int | None]:
 
 def _look(order: Documents, collection: str) -> None:
     """Read and check the documents as an ingest would, and write nothing."""
-    st.session_state[PROBLEM] = ""
     st.session_state.pop(LOOKED, None)
-    try:
-        with who.doing(READ_FILES, " ".join(order.paths)):  # a path names any file the server can read
-            seen = intake.seen(resources.workspace(), collection, order)
-        st.session_state[LOOKED] = (order, seen)
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
+    # a path names any file the server can read
+    with refusing(PROBLEM), who.doing(READ_FILES, " ".join(order.paths)):
+        st.session_state[LOOKED] = (order, intake.seen(resources.workspace(), collection, order))
 
 
 def _show_look(seen: IngestLook) -> None:
@@ -267,21 +259,13 @@ def _chroma(project: Project | None) -> None:
             say.problem("This is no place of a store.", str(error))
             named = False
     if st.button("Look what is there", icon=":material/search:", key="data.chroma_look", disabled=not named):
-        _look_there(order)
+        st.session_state.pop(FOUND, None)
+        # a path names any folder the server can read
+        with refusing(PROBLEM), who.doing(READ_FILES, order.place.said), st.spinner("Reading the store …"):
+            st.session_state[FOUND] = (order, list_foreign(order.place, resources.workspace()))
     looked_at, found = st.session_state.get(FOUND, (None, []))
     if named and looked_at == order:
         _choose_collection(project, order, found)
-
-
-def _look_there(order: Chroma) -> None:
-    st.session_state[PROBLEM] = ""
-    st.session_state.pop(FOUND, None)
-    try:
-        # A path names any folder the server can read.
-        with who.doing(READ_FILES, order.place.said), st.spinner("Reading the store …"):
-            st.session_state[FOUND] = (order, list_foreign(order.place, resources.workspace()))
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
 
 
 def _choose_collection(project: Project | None, place: Chroma, collections: Sequence[Foreign]) -> None:
@@ -345,14 +329,10 @@ def _lists(project: Project | None) -> None:
         )  # fmt: skip
     if not pressed or file is None:
         return
-    st.session_state[PROBLEM] = ""
-    try:
+    with refusing(PROBLEM):
         with who.doing(CHANGE_PROJECT, name):
             made = project or intake.begin_project(resources.workspace(), name)
             intake.take_lists(made, file.getvalue(), file.name, preset, paths)
-    except WinnowError as error:
-        st.session_state[PROBLEM] = str(error)
-    else:
         state.change(project=made.name)
     st.rerun()
 
@@ -415,10 +395,9 @@ def _ask_paths(content: bytes, name: str) -> dict[str, str]:
 
 def _begin(project: Project | None, name: str, order: Intake) -> None:
     """Check, make the project where there is none, and start the work in the background."""
-    st.session_state[PROBLEM] = ""
     st.session_state.pop(LOOKED, None)
     workspace = resources.workspace()
-    try:
+    with refusing(PROBLEM):
         if project is None:
             with who.doing(CHANGE_PROJECT, name):
                 intake.check_intake(workspace, name, order)
@@ -428,25 +407,24 @@ def _begin(project: Project | None, name: str, order: Intake) -> None:
         elif isinstance(order, Documents) and isinstance(before := intake.intake_of(project), Documents):
             order = before.with_more(order)
         start(project, order)
-    except (WinnowError, OSError) as error:
-        st.session_state[PROBLEM] = str(error)
-        st.rerun()
-    state.change(project=project.name)
+        state.change(project=project.name)
     st.rerun()
 
 
 def start(project: Project, order: Intake) -> None:
     """Begin or resume the work on a project's source; an InputError where it cannot even begin."""
-    name = intake.collection_of(project)
-    foreign = isinstance(order, Chroma)
-    deed = who.deed(CONNECT if foreign else INGEST, name)
-    who.check(deed.kind, name)
+    name, kind, title = intake.collection_of(project), INGEST, "Ingesting documents"
+    words: dict[str, str] = {}
+    if isinstance(order, Chroma):
+        kind, title = CONNECT, "Reading a Chroma collection"
+        words = {"verb": "read", "unit": "records", "first": "opening the store …"}
+    who.check(kind, name)
     intake.check_intake(project.workspace, name, order)
-    words = {"verb": "read", "unit": "records", "first": "opening the store …"} if foreign else {}
-    title = "Reading a Chroma collection" if foreign else "Ingesting documents"
-    jobs.start(
-        title, lambda progress: intake.take_in_beside(project, order, progress), deed, kind=job_of(project), **words
-    )
+
+    def work(progress: jobs.Job) -> object:
+        return intake.take_in_beside(project, order, progress)
+
+    jobs.start(title, work, who.deed(kind, name), job_of(project), **words)
 
 
 def remarks(warnings: Sequence[str], others: Sequence[str], skipped: Sequence[str] = ()) -> None:

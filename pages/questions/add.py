@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 import streamlit as st
 
 from pages.components import say
@@ -45,14 +42,12 @@ def show(session: Session) -> None:
     st.text_area(
         "Questions, one a line", key=TEXT, height=170, placeholder="How much coffee does a double shot take?\nWhat is …"
     )
-    file = st.file_uploader("or a file", type=["txt", "csv", "jsonl", "ndjson"], key=FILE, help=FORMS_HELP)
-    text, name = st.session_state.get(TEXT) or "", ""
-    if file is not None:
-        try:
-            text, name = decode(file.getvalue(), "the file"), file.name
-        except InputError as error:
-            say.problem("This file cannot be read.", str(error))
-            text = ""
+    st.file_uploader("or a file", type=["txt", "csv", "jsonl", "ndjson"], key=FILE, help=FORMS_HELP)
+    try:
+        text, name = _given()
+    except InputError as error:
+        say.problem("This file cannot be read.", str(error))
+        text = name = ""
     # Never disabled: a press on it is also what takes over a text that is still being typed.
     st.button(
         "Add questions", type="primary", icon=":material/add:", key="questions.add", on_click=_add, args=(session,)
@@ -62,6 +57,14 @@ def show(session: Session) -> None:
     if text.strip():
         _preview(session, text, name)
     more.show(session)
+
+
+def _given() -> tuple[str, str]:
+    """What stands in the box or the file by now, and the file's name."""
+    file = st.session_state.get(FILE)
+    if file is None:
+        return st.session_state.get(TEXT) or "", ""
+    return decode(file.getvalue(), "the file"), file.name
 
 
 def _read(session: Session, text: str, name: str) -> list[Query]:
@@ -86,25 +89,16 @@ def _preview(session: Session, text: str, name: str) -> None:
         said.append(f"{len(queries) - len(new):,} there already")
     if again := repeated_texts(new):
         said.append(f"{again:,} ask what another one asks")
-    for what, count in _brought(new).items():
-        said.append(f"{count:,} with {what}")
-    st.markdown("; ".join(said) + ".")
-    if new:
-        _table(new)
-
-
-def _brought(queries: Sequence[Query]) -> dict[str, int]:
-    """How many bring what, and under which names further columns are kept."""
-    counts = {
-        "tags": sum(bool(query.tags) for query in queries),
-        "a side": sum(bool(query.metadata.get("split")) for query in queries),
-        "an expected answer": sum(bool(expected_answer(query)) for query in queries),
+    brought = {
+        "tags": sum(bool(query.tags) for query in new),
+        "a side": sum(bool(query.metadata.get("split")) for query in new),
+        "an expected answer": sum(bool(expected_answer(query)) for query in new),
     }
-    return {what: count for what, count in Counter(counts).items() if count}
-
-
-def _table(queries: Sequence[Query]) -> None:
-    first = queries[:SHOWN]
+    said += [f"{count:,} with {what}" for what, count in brought.items() if count]
+    st.markdown("; ".join(said) + ".")
+    if not new:
+        return
+    first = new[:SHOWN]
     columns = {
         "question": [query.text for query in first],
         "id": [query.id for query in first],
@@ -118,12 +112,9 @@ def _table(queries: Sequence[Query]) -> None:
 
 def _add(session: Session) -> None:
     """Read again what stands there by now, and add it."""
-    file = st.session_state.get(FILE)
 
     def added() -> int:
-        text, name = st.session_state.get(TEXT) or "", ""
-        if file is not None:
-            text, name = decode(file.getvalue(), "the file"), file.name
+        text, name = _given()
         if not text.strip():
             raise InputError("the box is empty, expected a question a line or a file")
         return add_questions(session.project, _read(session, text, name))

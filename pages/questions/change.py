@@ -38,8 +38,10 @@ def do(what: Callable[[], Any], done: Callable[[Any], str], kind: Kind = CHANGE_
 
 def tags(session: Session, cases: Sequence[Case]) -> None:
     """Tags of the questions in sight or picked, and taking these questions away."""
-    if session.project.shipped:
-        _only_copies(session)
+    project = session.project
+    if project.shipped:
+        st.markdown("**A shipped project stays as it is.** Make a copy to tag or change its questions.")
+        copy_form(session)
         return
     ids = [case.query.id for case in cases]
     which = "all" if len(ids) == len(session.cases) else f"these {len(ids):,}"
@@ -51,17 +53,15 @@ def tags(session: Session, cases: Sequence[Case]) -> None:
                 f"{word} {which}", key=f"questions.tag.{how}", disabled=not ids, on_click=_tag, args=(session, ids, how)
             )
     st.markdown("**Take away**: labels in the label store stay, and count again when a question of that id comes back.")
-    meant(
-        f"Yes, {which} of the {len(session.cases):,}",
-        "questions.meant",
-        "Take away",
-        "questions.remove",
-        ":material/delete:",
-        _remove,
-        session,
-        ids,
-        can=bool(ids),
-    )
+
+    def remove() -> bool:
+        return do(
+            lambda: set_writing.remove_queries(project.workspace, project.folder.name, ids),
+            lambda count: f"{counted(count, 'question', 'questions')} taken away.",
+        )
+
+    of_all = f"Yes, {which} of the {len(session.cases):,}"
+    meant(of_all, "Take away", ":material/delete:", "questions.remove", remove, can=bool(ids))
 
 
 def _tag(session: Session, ids: list[str], how: str) -> None:
@@ -73,15 +73,6 @@ def _tag(session: Session, ids: list[str], how: str) -> None:
         return set_writing.change_tags(project.workspace, project.folder.name, ids, **{how: [tag]})
 
     do(change, lambda count: f"Tags of {counted(count, 'question', 'questions')} changed.")
-
-
-def _remove(session: Session, ids: list[str]) -> None:
-    project = session.project
-    if do(
-        lambda: set_writing.remove_queries(project.workspace, project.folder.name, ids),
-        lambda count: f"{counted(count, 'question', 'questions')} taken away.",
-    ):
-        st.session_state["questions.meant"] = False
 
 
 def held_out(session: Session) -> None:
@@ -123,24 +114,12 @@ def held_out(session: Session) -> None:
         "**Draw the sides anew** when the held-out questions were looked at so often that they judge nothing any more. "
         "The old sides and looks are kept. Pipelines chosen until now were chosen on some of the new ones."
     )
-    meant(
-        "Yes, draw them anew",
-        "questions.anew",
-        "Draw anew",
-        "questions.reset",
-        ":material/shuffle:",
-        _draw_anew,
-        session,
-    )
 
+    def draw_anew() -> bool:
+        said = "The sides are drawn anew; the old ones are kept."
+        return do(lambda: reset_held_out(session.project), lambda _: said, CHANGE_PROJECT)
 
-def _draw_anew(session: Session) -> None:
-    if do(
-        lambda: reset_held_out(session.project),
-        lambda _: "The sides are drawn anew; the old ones are kept.",
-        CHANGE_PROJECT,
-    ):
-        st.session_state["questions.anew"] = False
+    meant("Yes, draw them anew", "Draw anew", ":material/shuffle:", "questions.reset", draw_anew)
 
 
 def guidelines(session: Session) -> None:
@@ -178,31 +157,14 @@ def copies(session: Session) -> None:
         st.markdown(
             "**Back to the beginning**: takes away pipelines, looks and labels that were added to this project here."
         )
-        meant(
-            f"Yes, reset {say.plain(project.title)}",
-            "questions.reset.meant",
-            "Reset",
-            "questions.shipped",
-            ":material/restart_alt:",
-            _reset,
-            session,
+        question = f"Yes, reset {say.plain(project.title)}"
+        meant(question, "Reset", ":material/restart_alt:", "questions.shipped", lambda: _reset(session))
+    elif (project.folder / set_writing.META).is_file():
+        st.markdown(
+            "**Delete this project** with its questions, pipelines and looks, for good. Its labels stay in the label "
+            "store, its collection on Data."
         )
-        return
-    if not (project.folder / set_writing.META).is_file():
-        return
-    st.markdown(
-        "**Delete this project** with its questions, pipelines and looks, for good. Its labels stay in the label "
-        "store, its collection on Data."
-    )
-    meant(
-        f"Yes, delete {say.plain(project.name)}",
-        f"questions.gone.{project.name}",
-        "Delete",
-        "questions.delete",
-        ":material/delete:",
-        _delete,
-        project.name,
-    )
+        _offer_end(project.name, "Delete")
 
 
 def copy_form(session: Session) -> None:
@@ -210,14 +172,8 @@ def copy_form(session: Session) -> None:
     st.markdown("**A copy of your own**: questions keep their sides, so that nothing held out is opened.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("Name of the copy", key=NAME, max_chars=64, placeholder=f"{session.project.name}-2", width=220)
-        st.button(
-            "Copy",
-            type="primary",
-            icon=":material/content_copy:",
-            key="questions.copy",
-            on_click=_copy,
-            args=(session,),
-        )
+        icon = ":material/content_copy:"
+        st.button("Copy", type="primary", icon=icon, key="questions.copy", on_click=_copy, args=(session,))
     st.toggle("with the labels given here", value=True, key=WITH_LABELS)
 
 
@@ -237,31 +193,33 @@ def _copy(session: Session) -> None:
         state.change(project=name)
 
 
-def _reset(session: Session) -> None:
+def _reset(session: Session) -> bool:
     def back() -> int:
         count = 0
         if resources.has_store():
-            store = LabelStore(resources.label_store())
-            token = uuid4().hex
-            by = who.deed(RESET_LABELS, session.project.name).signature
-            count = store.undo_all(session.project.labels, f"reset-{token}", f"reset-{token}", by)
+            token, by = f"reset-{uuid4().hex}", who.deed(RESET_LABELS, session.project.name).signature
+            count = LabelStore(resources.label_store()).undo_all(session.project.labels, token, token, by)
         reset_overlay(session.project)
         return count
 
     said = "Back at the beginning; {} taken back."
-    if do(back, lambda count: said.format(counted(count, "label", "labels")), RESET_LABELS):
-        st.session_state["questions.reset.meant"] = False
+    done = do(back, lambda count: said.format(counted(count, "label", "labels")), RESET_LABELS)
+    if done:
         state.change(a="", b="", c="")
+    return done
 
 
-def _delete(name: str) -> None:
-    if do(lambda: set_writing.delete_set(resources.workspace(), name), lambda _: f"{name} is deleted."):
-        state.change(project=state.DEFAULT_PROJECT)
+def _offer_end(name: str, label: str) -> None:
+    """The box and the button that delete a project."""
 
+    def delete() -> bool:
+        done = do(lambda: set_writing.delete_set(resources.workspace(), name), lambda _: f"{name} is deleted.")
+        if done:
+            state.change(project=state.DEFAULT_PROJECT)
+        return done
 
-def _only_copies(session: Session) -> None:
-    st.markdown("**A shipped project stays as it is.** Make a copy to tag or change its questions.")
-    copy_form(session)
+    # a key for each project: a box that was ticked for one says nothing of another
+    meant(f"Yes, delete {say.plain(name)}", label, ":material/delete:", f"questions.delete.{name}", delete)
 
 
 def broken(why: str) -> None:
@@ -269,12 +227,4 @@ def broken(why: str) -> None:
     say.problem("The questions of this project cannot be read.", why)
     name = state.current().project
     if (resources.workspace() / "eval_sets" / name / set_writing.META).is_file():
-        meant(
-            f"Yes, delete {say.plain(name)}",
-            f"questions.gone.{name}",
-            "Delete it",
-            "questions.delete",
-            ":material/delete:",
-            _delete,
-            name,
-        )
+        _offer_end(name, "Delete it")

@@ -6,6 +6,7 @@ endpoints and models, questions and reasons are foreign text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -63,32 +64,31 @@ def _count() -> int:
     return int(st.session_state.get(MADE) or 40)
 
 
-def _row(on_click: Any, *args: Any, label: str = "Make questions", off: bool = False) -> None:
-    """The button beside the number of questions."""
-    st.button(
-        label, icon=":material/auto_awesome:", key="questions.make", on_click=on_click, args=args,
-        disabled=off or jobs.running(KIND),
-    )  # fmt: skip
-
-
 def _at_most() -> None:
     st.number_input("At most", 1, 1_000, 40, key=MADE, width=110)
 
 
+def _button(on_click: Callable[[], None], label: str = "Make questions", off: bool = False) -> None:
+    """The button beside the number of questions."""
+    st.button(
+        label, icon=":material/auto_awesome:", key="questions.make", on_click=on_click,
+        disabled=off or jobs.running(KIND),
+    )  # fmt: skip
+
+
 def _from_slots(session: Session) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        _at_most()
-        _row(_make_of_slots, session)
-
-
-def _make_of_slots(session: Session) -> None:
     def work() -> int:
         found = made.from_slots(session, _count())
         if not found.questions:
             raise InputError("no family of near-duplicate titles was found, expected at least three titles alike")
         return made.add(session, found)
 
-    change.do(work, lambda count: f"{counted(count, 'generated question', 'generated questions')} added.")
+    def make() -> None:
+        change.do(work, lambda count: f"{counted(count, 'generated question', 'generated questions')} added.")
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _at_most()
+        _button(make)
 
 
 def _by_model(session: Session) -> None:
@@ -110,7 +110,12 @@ def _by_model(session: Session) -> None:
             help="No call is started that may pass it. 0: no budget.", width=160,
         )  # fmt: skip
         prompts = _prompts(f"{session.project.name} {session.source.fingerprint}", _count(), session)
-        _row(_begin_by_model, session, prompts, judge, budget or None)
+        limits = RunLimits(budget=budget or None, seconds_per_call=SECONDS)
+
+        def work(job: jobs.Job) -> Made:
+            return made.by_model(session, prompts, judge, limits, bar_of(job), job.stop)
+
+        _button(lambda: _begin(session, work, ASK_MODEL, judge.model))
     st.text(preview([(judge, prompts)]).to_text())
 
 
@@ -119,27 +124,20 @@ def _prompts(key: str, count: int, _session: Session) -> Any:
     return made.model_prompts(_session, count)
 
 
-def _begin_by_model(session: Session, prompts: Any, judge: Any, budget: float | None) -> None:
-    def work(job: jobs.Job) -> Made:
-        limits = RunLimits(budget=budget, seconds_per_call=SECONDS)
-        return made.by_model(session, prompts, judge, limits, bar_of(job), job.stop)
-
-    _begin(session, work, ASK_MODEL, judge.model)
-
-
 def _from_log(session: Session) -> None:
     """The file, as what it is read, and the button."""
+
+    def take() -> None:
+        file, count, preset = st.session_state[FILE], _count(), str(st.session_state.get(PRESET) or "auto")
+        content, name = file.getvalue(), file.name
+        about = session.project.name
+        _begin(session, lambda job: made.from_log(session, content, name, count, preset), CHANGE_SET, about)
+
     st.file_uploader("A log", type=["jsonl", "json", "csv", "tsv", "parquet", "ndjson"], key=FILE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _at_most()
         st.selectbox("Read as", ["auto", *presets()], key=PRESET, width=200)
-        _row(_begin_from_log, session, label="Take questions", off=st.session_state.get(FILE) is None)
-
-
-def _begin_from_log(session: Session) -> None:
-    file, count, preset = st.session_state[FILE], _count(), str(st.session_state.get(PRESET) or "auto")
-    content, name = file.getvalue(), file.name
-    _begin(session, lambda job: made.from_log(session, content, name, count, preset), CHANGE_SET, session.project.name)
+        _button(take, "Take questions", off=st.session_state.get(FILE) is None)
 
 
 def _begin(session: Session, work: Any, kind: Kind, about: str) -> None:

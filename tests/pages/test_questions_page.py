@@ -137,7 +137,7 @@ def test_questions_taken_away_leave_the_others_on_their_sides(questions_page, wo
     app.text_input(key="questions.find").set_value("topic3")
     app = sane(app.run())
     assert app.button(key="questions.remove").disabled
-    app.checkbox(key="questions.meant").check()
+    app.checkbox(key="questions.remove.meant").check()
     press(sane(app.run()), "questions.remove")
     assert len(texts(workspace)) == 5
     after = Session(open_project("mine", workspace)).split
@@ -154,7 +154,7 @@ def test_looks_are_counted_and_a_new_draw_keeps_the_old_ledger(questions_page, w
     app = part(app, "Held out")
     assert "**1** :gray[looks at held-out]" in words(app)
     assert "tuned" in app.dataframe[1].value.to_string()
-    app.checkbox(key="questions.anew").check()
+    app.checkbox(key="questions.reset.meant").check()
     app = press(sane(app.run()), "questions.reset")
     project = open_project("mine", workspace)
     assert set(Session(project).split.held_out) != set(before.held_out)
@@ -203,7 +203,7 @@ def test_a_shipped_project_goes_back_to_its_beginning_labels_too(questions_page,
         event = Event(session="s", seq=0, eval_set=project.labels, query_id=query, chunk_id=chunk, annotator="x", grade=1)  # fmt: skip
         LabelStore(store).append([event])
     app = part(questions_page("recorded-combat"), "Copy")
-    app.checkbox(key="questions.reset.meant").check()
+    app.checkbox(key="questions.shipped.meant").check()
     press(sane(app.run()), "questions.shipped")
     after = Session(open_project("recorded-combat", workspace))
     assert after.cases == before
@@ -212,9 +212,9 @@ def test_a_shipped_project_goes_back_to_its_beginning_labels_too(questions_page,
 
 def test_deleting_must_be_meant(questions_page, workspace):
     app = part(questions_page(), "Copy")
-    assert app.button(key="questions.delete").disabled
-    app.checkbox(key="questions.gone.mine").check()
-    app = press(sane(app.run()), "questions.delete")
+    assert app.button(key="questions.delete.mine").disabled
+    app.checkbox(key="questions.delete.mine.meant").check()
+    app = press(sane(app.run()), "questions.delete.mine")
     assert not (workspace / "eval_sets" / "mine").exists()
     assert app.session_state[state.KEY].project == state.DEFAULT_PROJECT
 
@@ -224,8 +224,8 @@ def test_a_project_that_cannot_be_read_says_why_and_can_be_deleted(questions_pag
     (workspace / "eval_sets" / "mine" / "queries.jsonl").write_text("not json")
     app = sane(app.run())
     assert "not valid JSON" in words(app)
-    app.checkbox(key="questions.gone.mine").check()
-    app = press(sane(app.run()), "questions.delete")
+    app.checkbox(key="questions.delete.mine.meant").check()
+    app = press(sane(app.run()), "questions.delete.mine")
     assert not (workspace / "eval_sets" / "mine").exists()
 
 
