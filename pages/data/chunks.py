@@ -13,7 +13,7 @@ import streamlit as st
 from pages.components import inert_text, say
 from pages.components.inert_text import Block, TextRun, marked
 from pages.data import rules
-from pages.widgets.take_along import table
+from pages.widgets.take_along import choose
 from rag_core.errors import InputError, WinnowError
 from rag_core.index.browse import ChunkLine, Overview, Wanted, chunk_of, page_among, page_of
 from rag_core.index.store import StoredChunk
@@ -22,7 +22,7 @@ from rag_core.project.session import Session
 
 PAGE_SIZE = 50
 TABLE, CHUNK, PAGE = "data.chunks", "data.chunk", "data.page"
-TABLE_WIDTH = 720  # pixels
+
 ORDERS = {"id": "as they stand", "title": "title", "longest": "longest", "shortest": "shortest", "rules": "with a rule"}
 LONGEST_TEXT = 100_000  # characters drawn of one chunk
 ANY = "any"
@@ -33,7 +33,7 @@ def show(session: Session, numbers: Overview) -> None:
     wanted = _filters(session.project.name, numbers)
     total, lines, start = _page(session, wanted)
     side_by_side = st.container(horizontal=True, gap="medium")  # wraps where the window is narrow
-    with side_by_side.container(width=TABLE_WIDTH):
+    with side_by_side.container(width=720):
         if lines:
             st.markdown(f"{start + 1:,}–{start + len(lines):,} of **{total:,}** chunks")
             _table(lines, numbers)
@@ -44,17 +44,20 @@ def show(session: Session, numbers: Overview) -> None:
 
 
 def _filters(project: str, numbers: Overview) -> Wanted:
+    def first_page() -> None:
+        st.session_state[PAGE] = 1
+
     text, type_, document, order = st.columns([3, 2, 2, 2])
     typed = text.text_input(
         "Holds",
         key=f"data.holds.{project}",
-        on_change=_first_page,
+        on_change=first_page,
         placeholder="words in text, title or id",
         max_chars=200,
     )
     types = [ANY, *(group.type for group in numbers.groups)]
     kind = type_.selectbox(
-        "Type", types, format_func=lambda name: name or "no type", key=f"data.type.{project}", on_change=_first_page
+        "Type", types, format_func=lambda name: name or "no type", key=f"data.type.{project}", on_change=first_page
     )
     source = ""
     if numbers.documents:
@@ -63,16 +66,12 @@ def _filters(project: str, numbers: Overview) -> Wanted:
             ["", *numbers.documents],
             format_func=lambda path: PurePath(path).name or ANY,
             key=f"data.document.{project}",
-            on_change=_first_page,
+            on_change=first_page,
         )
     sort = order.selectbox(
-        "Order", list(ORDERS), format_func=lambda name: ORDERS[name], key=f"data.order.{project}", on_change=_first_page
+        "Order", list(ORDERS), format_func=lambda name: ORDERS[name], key=f"data.order.{project}", on_change=first_page
     )
     return Wanted(typed or "", None if kind == ANY else kind, source or "", str(sort))
-
-
-def _first_page() -> None:
-    st.session_state[PAGE] = 1
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -106,10 +105,7 @@ def _page(session: Session, wanted: Wanted) -> tuple[int, list[ChunkLine], int]:
 
 
 def _table(lines: list[ChunkLine], numbers: Overview) -> None:
-    ids = [line.id for line in lines]
-    now = st.session_state.get(CHUNK, "")
-    st.session_state[TABLE] = {"selection": {"rows": [ids.index(now)] if now in ids else [], "columns": []}}
-    table(
+    choose(
         {
             "title": [line.title or line.begins or line.id for line in lines],
             "type": [line.type for line in lines],
@@ -117,8 +113,11 @@ def _table(lines: list[ChunkLine], numbers: Overview) -> None:
             "rule": ["✓" if line.has_rule else "" for line in lines],
             **({"document": [PurePath(line.document).name for line in lines]} if numbers.documents else {}),
         },
+        [line.id for line in lines],
         TABLE,
         f"{len(lines)} chunks with title, type, length, rule and document",
+        CHUNK,
+        keep=False,
         tall=460,
         config={
             "title": st.column_config.TextColumn("title", width=380),
@@ -127,16 +126,9 @@ def _table(lines: list[ChunkLine], numbers: Overview) -> None:
             "rule": st.column_config.TextColumn("rule", width=46),
             "document": st.column_config.TextColumn("document", width=130),
         },
-        on_select=lambda: _selected(ids),
-        selection_mode="single-row",
     )
     if any(0 < numbers.window < line.tokens for line in lines):
         st.caption(f"✂ more than the {numbers.window} tokens the model reads; the rest of the text is not embedded.")
-
-
-def _selected(ids: list[str]) -> None:
-    rows = st.session_state[TABLE]["selection"]["rows"]
-    st.session_state[CHUNK] = ids[rows[0]] if rows and rows[0] < len(ids) else ""
 
 
 def _chosen(session: Session, wanted: Wanted, numbers: Overview) -> None:
@@ -144,8 +136,14 @@ def _chosen(session: Session, wanted: Wanted, numbers: Overview) -> None:
     if not identity:
         st.markdown(":gray[Select a chunk to read its full text, its rule and its metadata.]")
         return
+    source = session.project.source
     try:
-        row = _row(session, identity)
+        if source.kind == COLLECTION:
+            row = chunk_of(session.workspace, source.name, identity)
+        elif chunk := session.source.by_id.get(identity):
+            row = StoredChunk(chunk, "", "", len(chunk.text))
+        else:
+            raise InputError(f"project {session.project.name} has no chunk {identity[:80]!r}, expected one of its ids")
     except WinnowError as error:
         say.problem("This chunk cannot be shown.", str(error))
         return
@@ -160,20 +158,10 @@ def _chosen(session: Session, wanted: Wanted, numbers: Overview) -> None:
         st.text("\n".join(f"{key}: {value}" for key, value in facts.items() if value))
 
 
-def _row(session: Session, identity: str) -> StoredChunk:
-    source = session.project.source
-    if source.kind == COLLECTION:
-        return chunk_of(session.workspace, source.name, identity)
-    chunk = session.source.by_id.get(identity)
-    if chunk is None:
-        raise InputError(f"project {session.project.name} has no chunk {identity[:80]!r}, expected one of its ids")
-    return StoredChunk(chunk, "", "", len(chunk.text))
-
-
 def _blocks(row: StoredChunk, looked_for: str, numbers: Overview) -> Iterator[Block]:
-    text = row.chunk.text
+    text = row.chunk.text[:LONGEST_TEXT]
     yield Block("lead", (TextRun(row.chunk.title or row.chunk.id),))
-    facts = [row.chunk.type, f"{len(text):,} characters"]
+    facts = [row.chunk.type, f"{len(row.chunk.text):,} characters"]
     if numbers.window:
         facts.append(f"{row.tokens:,} tokens with its title")
     yield Block("chips", tuple(TextRun(fact, "plain") for fact in facts if fact))
@@ -181,9 +169,9 @@ def _blocks(row: StoredChunk, looked_for: str, numbers: Overview) -> Iterator[Bl
         yield Block(
             "note", (TextRun(f"Longer than the {numbers.window} tokens the model reads: its rest is not embedded."),)
         )
-    yield Block("box", marked(text[:LONGEST_TEXT], places(text[:LONGEST_TEXT], looked_for)))
-    if len(text) > LONGEST_TEXT:
-        yield Block("note", (TextRun(f"The first {LONGEST_TEXT:,} of {len(text):,} characters."),))
+    yield Block("box", marked(text, places(text, looked_for)))
+    if len(row.chunk.text) > len(text):
+        yield Block("note", (TextRun(f"The first {LONGEST_TEXT:,} of {len(row.chunk.text):,} characters."),))
 
 
 def places(text: str, looked_for: str) -> list[tuple[int, int]]:

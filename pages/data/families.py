@@ -16,7 +16,7 @@ import streamlit as st
 from pages.components import glossary, inert_text, jobs, say, who
 from pages.components.inert_text import Block, TextRun
 from pages.data import rules
-from pages.widgets.take_along import table
+from pages.widgets.take_along import choose, table
 from rag_core.errors import InputError, WinnowError
 from rag_core.filters.query_must import QueryMust
 from rag_core.measure.experiment import run_case
@@ -65,11 +65,14 @@ def show(session: Session) -> None:
     rules.show_outcome(session.project)
     k = int(st.session_state.get("data.k", 15))
     try:
-        study = studied(session, k)
+        families = _found(session)
+        if families is None:  # they are still looked for
+            return
+        prints = session.fingerprints()
+        key = f"{session.project.name} {prints['source']} {prints['rules']} {prints['labels']} {k}"
+        study = _study(str(session.workspace), key, k, session, families)
     except WinnowError as error:
         say.problem("Families cannot be looked for.", str(error))
-        return
-    if study is None:
         return
     if not study.families:
         st.markdown("No family: no three chunks have titles that differ in a number, a code or a few words.")
@@ -82,17 +85,8 @@ def show(session: Session) -> None:
 # Finding
 
 
-def studied(session: Session, k: int) -> Study | None:
-    """The families with what they take; None while they are still looked for."""
-    families = _found(session)
-    if families is None:
-        return None
-    prints = session.fingerprints()
-    key = f"{session.project.name} {prints['source']} {prints['rules']} {prints['labels']} {k}"
-    return _study(str(session.workspace), key, k, session, families)
-
-
 def _found(session: Session) -> tuple[SlotFamily, ...] | None:
+    """The families of titles; None while they are looked for."""
     source, kind = session.source, f"families {session.project.name}"
     key = (str(session.workspace), session.project.name, source.fingerprint)
     if len(source.chunks) <= AT_ONCE or key in _kept():
@@ -211,19 +205,16 @@ def _table(session: Session, study: Study) -> int:
             "would drop rightly": [f"{one.right} of {one.irrelevant}" for one in study.checks],
             "wrongly": [f"{len(one.wrong)} of {one.relevant}" if one.wrong else "" for one in study.checks],
         }
-    # A table of its own for each family: one that is kept would send its old selection after another was taken.
-    key = f"{TABLE}.{at}"
-    st.session_state[key] = {"selection": {"rows": [at], "columns": []}}
-
-    def take() -> None:
-        rows = st.session_state[key]["selection"]["rows"]
-        st.session_state[CHOSEN] = rows[0] if rows else at
-
+    st.session_state[CHOSEN] = at
     places = f"of the first {study.k} places of all lists"
-    table(
+    choose(
         columns,
-        key,
+        range(len(study.families)),
+        # A table of its own for each family: one that is kept would send its old selection after another was taken.
+        f"{TABLE}.{at}",
         f"{len(study.families)} families with slots, rules, share of places, and what proposed rules would drop",
+        CHOSEN,
+        keep=True,
         tall=250,
         config={
             "differs in": {"help": "Slots, with how many values each has"},
@@ -236,8 +227,6 @@ def _table(session: Session, study: Study) -> int:
                 "help": "Labelled relevant, and the proposed rule would drop it: not applied. Lower is better."
             },
         },
-        on_select=take,
-        selection_mode="single-row",
     )
     return at
 
@@ -382,27 +371,21 @@ def _proposals(lines: Sequence[FamilyLine], min_grade: int, questions: int) -> F
     ids = [line.chunk.id for line in lines]
     if st.session_state.get(CHUNK) not in ids:
         st.session_state[CHUNK] = ids[0]
-    st.session_state[PROPOSALS] = {"selection": {"rows": [ids.index(st.session_state[CHUNK])], "columns": []}}
-
-    def take() -> None:
-        rows = st.session_state[PROPOSALS]["selection"]["rows"]
-        if rows and rows[0] < len(ids):
-            st.session_state[CHUNK] = ids[rows[0]]
-
     labels = {"relevant kept": True, "irrelevant dropped": False} if questions else {}
-    table(
+    choose(
         {
             "state": [line.state for line in lines],
             "title": _tails([line.chunk.title or line.chunk.id for line in lines]),
-            **(
-                {"admits": [sum(one.verdict.satisfied for one in line.previews) for line in lines]} if questions else {}
-            ),
+            **({"admits": [line.admits for line in lines]} if questions else {}),
             **{name: [line.right(min_grade, relevant) for line in lines] for name, relevant in labels.items()},
             "rule": ["" if line.rule is None else line.rule.as_json() for line in lines],
             "reason": [line.reason for line in lines],
         },
+        ids,
         PROPOSALS,
         f"{len(lines)} proposed rules with state, title, what they admit and the reason where one is not applied",
+        CHUNK,
+        keep=True,
         tall=400,
         config={
             "state": {"width": 110},
@@ -411,8 +394,6 @@ def _proposals(lines: Sequence[FamilyLine], min_grade: int, questions: int) -> F
             "relevant kept": {"help": "Of the questions it is labelled relevant for. Higher is better."},
             "irrelevant dropped": {"help": "Of the questions it is labelled irrelevant for. Higher is better."},
         },
-        on_select=take,
-        selection_mode="single-row",
     )
     return next(line for line in lines if line.chunk.id == st.session_state[CHUNK])
 

@@ -17,8 +17,7 @@ from pages.components import glossary, inert_text, who
 from pages.components.act import act, tell
 from pages.components.inert_text import Block, TextRun
 from pages.labels import pool
-from pages.labels.pool import Chunks
-from pages.widgets.take_along import table
+from pages.widgets.take_along import picked, table
 from rag_core.labelling.agreement import (
     FEWEST_CLUSTERS,
     FEWEST_ITEMS,
@@ -82,26 +81,24 @@ def _figures(graded: Mapping[str, Mapping[Item, int]]) -> None:
             st.metric("Agreement beyond chance (Krippendorff’s α)", f"{found.alpha:.2f}", width="content", help=meaning)
             st.metric("95 % interval", f"{found.low:.2f} to {found.high:.2f}", width="content", help=meaning)
             st.metric("judged twice", twice, width="content", help="By two or more people.")
+
+    def share(value: float | None, items: int) -> str:
+        return "–" if value is None else f"{round(value * items):,} of {items:,}"
+
+    def kappa(pair: PairAgreement) -> str:
+        too_few = pair.kappa is None or pair.low is None
+        return "too few" if too_few else f"{pair.kappa:.2f} [{pair.low:.2f}, {pair.high:.2f}]"
+
     exact, weighted = (pair_agreements(graded, misses, lambda item: item[0]) for misses in (UNEQUAL, LINEAR))
     rows = [
-        {"first": p.first, "second": p.second, "chunks both judged": p.items, "equal": _share(p.observed, p.items),
-         "Cohen’s kappa": _digits(p), "kappa, linear weights": _digits(w)}
+        {"first": p.first, "second": p.second, "chunks both judged": p.items, "equal": share(p.observed, p.items),
+         "Cohen’s kappa": kappa(p), "kappa, linear weights": kappa(w)}
         for p, w in zip(exact, weighted, strict=True)
     ]  # fmt: skip
     config: dict[str, Any] = {
         name: {"help": glossary.told("kappa")} for name in ("Cohen’s kappa", "kappa, linear weights")
     }
     table(rows, "labels.agreement.table", "Agreement of every two people", config=config)
-
-
-def _digits(pair: PairAgreement) -> str:
-    if pair.kappa is None or pair.low is None:
-        return "too few"
-    return f"{pair.kappa:.2f} [{pair.low:.2f}, {pair.high:.2f}]"
-
-
-def _share(value: float | None, items: int) -> str:
-    return "–" if value is None else f"{round(value * items):,} of {items:,}"
 
 
 def _list(
@@ -111,8 +108,13 @@ def _list(
     known = {(e.query_id, e.chunk_key): e for e in events}
     asked = {case.query.id: case.query.text for case in session.cases}
     chunks = pool.chunks_of(session)
+
+    def title(event: Event) -> str:
+        chunk = chunks.of(event)
+        return chunks.title(chunk.id) if chunk else f"{event.chunk_id} (not in the source any more)"
+
     rows = [
-        {"question": asked.get(one.item[0], one.item[0]), "chunk": _title(known[one.item], chunks),
+        {"question": asked.get(one.item[0], one.item[0]), "chunk": title(known[one.item]),
          "difference": one.spread, "grades": ", ".join(f"{name} {grade}" for name, grade in sorted(one.grades.items())),
          "adjudicated": "" if one.item not in decided else str(decided[one.item].grade)}
         for one in disagreements
@@ -120,17 +122,11 @@ def _list(
     answer: Any = table(
         rows, "agreement.list", "Chunks that people label differently", on_select="rerun", selection_mode="single-row"
     )
-    picked = answer.selection.rows
-    if picked and picked[0] < len(disagreements):
-        event = known[disagreements[picked[0]].item]
+    for one in picked(answer, disagreements):
+        event = known[one.item]
         _open(event, asked.get(event.query_id, ""), chunks.of(event), store, annotator)
-    else:
-        st.markdown(":gray[Select a row to read the chunk and decide.]")
-
-
-def _title(event: Event, chunks: Chunks) -> str:
-    chunk = chunks.of(event)
-    return chunks.title(chunk.id) if chunk else f"{event.chunk_id} (not in the source any more)"
+        return
+    st.markdown(":gray[Select a row to read the chunk and decide.]")
 
 
 def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, annotator: str) -> None:
@@ -141,31 +137,31 @@ def _open(event: Event, question: str, chunk: Chunk | None, store: LabelStore, a
     blocks = [Block("lead", (TextRun(question),)), Block("text", (TextRun(chunk.title),))]
     inert_text.show([*blocks, Block("box", (TextRun(chunk.text or "recorded without text"),))], key="agreement.chunk")
     st.markdown("**Adjudicate**: counts from now on, until somebody labels the chunk again")
+
+    def decide(grade: int | None) -> None:
+        decision = Event(
+            session=f"adjudication-{uuid4().hex}",
+            seq=0,
+            eval_set=event.eval_set,
+            query_id=event.query_id,
+            chunk_id=chunk.id,
+            annotator=ADJUDICATED,
+            grade=grade,
+            note=f"decided by {annotator}",
+            query_hash=event.query_hash,
+            text_hash=text_hash(chunk.text),
+        )
+        act(FAILED, ADJUDICATE, event.eval_set, lambda performed: store.append([performed.signature.on(decision)]))
+
     with st.container(horizontal=True, gap="small"):
         for word, grade in who.CHOICES[:4]:
-            st.button(word, key=f"agree.{grade}", on_click=_decide, args=(event, chunk, grade, store, annotator))
+            st.button(word, key=f"agree.{grade}", on_click=decide, args=(grade,))
     tell(FAILED, "The decision was not stored.")
     with st.expander("History"):
-        st.text("\n".join(_line(one) for one in store.history(event.eval_set, event.query_id, event.chunk_id)))
+        st.text("\n".join(map(_line, store.history(event.eval_set, event.query_id, event.chunk_id))))
 
 
 def _line(event: Event) -> str:
     said = "took it back" if event.undoes else "unsure" if event.grade is None else f"grade {event.grade}"
     seen = f", {event.sampler}" if event.is_led else ""
     return f"{event.at[:19]}  {event.annotator}: {said}{seen}" + (f" ({event.note})" if event.note else "")
-
-
-def _decide(event: Event, chunk: Chunk, grade: int | None, store: LabelStore, annotator: str) -> None:
-    decision = Event(
-        session=f"adjudication-{uuid4().hex}",
-        seq=0,
-        eval_set=event.eval_set,
-        query_id=event.query_id,
-        chunk_id=chunk.id,
-        annotator=ADJUDICATED,
-        grade=grade,
-        note=f"decided by {annotator}",
-        query_hash=event.query_hash,
-        text_hash=text_hash(chunk.text),
-    )
-    act(FAILED, ADJUDICATE, event.eval_set, lambda performed: store.append([performed.signature.on(decision)]))

@@ -12,7 +12,7 @@ from pages.components import inert_text
 from pages.components.inert_text import Block, TextRun
 from pages.labels import WANTED, pool
 from pages.labels.pool import Chunks
-from pages.widgets.take_along import table
+from pages.widgets.take_along import picked, table
 from rag_core.labelling.audit import LabelFinding, LabelledPair, audit, blind_sample
 from rag_core.labelling.pooling import Pair
 from rag_core.project.session import Session, front_of
@@ -34,7 +34,15 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
     asked = {case.query.id: case.query for case in session.cases}
     chunks = pool.chunks_of(session)
     if how == SAMPLE:
-        _sample(blind_sample(_blind(found, session, store, chunks), SAMPLE_SIZE), asked, chunks)
+        # without labels given with distance and verdict in sight: a sample of those says nothing about blind ones
+        seen = {
+            (event.query_id, chunk_id)
+            for event in store.labels(session.project.labels)
+            if event.is_led
+            for chunk_id in chunks.at_hand.ids(event)
+        }
+        blind = [one for one in found if (one.query_id, one.chunk_id) not in seen]
+        _sample(blind_sample(blind, SAMPLE_SIZE), asked, chunks)
     else:
         _suspects(_findings(hash(tuple(found)), session.project.min_grade, found)[:MOST_SHOWN], asked, chunks)
 
@@ -51,17 +59,6 @@ def labelled(session: Session) -> list[LabelledPair]:
                 text, distance = by_id[chunk_id].text, hits.get(chunk_id)
                 rows.append(LabelledPair(case.query.id, chunk_id, grade, text, distance, case.query.text))
     return rows
-
-
-def _blind(pairs: Sequence[LabelledPair], session: Session, store: LabelStore, chunks: Chunks) -> list[LabelledPair]:
-    """Without labels given with distance and verdict in sight: a sample of those says nothing about blind ones."""
-    seen = {
-        (event.query_id, chunk_id)
-        for event in store.labels(session.project.labels)
-        if event.is_led
-        for chunk_id in chunks.at_hand.ids(event)
-    }
-    return [one for one in pairs if (one.query_id, one.chunk_id) not in seen]
 
 
 @st.cache_resource(max_entries=4, show_spinner="Looking for suspect labels")
@@ -101,15 +98,11 @@ def _suspects(findings: Sequence[LabelFinding], asked: dict[str, Query], chunks:
     answer: Any = table(
         rows, "audit.suspects", "Suspect labels", config=config, on_select="rerun", selection_mode="single-row"
     )
-    picked = answer.selection.rows
-    if picked and picked[0] < len(findings):
-        _open(findings[picked[0]], findings, asked, chunks)
-    else:
+    chosen = picked(answer, findings)
+    if not chosen:
         st.markdown(":gray[Select a row to read the chunk and to label it again.]")
-
-
-def _open(finding: LabelFinding, findings: Sequence[LabelFinding], asked: dict[str, Query], chunks: Chunks) -> None:
-    """The chunk, what speaks against its label, and the way into the queue."""
+        return
+    (finding,) = chosen
     others = [one.label for one in findings if one.label.query_id == finding.label.query_id]
     together = [finding.label, *(one for one in others if finding.against and one.chunk_id == finding.against)]
     blocks = [Block("lead", (TextRun(finding.label.query),))]

@@ -6,15 +6,15 @@ until their chunk or question is back: here they are named.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import TypeVar
 
 import streamlit as st
 
 from pages.components import resources, say, who
 from pages.components.act import act, refuse, tell
 from pages.labels import pool
-from pages.labels.pool import Chunks
 from pages.widgets.take_along import table
 from rag_core.child import give_back
 from rag_core.errors import InputError, StoreError
@@ -35,6 +35,7 @@ RAGAS = "ragas"
 DONE, VERSION, TOLD = "exchange.done", "labels.version", "exchange.told"
 UNMET = "exchange.unmet"
 MOST_SHOWN, MANY = 200, 10_000
+Label = TypeVar("Label", LabelLine, Event)
 NO_QUESTION, NO_CHUNK = "no such question here", "no such chunk here"
 NOT_FOUND = "in no list: counts as not found"
 
@@ -51,13 +52,26 @@ def show(session: Session, store: LabelStore, annotator: str) -> None:
 
 def _import(session: Session, store: LabelStore, annotator: str) -> None:
     st.markdown("**Bring labels in.** Nothing is stored before you have seen what is new, equal, conflicting and lost.")
-    file = st.file_uploader("Label file", type=[ending[1:] for ending in SUFFIXES], key=_place_of_file())
+    imports = st.session_state.get(VERSION, 0)  # after one the file is put away, with what was read of it
+    file = st.file_uploader(
+        "Label file",
+        type=[ending[1:] for ending in SUFFIXES],
+        key=f"exchange.file.{imports}" if imports else "exchange.file",
+    )
     chosen = st.selectbox("Format", ["by the file’s ending", *FORMATS, RAGAS], key="exchange.format")
-    _said()
+    tell(TOLD, "Nothing was stored.")
+    if done := st.session_state.get(DONE):
+        st.markdown(f"**{counted(done['written'], 'label', 'labels')} brought in** as one batch.")
+        st.button("Take this import back", icon=":material/undo:", on_click=_take_back, args=(done["batch"],))
     if file is None:
         return
     try:
-        lines, unread = _read(session, file.name, decode(file.getvalue(), "the file"), chosen)
+        text = decode(file.getvalue(), "the file")
+        if chosen == RAGAS:
+            lines, unread = read_ragas(text, "the file", _questions(session), _texts(session))
+        else:
+            form = chosen if chosen in FORMATS else format_of(file.name)
+            lines, unread = read_labels(text, form, "the file"), 0
         plan = plan_import(store, session.project.labels, lines, annotator)
     except (InputError, StoreError) as error:
         say.problem("This file cannot be brought in; nothing was changed.", str(error))
@@ -66,20 +80,6 @@ def _import(session: Session, store: LabelStore, annotator: str) -> None:
     if len(lines) > MANY:
         del lines
         give_back()
-
-
-def _place_of_file() -> str:
-    """The key of the file: another one after an import, which puts the file away with what was read of it."""
-    done = st.session_state.get(VERSION, 0)
-    return f"exchange.file.{done}" if done else "exchange.file"
-
-
-def _read(session: Session, file_name: str, text: str, form: str | None) -> tuple[list[LabelLine], int]:
-    """The labels of a file, and how many of its lines ask what the project does not."""
-    if form == RAGAS:
-        return read_ragas(text, "the file", _questions(session), _texts(session))
-    name = format_of(file_name) if form not in FORMATS else str(form)
-    return read_labels(text, name, "the file"), 0
 
 
 def _questions(session: Session) -> dict[str, str]:
@@ -92,16 +92,22 @@ def _texts(session: Session) -> dict[str, str]:
 
 def _lost(lines: Sequence[LabelLine], session: Session) -> list[tuple[LabelLine, str]]:
     """The lines that would count for nothing, each with why."""
-    chunks, asked = pool.chunks_of(session), _questions(session)
+    by_id = pool.chunks_of(session).by_id
     no_chunk = NOT_FOUND if session.project.source.kind == LISTS else NO_CHUNK
-    hashes = {text_hash(chunk.text) for chunk in chunks.by_id.values() if chunk.text}
-    found = []
-    for line in lines:
-        if line.query_id not in asked:
-            found.append((line, NO_QUESTION))
-        elif line.chunk_id not in chunks.by_id and line.text_hash not in hashes:
-            found.append((line, no_chunk))
-    return found
+    hashes = {text_hash(chunk.text) for chunk in by_id.values() if chunk.text}
+    return _unmet(lines, session, lambda line: line.chunk_id in by_id or line.text_hash in hashes, no_chunk)
+
+
+def _unmet(
+    labels: Sequence[Label], session: Session, has_chunk: Callable[[Label], bool], no_chunk: str
+) -> list[tuple[Label, str]]:
+    """The labels whose question or chunk is not here, each with why."""
+    asked = _questions(session)
+    return [
+        (one, no_chunk if one.query_id in asked else NO_QUESTION)
+        for one in labels
+        if one.query_id not in asked or not has_chunk(one)
+    ]
 
 
 def _offer(plan: ImportPlan, store: LabelStore, count: int, unread: int, lost: Sequence[tuple[LabelLine, str]]) -> None:
@@ -144,15 +150,6 @@ def _apply(plan: ImportPlan, store: LabelStore, overwrite: bool) -> None:
     act(TOLD, import_kind(who.person(), plan.annotators), plan.eval_set, work, whose=whose)
 
 
-def _said() -> None:
-    """What the last import did, with its undo."""
-    tell(TOLD, "Nothing was stored.")
-    done = st.session_state.get(DONE)
-    if done:
-        st.markdown(f"**{counted(done['written'], 'label', 'labels')} brought in** as one batch.")
-        st.button("Take this import back", icon=":material/undo:", on_click=_take_back, args=(done["batch"],))
-
-
 def _take_back(batch: str) -> None:
     store = LabelStore(resources.label_store())
 
@@ -176,10 +173,13 @@ def _export(session: Session, store: LabelStore) -> None:
     )
     chosen = st.selectbox("Format to write", [*FORMATS, RAGAS], key="exchange.out")
     plain = "trec" if chosen == RAGAS else chosen  # like it, one grade per chunk
-    name, least = session.project.labels, session.project.min_grade
+    name = session.project.labels
     try:
         count, unsure = store.standing(name)
-        ragas = _ragas(session, store, name, least) if chosen == RAGAS else ""
+        ragas = ""
+        if chosen == RAGAS:
+            lines, _ = lines_to_export(store, name, None, "trec")
+            ragas = write_ragas(lines, _questions(session), _texts(session), session.project.min_grade)
     except (InputError, StoreError) as error:
         say.problem("These labels cannot be written in this format.", str(error))
         return
@@ -194,30 +194,14 @@ def _export(session: Session, store: LabelStore) -> None:
     )
 
 
-def _ragas(session: Session, store: LabelStore, name: str, min_grade: int) -> str:
-    lines, _ = lines_to_export(store, name, None, "trec")
-    return write_ragas(lines, _questions(session), _texts(session), min_grade)
-
-
-def unmet(session: Session, events: Sequence[Event], chunks: Chunks) -> list[tuple[Event, str]]:
-    """The labels given here that count for nothing today, each with why."""
-    asked = _questions(session)
-    found = []
-    for event in events:
-        if event.query_id not in asked:
-            found.append((event, NO_QUESTION))
-        elif not any(one in chunks.by_id for one in chunks.at_hand.ids(event)):
-            found.append((event, NO_CHUNK))
-    return found
-
-
 def _stray(session: Session, store: LabelStore) -> None:
     """The labels that meet nothing now, by name, and where their texts went."""
     chunks = pool.chunks_of(session)
     stands = (session.project.name, store.newest(), session.source.revision)
     if st.session_state.get(UNMET, (None,))[0] != stands:
         events = store.labels(session.project.labels)
-        st.session_state[UNMET] = (stands, len(events), unmet(session, events, chunks))
+        found = _unmet(events, session, lambda event: chunks.of(event) is not None, NO_CHUNK)
+        st.session_state[UNMET] = (stands, len(events), found)
     _, given, stray = st.session_state[UNMET]
     if not given:
         return

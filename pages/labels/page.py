@@ -19,7 +19,7 @@ from pages.labels import WANTED, pool, queue, settings
 from pages.labels.leases import leases_of
 from pages.labels.pairs import PairQueue, make_queue
 from pages.labels.queue import QueueData
-from pages.labels.queue.intake import Unfit, read_batch, take
+from pages.labels.queue.intake import read_batch, take
 from pages.labels.settings import NOBODY, NOT_ME, WHICH_KEY, QueueSettings
 from rag_core.errors import StoreError, WinnowError
 from rag_core.eval_sets.writing import guidelines
@@ -71,25 +71,26 @@ def queue_of(session: Session, settings: QueueSettings, store: Store) -> PairQue
     key = (settings, id(made), st.session_state.get(VERSION, 0))
     kept = st.session_state.get(QUEUE)
     if kept is None or kept[0] != key:
-        base = LabelStore(store).newest()
-        mine = LabelStore(store).judged(session.project.labels, settings.annotator)
+        labels = LabelStore(store)
+        base = labels.newest()
+        mine = labels.judged(session.project.labels, settings.annotator)
         grades = {case.query.id: case.grades for case in session.cases}
-        said = LabelStore(store).labels(session.project.labels, settings.proposer) if settings.proposer else []
+        said = labels.labels(session.project.labels, settings.proposer) if settings.proposer else []
         found = make_queue(
             made.pool,
             settings.annotator,
             grades,
             mine,
             settings.which == NOBODY,
-            made.rivals,
-            settings.show_origin,
-            settings.seed,
-            leases_of(str(session.workspace)),
-            st.session_state.setdefault(HOLDER, token_hex(8)),
-            {(one.query_id, one.chunk_key): one.grade for one in said if one.grade is not None},
-            settings.proposer,
+            rivals=made.rivals,
+            show_origin=settings.show_origin,
+            seed=settings.seed,
+            base=base,
+            leases=leases_of(str(session.workspace)),
+            holder=st.session_state.setdefault(HOLDER, token_hex(8)),
+            proposals={(one.query_id, one.chunk_key): one.grade for one in said if one.grade is not None},
+            proposer=settings.proposer,
         )
-        found.base = base
         kept = st.session_state[QUEUE] = (key, found, made)
     found = kept[1]
     wanted, why = st.session_state.pop(WANTED, ((), ""))
@@ -110,16 +111,10 @@ def absorb(sent: Any, store: Store, pairs: PairQueue) -> None:
     st.session_state[ANSWERED] = (batch.stream, batch.attempt, taken.problem, tuple(taken.unfit), batch.later)
 
 
-def answered() -> tuple[str, int, str, tuple[Unfit, ...], Sequence[str]]:
-    """Stream and number of the last batch taken in, what was wrong, what can never be stored, and what is put off."""
-    found: tuple[str, int, str, tuple[Unfit, ...], Sequence[str]] = st.session_state.get(ANSWERED, ("", 0, "", (), ()))
-    return found
-
-
 @st.fragment
 def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int, known_as: Sequence[str], least: int) -> None:
     """The component; its labels are stored before this runs, or, in a session that is new to them, right after."""
-    stream, attempt, problem, unfit, later = answered()
+    stream, attempt, problem, unfit, later = st.session_state.get(ANSWERED, ("", 0, "", (), ()))
     data = QueueData(
         whose=f"{pairs.eval_set} {pairs.annotator}",
         items=pairs.window(later),
@@ -141,25 +136,19 @@ def draw_queue(pairs: PairQueue, store: Store, rules: str, depth: int, known_as:
         absorb(sent, store, pairs)
         st.rerun()
     if len(pairs.done) == len(pairs.pairs):
-        draw_end(len(pairs.pairs))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**Every one of the {len(pairs.pairs):,} pairs in this pool has a label.**", width="content")
+            rail.link("bench", "See what A and B do with them")
+            if st.session_state.get(WHICH_KEY, NOBODY) == NOBODY:
+                st.button(
+                    "Label them as a second opinion", icon=":material/group:",
+                    on_click=st.session_state.update, args=({WHICH_KEY: NOT_ME},),
+                )  # fmt: skip
     known = [grades for grades in pairs.grades.values() if grades]
     labelled = f"{counted(sum(map(len, known)), 'label', 'labels')} on {counted(len(known), 'question', 'questions')}"
     st.markdown(f":small[:gray[Known of this project: {labelled}.]]")
     if estimate := pairs.estimated(known_as, least):
         st.text(estimate)
-
-
-def draw_end(count: int) -> None:
-    """After the last pair: what next."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Every one of the {count:,} pairs in this pool has a label.**", width="content")
-        rail.link("bench", "See what A and B do with them")
-        if st.session_state.get(WHICH_KEY, NOBODY) == NOBODY:
-            st.button("Label them as a second opinion", on_click=ask_again, icon=":material/group:")
-
-
-def ask_again() -> None:
-    st.session_state[WHICH_KEY] = NOT_ME
 
 
 def draw_labelling(session: Session, settings: QueueSettings, store: Store) -> None:
@@ -173,33 +162,18 @@ def draw_labelling(session: Session, settings: QueueSettings, store: Store) -> N
         draw_queue(pairs, store, rules, settings.depth, st.session_state[QUEUE][2].names, session.min_grade)
 
 
-def draw_missing(session: Session) -> bool:
-    """What has to be there before anything can be labelled; whether it is missing."""
-    if session.project.source.kind == NOTHING:
-        st.markdown("**There is nothing to search yet.** Labels are about chunks: bring documents or lists first.")
-        rail.link("data", "Bring documents")
-        return True
-    if not session.cases:
-        st.markdown("**There is no question yet.** Labels say whether a chunk helps a question.")
-        rail.link("questions", "Paste questions")
-        return True
-    return False
-
-
-def draw_other(view: str, session: Session, annotator: str, store: Store) -> None:
-    """The views beside the queue; only the one that is chosen is loaded."""
-    from pages.labels import agreement, audit, exchange
-
-    shown = {AGREEMENT: agreement.show, AUDIT: audit.show, FILES: exchange.show}
-    shown[view](session, LabelStore(store), annotator)
-
-
 def draw() -> None:
     """The page."""
     rail.head("labels", HELP)
     try:
         session = state.session()
-        if draw_missing(session):
+        if session.project.source.kind == NOTHING:
+            st.markdown("**There is nothing to search yet.** Labels are about chunks: bring documents or lists first.")
+            rail.link("data", "Bring documents")
+            return
+        if not session.cases:
+            st.markdown("**There is no question yet.** Labels say whether a chunk helps a question.")
+            rail.link("questions", "Paste questions")
             return
         store = resources.label_store()
     except StoreError as error:
@@ -215,7 +189,10 @@ def draw() -> None:
     if view == QUEUE_VIEW:
         draw_labelling(session, chosen, store)
     else:
-        draw_other(str(view), session, chosen.annotator, store)
+        from pages.labels import agreement, audit, exchange  # whoever only labels waits for none of them
+
+        shown = {AGREEMENT: agreement.show, AUDIT: audit.show, FILES: exchange.show}
+        shown[str(view)](session, LabelStore(store), chosen.annotator)
 
 
 try:

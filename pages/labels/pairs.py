@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pages.labels.leases import Leases
 from pages.labels.queue import QueueItem
@@ -81,8 +82,8 @@ class PairQueue:
     order: list[str]
     judged: set[str]
     done: set[str]
+    grades: dict[str, dict[str, int]]  # query id → chunk id → grade, what counts
     rivals: tuple[PipelineReport, PipelineReport] | None = None
-    grades: dict[str, dict[str, int]] = field(default_factory=dict)  # query id → chunk id → grade, what counts
     show_origin: bool = False
     base: int | None = None  # position of the newest label event that the queue knows
     comparison: OpenComparison | None = None
@@ -113,7 +114,10 @@ class PairQueue:
         # Whatever the pool holds may turn out relevant, kept by one of the two or not.
         self.comparison = compare(*self.rivals, lambda query: self._pooled.get(query, ()), self.grades)
         gain = {(query_id, chunk_id): value for value, query_id, chunk_id in self.comparison.ranked()}
-        value = {name: _gain(self.pairs[name], gain) for name in self.order}
+        value = {
+            name: max(gain.get((pair.query.id, chunk.id), 0.0) for chunk in pair.chunks)
+            for name, pair in self.pairs.items()
+        }
         # What somebody asked for stays first; equal gains keep the blind order.
         self.order.sort(key=lambda name: (name not in self.asked_for, -value[name]))
         self._start = 0
@@ -153,13 +157,20 @@ class PairQueue:
 
     def drawn(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
         """The entries with how their pair was drawn; one that somebody asked for, or that may decide, was not."""
-        return tuple(self._as_asked(entry) for entry in entries)
+        return tuple(
+            replace(entry, events=tuple(replace(one, **self._how_drawn(entry.pair)) for one in entry.events))
+            for entry in entries
+        )
 
-    def _as_asked(self, entry: Entry) -> Entry:
-        if entry.pair in self.pairs and self.proposal(entry.pair) is not None:
-            led = f"{SEEING}{self.proposer}"
-            return replace(entry, events=tuple(replace(one, sampler=led) for one in entry.events))
-        return entry if self.rivals or entry.pair in self.asked_for else self._drawn(entry)
+    def _how_drawn(self, name: str) -> dict[str, Any]:
+        if name in self.pairs and self.proposal(name) is not None:
+            return {"sampler": f"{SEEING}{self.proposer}"}
+        if name not in self.pairs or self.rivals or name in self.asked_for:
+            return {}
+        pair = self.pairs[name]
+        place = place_of(pair)
+        chance = min(1.0, weight_of(place) * key_of(self.seed, pair.query.id, pair.chunk.id, place))
+        return {"inclusion_p": chance, "sampler": f"{SAMPLER}, seed {self.seed}"}
 
     def proposal(self, name: str) -> int | None:
         """The grade that a model proposes for a pair; None where it says nothing, or where the pair is asked blind."""
@@ -167,15 +178,6 @@ class PairQueue:
             return None
         pair = self.pairs[name]
         return self.proposals.get((pair.query.id, chunk_key(pair.chunk.id, text_hash(pair.chunk.text))))
-
-    def _drawn(self, entry: Entry) -> Entry:
-        pair = self.pairs.get(entry.pair)
-        if pair is None:
-            return entry
-        place = place_of(pair)
-        chance = min(1.0, weight_of(place) * key_of(self.seed, pair.query.id, pair.chunk.id, place))
-        how = f"{SAMPLER}, seed {self.seed}"
-        return replace(entry, events=tuple(replace(one, inclusion_p=chance, sampler=how) for one in entry.events))
 
     def estimated(self, pipelines: Sequence[str], min_grade: int) -> str:
         """What the labels let one estimate of the first two pipelines, '' where it is too little.
@@ -288,10 +290,6 @@ class PairQueue:
         return f"Open: mean F₁ of {first} minus {second} lies between {low:+.3f} and {high:+.3f}."
 
 
-def _gain(pair: Pair, gain: Mapping[tuple[str, str], float]) -> float:
-    return max(gain.get((pair.query.id, chunk.id), 0.0) for chunk in pair.chunks)
-
-
 def _to_label(pair: Pair) -> list[Chunk]:
     """The further chunks that need an event of their own: equal texts share one label already."""
     seen = {chunk_key(pair.chunk.id, text_hash(pair.chunk.text))}
@@ -316,19 +314,12 @@ def make_queue(
     grades: Mapping[str, Mapping[str, int]],
     mine: Collection[tuple[str, str]],
     unjudged_only: bool,
-    rivals: tuple[PipelineReport, PipelineReport] | None = None,
-    show_origin: bool = False,
-    seed: int = 0,
-    leases: Leases | None = None,
-    holder: str = "",
-    proposals: Mapping[tuple[str, str], int] | None = None,
-    proposer: str = "",
+    **more: Any,
 ) -> PairQueue:
-    """A queue over a pool.
+    """A queue over a pool; `more` are further fields of it.
 
     `grades` is what counts (query id → chunk id → grade); `mine` are the (query id, chunk key) this person labelled,
-    unsure included; `proposals` are what the model `proposer` says. With `unjudged_only` what anybody judged is left
-    out, else only what this person did.
+    unsure included. With `unjudged_only` what anybody judged is left out, else only what this person did.
     """
     nothing: Mapping[str, int] = {}
     judged = {
@@ -344,13 +335,7 @@ def make_queue(
         list(pool.pairs),
         judged | by_me,
         (judged | by_me) if unjudged_only else set(by_me),
-        rivals,
         {query_id: dict(given) for query_id, given in grades.items()},
-        show_origin,
-        seed=seed,
-        leases=leases or Leases(),
-        holder=holder,
         once=unjudged_only,
-        proposals=proposals or {},
-        proposer=proposer,
+        **more,
     )

@@ -7,7 +7,7 @@ it depends on. Labels are no part of it, so that none of them changes what is as
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -32,7 +32,6 @@ from rag_core.types import Chunk
 
 KEPT = 4  # pools held at once
 QUIET = 0.7  # seconds before a bar is shown
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,18 +69,16 @@ def _kept() -> LRUCache[str, Pooled]:
     return LRUCache(KEPT)
 
 
-@st.cache_resource(show_spinner=False)
-def _kept_chunks() -> LRUCache[tuple[str, str, str], Chunks]:
-    return LRUCache(KEPT)
-
-
 def chunks_of(session: Session) -> Chunks:
     """The chunks of the project's source as they stand now."""
-    source, held = session.source, _kept_chunks()
-    key = (str(session.workspace), session.project.name, f"{source.revision} {len(source.chunks)}")
-    if key not in held:
-        held[key] = Chunks(source.by_id)
-    return held[key]
+    source = session.source
+    revision = f"{source.revision} {len(source.chunks)}"
+    return _chunks(str(session.workspace), session.project.name, revision, source.by_id)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _chunks(workspace: str, project: str, revision: str, _by_id: Mapping[str, Chunk]) -> Chunks:
+    return Chunks(_by_id)
 
 
 def pipelines_of(session: Session, more: Sequence[str]) -> list[Pipeline]:
@@ -121,15 +118,9 @@ def pooled(session: Session, settings: QueueSettings) -> Pooled:
     if not session.cases:
         raise InputError(f"project {session.project.name} has no question yet, expected at least one")
     asked = [(case.query.id, case.query.text) for case in session.cases]
-    about = [
-        str(session.workspace),
-        session.project.name,
-        session.source.revision,
-        asked,
-        settings.depth,
-        settings.seed,
-    ]
-    about += [settings.near, settings.order == DECIDE, [(one.label, fingerprint(one)) for one in pipelines]]
+    about = [str(session.workspace), session.project.name, session.source.revision, asked, settings.depth]
+    about += [settings.seed, settings.near, settings.order == DECIDE]
+    about += [(one.label, fingerprint(one)) for one in pipelines]
     key, held = hashlib.sha256(repr(about).encode("utf-8", "surrogatepass")).hexdigest(), _kept()
     if key not in held:
 
@@ -137,17 +128,10 @@ def pooled(session: Session, settings: QueueSettings) -> Pooled:
             if perf_counter() - started > QUIET:
                 place.progress(done / max(total, 1), f"Collecting chunks to label: question {done:,} of {total:,}")
 
-        held[key] = _made(session, settings, pipelines, tell)
+        reports = [kept_of(session, pipeline, tell) for pipeline in pipelines]
+        pairs = in_order_of_asking(pool(reports, settings.depth, settings.seed, settings.near), settings.seed)
+        rivals = (reports[0], reports[1]) if settings.order == DECIDE and len(reports) > 1 else None
+        names = tuple(report.name for report in reports)
+        held[key] = Pooled(PairPool.of(session.project.labels, pairs), rivals, names)
         place.empty()
     return held[key]
-
-
-def _made(session: Session, settings: QueueSettings, pipelines: Sequence[Pipeline], tell: Progress) -> Pooled:
-    reports = [kept_of(session, pipeline, tell) for pipeline in pipelines]
-    pairs = pool(reports, settings.depth, settings.seed, settings.near)
-    rivals = (reports[0], reports[1]) if settings.order == DECIDE and len(reports) > 1 else None
-    return Pooled(
-        PairPool.of(session.project.labels, in_order_of_asking(pairs, settings.seed)),
-        rivals,
-        tuple(report.name for report in reports),
-    )

@@ -9,7 +9,7 @@ import streamlit as st
 from pages import rail, state
 from pages.components import resources, say, who
 from pages.components.act import act, refuse, tell
-from pages.widgets.take_along import table
+from pages.widgets.take_along import choose, table
 from rag_core.compare.gate import FAIL, INCONCLUSIVE, PASS, GateResult, GateRules
 from rag_core.compare.run_file import Run, dump_run, read_run, summary_of
 from rag_core.errors import InputError, StoreError, WinnowError
@@ -19,7 +19,7 @@ from rag_core.project.session import Session
 from rag_core.report import report_html
 from rag_core.spec import fingerprint
 from rag_core.stage import Pipeline
-from rag_core.store.runs import RunStore, StoredRun
+from rag_core.store.runs import RunStore
 
 RUN, TABLE, VERDICT, DONE = "ship.run", "ship.runs", "ship.verdict", "ship.done"
 NAME, NOTE, MARGIN = "ship.name", "ship.note", "ship.margin"
@@ -36,7 +36,16 @@ def show(session: Session, pipeline: Pipeline) -> None:
         st.markdown(sentence)
         rail.link(place, words)
         return
-    _keep(session, pipeline)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.text_input(
+            "Name of the run", key=NAME, max_chars=200, placeholder=pipeline.label or "what was tried", width=260
+        )
+        st.button(
+            "Keep a run of A", icon=":material/bookmark_add:", key="ship.keep", on_click=_keep,
+            args=(session, pipeline), help=f"Measures A on all {len(session.cases)} questions of now. Held-out "
+            "ones are among them: it counts as a look.",
+        )  # fmt: skip
+    tell(DONE)
     try:
         store = RunStore(resources.label_store())
         listed = store.listed(session.project.labels)
@@ -51,7 +60,22 @@ def show(session: Session, pipeline: Pipeline) -> None:
     ids = [one.id for one in listed]
     if st.session_state.get(RUN) not in ids:
         st.session_state[RUN] = ids[0]
-    _table(listed, ids)
+    choose(
+        {
+            "kept at (UTC)": [one.at[:16].replace("T", " ") for one in listed],
+            "name": [one.name for one in listed],
+            "mean F₁": [", ".join(map(_figure, one.summary.get("pipelines", ()))) for one in listed],
+            "questions": [one.summary.get("queries") for one in listed],
+            "notes": [one.notes for one in listed],
+            "id": ids,
+        },
+        ids,
+        TABLE,
+        "Kept runs, newest first: time, name, mean F₁ of each pipeline, questions, notes, id",
+        RUN,
+        keep=True,
+        tall=213,
+    )
     try:
         run = read_run(store.document(st.session_state[RUN]), f"run {st.session_state[RUN]}")
     except (InputError, StoreError) as error:
@@ -80,20 +104,8 @@ def _missing(session: Session) -> tuple[str, str, str] | None:
 
 
 def _keep(session: Session, pipeline: Pipeline) -> None:
-    """Name and button; the run is of A on all questions."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.text_input(
-            "Name of the run", key=NAME, max_chars=200, placeholder=pipeline.label or "what was tried", width=260
-        )
-        st.button(
-            "Keep a run of A", icon=":material/bookmark_add:", key="ship.keep", on_click=_kept,
-            args=(session, pipeline), help=f"Measures A on all {len(session.cases)} questions of now. Held-out "
-            "ones are among them: it counts as a look.",
-        )  # fmt: skip
-    tell(DONE)
+    """Keep a run of A on all questions, under the name that stands in the box."""
 
-
-def _kept(session: Session, pipeline: Pipeline) -> None:
     def work(performed: Performed) -> str:
         run = runs.make_run(session, [pipeline], str(st.session_state.get(NAME) or "").strip())
         runs.looked(session, [pipeline], session.cases, who.person().name, PLACE)
@@ -105,34 +117,9 @@ def _kept(session: Session, pipeline: Pipeline) -> None:
             st.session_state[NAME] = ""
 
 
-def _table(listed: list[StoredRun], ids: list[str]) -> None:
-    st.session_state[TABLE] = {"selection": {"rows": [ids.index(st.session_state[RUN])], "columns": []}}
-    table(
-        {
-            "kept at (UTC)": [one.at[:16].replace("T", " ") for one in listed],
-            "name": [one.name for one in listed],
-            "mean F₁": [", ".join(map(_figure, one.summary.get("pipelines", ()))) for one in listed],
-            "questions": [one.summary.get("queries") for one in listed],
-            "notes": [one.notes for one in listed],
-            "id": ids,
-        },
-        TABLE,
-        "Kept runs, newest first: time, name, mean F₁ of each pipeline, questions, notes, id",
-        tall=213,
-        on_select=lambda: _selected(ids),
-        selection_mode="single-row",
-    )
-
-
 def _figure(entry: Any) -> str:
     value = entry.get("SetF")
     return f"{entry.get('name')} {'–' if value is None else format(value, '.3f')}"
-
-
-def _selected(ids: list[str]) -> None:
-    rows = st.session_state[TABLE]["selection"]["rows"]
-    if rows and rows[0] < len(ids):
-        st.session_state[RUN] = ids[rows[0]]
 
 
 # The gate
@@ -202,15 +189,9 @@ def _verdict(result: GateResult) -> None:
                     "Questions on which A is worse, the worst first: F₁ then and now, and why",
                     config={one: st.column_config.NumberColumn(format="%.3f") for one in ("then", "now")},
                 )
-        if result.outcome == FAIL:
-            st.button("Show them on the Bench", key="ship.show", on_click=_to_bench)
-    if st.session_state.pop("ship.go", False):
-        st.switch_page("pages/bench/page.py", query_params=state.link())
-
-
-def _to_bench() -> None:
-    state.change(zoom=state.ALL, lens=state.DIFFERENCES)
-    st.session_state["ship.go"] = True
+        if result.outcome == FAIL and st.button("Show them on the Bench", key="ship.show"):
+            state.change(zoom=state.ALL, lens=state.DIFFERENCES)
+            st.switch_page("pages/bench/page.py", query_params=state.link())
 
 
 # The open run

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -15,6 +15,7 @@ from pages.components import glossary
 
 BLUE, GREY, GREEN, ORANGE = "#0072B2", "#8A9199", "#009E73", "#D55E00"
 TALL = 420  # pixels of a table or a chart
+Row = TypeVar("Row")
 
 
 def table(
@@ -83,6 +84,29 @@ def laid_out(figure: Any, across: str, up: str = "", left: int = 60) -> Any:
         yaxis_title=up,
     )
     return figure
+
+
+def choose(
+    columns: Mapping[str, Sequence[Any]], ids: Sequence[Any], key: str, alt: str, chosen: str, keep: bool, **more: Any
+) -> None:
+    """A table of which one row is taken: its id stands in the session under `chosen` before and after.
+
+    A press on the row that is taken lets it go, or keeps it with `keep`.
+    """
+    now = st.session_state.get(chosen)
+    st.session_state[key] = {"selection": {"rows": [ids.index(now)] if now in ids else [], "columns": []}}
+
+    def take() -> None:
+        rows = [at for at in st.session_state[key]["selection"]["rows"] if at < len(ids)]
+        if rows or not keep:
+            st.session_state[chosen] = ids[rows[0]] if rows else ""
+
+    table(columns, key, alt, on_select=take, selection_mode="single-row", **more)
+
+
+def picked(event: Any, rows: Sequence[Row]) -> list[Row]:
+    """What is selected in a table of these rows that was drawn with `on_select`."""
+    return [rows[at] for at in event["selection"]["rows"] if at < len(rows)]
 
 
 def label(text: str, most: int = 60) -> str:

@@ -8,7 +8,7 @@ is intake.py; which pairs there are and in which order is pages/labels/pairs.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,10 +102,7 @@ def sent(key: str) -> Any:
 
 def show(data: QueueData, key: str, on_sent: Callable[[], None]) -> Any:
     """Draw the queue; `on_sent` is called before the next run with new labels. Returns what the browser sent last."""
-    shown = {one.name: getattr(data, one.name) for one in fields(data)}
-    shown["items"] = [{name: getattr(item, name) for name in QueueItem.__slots__} for item in data.items]
-    shown["unfit"] = [asdict(one) for one in data.unfit]
-    return _log(_component()(key=key, data=shown, on_log_change=on_sent))
+    return _log(_component()(key=key, data=asdict(data), on_log_change=on_sent))
 
 
 def _log(state: Any) -> Any:
